@@ -3,8 +3,9 @@
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
+use super::error::Error;
 use super::known_refs::RefTip;
-use super::open::{Error, Worktree};
+use super::open::Worktree;
 
 /// A place in history: a commit, or the void before the first one.
 #[derive(Debug, Clone, PartialEq, Eq)]

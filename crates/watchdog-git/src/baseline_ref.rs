@@ -3,7 +3,8 @@
 use gix::refs::Target;
 use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
 
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 use super::path_text::decode;
 use super::snapshot::spec_for_ref;
 

@@ -1,6 +1,7 @@
 //! Reads files as they were in a commit.
 
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 
 impl Worktree {
     /// The bytes of a file at the root of a commit's tree; `None` where the commit has no such file.

@@ -7,11 +7,13 @@ use std::path::PathBuf;
 
 use gix::bstr::BStr;
 
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
 use super::path_text::escape_path;
 use super::ref_owner::{MAIN_HEAD, head_name};
-use super::worktrees::{WorktreeState, linked, worktree_id};
+use super::worktree_id::worktree_id;
+use super::worktrees::{WorktreeState, linked};
 
 /// A helper's worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,8 +10,9 @@ use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use sha2::{Digest, Sha256};
 
+use super::error::Error;
 use super::hidden;
-use super::open::{Error, Worktree};
+use super::open::Worktree;
 use super::path_text::escape_path;
 use super::stat_fingerprint::{self, FileState, StatFingerprints};
 use super::{staged, work_tree};

@@ -10,7 +10,8 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 use super::path_text::unescape_path;
 use watchdog_facts::evidence::Changes;
 use watchdog_facts::session_work::ContentIds;

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::open::Error;
+use super::error::Error;
 use super::special::special_file;
 
 /// The `.git` entry (a directory, or the file of a linked worktree or submodule) for `path`.

@@ -3,8 +3,9 @@
 use gix::ObjectId;
 
 use super::baseline::BaselinePoint;
+use super::error::Error;
 use super::known_refs::RefTip;
-use super::open::{Error, Worktree};
+use super::open::Worktree;
 
 /// The refs into which `git fetch` writes.
 const REMOTES: &str = "refs/remotes/";

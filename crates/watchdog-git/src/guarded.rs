@@ -15,8 +15,9 @@ use gix::index::entry::{Flags, Mode, Stage};
 use globset::GlobSet;
 
 use super::baseline::BaselinePoint;
+use super::error::Error;
 use super::guarded_disk::{DiskComparer, OnDisk};
-use super::open::{Error, Worktree};
+use super::open::Worktree;
 use super::path_text::escape_path;
 use super::{hidden, staged};
 use watchdog_facts::patterns::path_globs;

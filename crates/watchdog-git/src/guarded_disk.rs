@@ -16,8 +16,9 @@ use gix::worktree::stack::state::{Attributes, attributes::Source};
 use rustix::fs::{Mode as Access, OFlags};
 use sha2::{Digest, Sha256};
 
+use super::error::Error;
 use super::guarded::{has_dot_git, is_absent};
-use super::open::{Error, Worktree};
+use super::open::Worktree;
 use super::worktrees::worktrees_of;
 
 /// What lies at a path.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use gix::config::source::Kind;
 use gix::open::{Options, Permissions};
 
-use super::open::Error;
+use super::error::Error;
 use super::reftable;
 
 /// What we ask of gix when it opens a repository.

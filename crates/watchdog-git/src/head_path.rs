@@ -1,6 +1,7 @@
 //! Whether HEAD has a path, for what somebody says that it has.
 
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 
 impl Worktree {
     /// Whether the tree of HEAD has this path; an unborn HEAD has none.

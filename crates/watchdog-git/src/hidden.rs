@@ -9,7 +9,8 @@ use gix::index::State;
 use gix::index::entry::{Flags, Mode, Stat};
 
 use super::changes::ComparisonParts;
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 use super::path_text::escape_path;
 use watchdog_facts::evidence::{Degradation, WarningCode};
 

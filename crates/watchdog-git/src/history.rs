@@ -6,9 +6,10 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
 use super::baseline::BaselinePoint;
+use super::error::Error;
 use super::known_refs::KnownRefs;
 use super::net_change::{self, NetEffect, RangeParts};
-use super::open::{Error, Worktree};
+use super::open::Worktree;
 use super::origin::{self, CommitOrigins};
 use super::origin_evidence::OriginEvidence;
 use super::rescued;

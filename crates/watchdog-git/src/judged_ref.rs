@@ -6,7 +6,8 @@ use gix::refs::Target;
 use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
 use jiff::Timestamp;
 
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 use super::snapshot::{delete_ref, spec_for_ref};
 
 /// Where judged heads are kept: below it the worktree's id, the spec, then time and commit.

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::open::Error;
+use super::error::Error;
 
 /// A full name of a ref with the object that it named.
 pub type RefTip = (String, String);

@@ -10,7 +10,8 @@ use std::collections::HashSet;
 use gix::ObjectId;
 use gix::bstr::BString;
 
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 use super::origin::CommitOrigins;
 use super::tree_change::{self, ChangedFile, FileEntry};
 use super::walk::{CommitHistory, CommitPosition};

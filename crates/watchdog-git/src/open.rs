@@ -1,102 +1,15 @@
 //! Opens a worktree so that looking at it runs nothing that the repository itself names.
 
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use gix::bstr::ByteSlice;
 use gix::error::ResultExt as _;
 use gix::sec::Trust;
-use sha2::{Digest, Sha256};
 
+use super::discover::dot_git;
+use super::error::Error;
 use super::harden;
 use super::reftable::ServedWorktree;
-use watchdog_facts::evidence::{FaultKind, UnreadableFact};
-use watchdog_facts::shortage::told_by;
-
-/// Why a worktree could not be opened or read.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// No git repository at or above the path.
-    #[error("{path} is not in a git repository")]
-    NotARepository {
-        /// Where the search for a repository began.
-        path: PathBuf,
-    },
-    /// A repository without a work tree.
-    #[error("{path} is a bare repository: there is no work tree to watch")]
-    Bare {
-        /// The repository that was found.
-        path: PathBuf,
-    },
-    /// The repository belongs to another user.
-    #[error("the repository at {path} is owned by another user")]
-    ForeignOwner {
-        /// The repository that was found.
-        path: PathBuf,
-    },
-    /// A revision that names no commit.
-    #[error("'{rev}' is not a known revision of this repository")]
-    UnknownRevision {
-        /// As the caller gave it.
-        rev: String,
-    },
-    /// Anything else that git's data refused.
-    #[error("failed to {doing}: {why}")]
-    Read {
-        /// What failed, as a verb with its object: "read HEAD".
-        doing: String,
-        /// gix's or the operating system's error.
-        why: String,
-    },
-}
-
-impl Error {
-    /// Wraps a failure of gix with what was being done, causes included.
-    pub fn read(doing: impl Into<String>, source: impl std::error::Error) -> Self {
-        let mut why = source.to_string();
-        let mut cause = source.source();
-        while let Some(next) = cause {
-            let text = next.to_string();
-            if !why.contains(&text) {
-                why.push_str(": ");
-                why.push_str(&text);
-            }
-            cause = next.source();
-        }
-        Error::Read { doing: doing.into(), why }
-    }
-}
-
-impl From<Error> for UnreadableFact {
-    fn from(error: Error) -> Self {
-        let (kind, hint) = match &error {
-            Error::NotARepository { .. } => {
-                (FaultKind::NotARepository, Some("run watchdog inside a git work tree, or name one with -C PATH".to_string()))
-            }
-            Error::Bare { .. } => (FaultKind::NotARepository, Some("name one of its work trees with -C PATH".to_string())),
-            Error::ForeignOwner { path } => (
-                FaultKind::Git,
-                Some(format!("run watchdog as the owner, or allow it with: git config --global --add safe.directory '{}'", path.display())),
-            ),
-            Error::UnknownRevision { .. } => (FaultKind::Git, Some("see: git log --oneline --all".to_string())),
-            Error::Read { why, .. } => {
-                let helps = told_by(why).map_or_else(|| remedy_for(why), |shortage| shortage.helps);
-                (FaultKind::Git, Some(helps.to_string()))
-            }
-        };
-        UnreadableFact { kind, why: error.to_string(), hint }
-    }
-}
-
-/// What helps where git's data cannot be read or written; the disk and its permissions are no damage.
-fn remedy_for(why: &str) -> &'static str {
-    match why {
-        _ if ["No space left on device", "Disk quota exceeded"].iter().any(|full| why.contains(full)) => "make room on that disk",
-        _ if ["Permission denied", "Read-only file system"].iter().any(|shut| why.contains(shut)) => "give this user access to it",
-        _ => "see: git fsck",
-    }
-}
 
 /// How many bytes of objects are kept in memory. One judgement reads the commits and trees at both ends of a range several times.
 const OBJECT_CACHE: usize = 1 << 20;
@@ -126,7 +39,7 @@ impl Worktree {
     /// [`Error::NotARepository`], [`Error::Bare`], [`Error::ForeignOwner`] (unless the user's or the
     /// system's `safe.directory` allows it), or [`Error::Read`] for a damaged or unknown layout.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        Self::open_at(&super::discover::dot_git(path)?, path)
+        Self::open_at(&dot_git(path)?, path)
     }
 
     /// Opens the worktree of a `.git` entry that was already found. `asked` names it in errors.
@@ -201,38 +114,4 @@ impl Worktree {
         };
         Ok(gix::worktree::Index::new(gix::fs::FileSnapshot::new(file)))
     }
-
-    /// A short hexadecimal name of this worktree, the same in every process and every time.
-    pub fn worktree_id(&self) -> String {
-        super::worktrees::worktree_id(&self.git_dir, &self.common_dir)
-    }
-
-    /// A short hexadecimal name of the repository, the same in all of its worktrees.
-    pub fn repository_id(&self) -> String {
-        short_id(&[b"watchdog repository", self.common_dir.as_os_str().as_bytes()])
-    }
-
-    /// The short name of the branch that HEAD is on, also where it has no commit yet; `None` when detached.
-    pub fn branch(&self) -> Option<String> {
-        self.refresh().ok()?;
-        // The name alone: where the branch is does not matter here.
-        let head = self.repo.refs.try_find("HEAD").ok()??;
-        let name = head.target.try_name()?;
-        Some(name.shorten().to_str_lossy().into_owned())
-    }
-
-    /// The name of the work where nobody gave one: the branch, or `detached`.
-    pub fn default_spec(&self) -> String {
-        self.branch().unwrap_or_else(|| "detached".to_string())
-    }
-}
-
-/// The first 16 hexadecimal digits of the SHA-256 over the parts, separated by NUL.
-pub(super) fn short_id(parts: &[&[u8]]) -> String {
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update(part);
-        hash.update([0]);
-    }
-    hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 use super::path_text::escape_path;
 use watchdog_facts::evidence::{Commits, GitOperation};
 

@@ -16,7 +16,8 @@ use std::fs;
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
 use super::ref_owner::{RefOwner, RefOwners};
 use super::reflog::{self, ReflogEntry};

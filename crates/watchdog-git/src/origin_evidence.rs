@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::error::Error;
 use super::known_refs::KnownRefs;
-use super::open::Error;
 
 type Read<T> = Arc<dyn Fn() -> Result<T, String> + Send + Sync>;
 

@@ -15,7 +15,8 @@ use gix::bstr::ByteSlice;
 use gix::refs::Target;
 use gix::refs::transaction::{Change, PreviousValue, RefEdit, RefLog};
 
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 
 /// Where all of them are.
 const PREFIX: &str = "refs/watchdog/";

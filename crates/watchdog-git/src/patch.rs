@@ -9,7 +9,7 @@ use gix::objs::tree::EntryMode;
 use gix::objs::{Find, FindHeader};
 use sha2::{Digest, Sha256};
 
-use super::open::Error;
+use super::error::Error;
 use super::verified::VerifiedObjects;
 
 /// The name of a change.

@@ -2,7 +2,8 @@
 
 use gix::ObjectId;
 
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 
 /// Whether a remote has HEAD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 
 use gix::bstr::ByteSlice;
 
+use super::error::Error;
 use super::known_refs::RefTip;
-use super::open::{Error, Worktree};
+use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
-use super::worktrees::worktree_id;
+use super::worktree_id::worktree_id;
 
 /// How git calls HEAD of the main worktree from another one.
 pub(super) const MAIN_HEAD: &str = "main-worktree/HEAD";

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use gix::ObjectId;
 
-use super::open::Error;
+use super::error::Error;
 
 /// One movement of a ref.
 #[derive(Debug, Clone, PartialEq, Eq)]

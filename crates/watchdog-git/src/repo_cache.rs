@@ -8,7 +8,8 @@ use std::path::Path;
 use gix::refs::file::Store;
 use gix::refs::store::init::Options;
 
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 use super::worktrees::FoundWorktree;
 
 /// The worktrees of one repository, opened one after the other.

@@ -2,7 +2,8 @@
 
 use gix::bstr::ByteSlice;
 
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 use super::snapshot::spec_for_ref;
 
 /// Where these branches are, below `refs/heads/`.

@@ -7,7 +7,8 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use sha2::{Digest, Sha256};
 
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 use super::origin_evidence::{OriginEvidence, RescuedCommit};
 use super::patch::PatchIds;
 use super::walk::{CommitHistory, CommitPosition};

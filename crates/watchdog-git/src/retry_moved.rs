@@ -9,7 +9,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 
 /// How often it is looked again at most, and the pause before the first time, which grows with each.
 const AGAIN: u32 = 12;

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 
 use gix::ObjectId;
 
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 use super::patch::{PatchId, PatchIds};
 use super::rescued::RescueMessage;
 use super::walk::{CommitHistory, CommitPosition};

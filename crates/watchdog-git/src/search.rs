@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::discover;
-use super::open::Error;
+use super::error::Error;
 use super::worktrees::{FoundWorktree, WorktreeState, git_dirs, git_dirs_by_name, linked_git_dir, worktrees_of};
 
 /// Folders that hold what programs fetched or built, and never anybody's worktree.

@@ -7,7 +7,8 @@ use gix::status::tree_index::TrackRenames;
 use gix::worktree::stack::state::attributes::Source;
 
 use super::changes::ComparisonParts;
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 
 /// Adds what is staged: a rename once, under its new name. `cached` is the tree that git noted in the
 /// index as its last equal.

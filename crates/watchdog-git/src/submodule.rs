@@ -11,7 +11,8 @@ use gix::index::entry::Mode;
 use gix::submodule::config::Ignore;
 
 use super::changes::ComparisonParts;
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 use super::path_text::escape_path;
 use watchdog_facts::evidence::{Degradation, WarningCode};
 

@@ -10,9 +10,10 @@ use gix::bstr::{BStr, BString, ByteSlice};
 
 use super::baseline::BaselinePoint;
 use super::changes::ComparisonParts;
+use super::error::Error;
 use super::known_refs::KnownRefs;
 use super::net_change::newest;
-use super::open::{Error, Worktree};
+use super::open::Worktree;
 use super::path_text::escape_path;
 use super::snapshot::changes_between;
 use super::walk::CommitHistory;

@@ -10,7 +10,8 @@ use gix::diff::tree::{Recorder, State, visit};
 use gix::objs::tree::EntryMode;
 use gix::objs::{Find, FindHeader, TreeRefIter};
 
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 use super::patch::{LINES_UP_TO, is_binary, is_partial};
 use super::verified::VerifiedObjects;
 

@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
 use super::ref_owner::{RefOwner, RefOwners, head_name};
 use super::worktrees::{WorktreeState, worktrees_of};

@@ -4,7 +4,7 @@ use gix::ObjectId;
 use gix::hash::oid;
 use gix::objs::{Data, Find};
 
-use super::open::Error;
+use super::error::Error;
 
 /// The objects of a repository, each checked against its name as it is read.
 #[derive(Clone, Copy)]

@@ -7,7 +7,8 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use gix::ObjectId;
 use gix::objs::Find;
 
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 use super::verified::VerifiedObjects;
 
 /// A commit's place in [`CommitHistory`].

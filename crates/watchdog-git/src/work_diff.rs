@@ -7,9 +7,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use gix::bstr::{BStr, ByteSlice};
 
 use super::baseline::BaselinePoint;
+use super::error::Error;
 use super::known_refs::KnownRefs;
 use super::line_hunks::line_hunks;
-use super::open::{Error, Worktree};
+use super::open::Worktree;
 use super::path_text::escape_path;
 use super::staged;
 

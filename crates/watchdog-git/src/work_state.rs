@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::open::{Error, Worktree};
+use super::error::Error;
+use super::open::Worktree;
 use super::snapshot::{PrivateRule, SnapshotRequest};
 
 impl Worktree {

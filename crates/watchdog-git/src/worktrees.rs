@@ -9,8 +9,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::discover;
+use super::error::Error;
 use super::harden;
-use super::open::short_id;
+use super::worktree_id::worktree_id;
 
 /// More linked worktrees than this of one repository are not listed.
 const MOST: usize = 100_000;
@@ -61,12 +62,6 @@ impl FoundWorktree {
     pub fn worktree_id(&self) -> String {
         worktree_id(&self.git_dir, &self.common_dir)
     }
-}
-
-/// A short hexadecimal name of a worktree, the same in every process and every time.
-pub(super) fn worktree_id(git_dir: &Path, common_dir: &Path) -> String {
-    let name = if git_dir == common_dir { &[] } else { git_dir.file_name().map_or(&[][..], OsStr::as_bytes) };
-    short_id(&[b"watchdog worktree", common_dir.as_os_str().as_bytes(), name])
 }
 
 /// What the `.git` file of a linked worktree says, as it is written there; `None` where it is no such file.
@@ -204,7 +199,7 @@ fn main(common_dir: &Path) -> Option<FoundWorktree> {
                 Err(error) => at(root.to_owned(), WorktreeState::Gone { why: error.to_string() }),
             }
         }
-        Err(error) => at(guess.to_owned(), WorktreeState::Broken { why: super::Error::read("open it", error).to_string() }),
+        Err(error) => at(guess.to_owned(), WorktreeState::Broken { why: Error::read("open it", error).to_string() }),
     }
 }
 
