@@ -7,56 +7,17 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use gix::ObjectId;
-use gix::bstr::{BStr, BString, ByteSlice};
+use gix::bstr::{BStr, ByteSlice};
 use sha2::{Digest, Sha256};
 
+use super::comparison_parts::ComparisonParts;
 use super::error::Error;
 use super::hidden;
 use super::open::Worktree;
 use super::path_text::escape_path;
-use super::stat_fingerprint::{self, FileState, StatFingerprints};
+use super::stat_fingerprint::{self, StatFingerprints};
 use super::{staged, work_tree};
 use watchdog_facts::evidence::{Changes, Degradation, WarningCode};
-
-/// What the parts of the comparison found.
-#[derive(Default)]
-pub(super) struct ComparisonParts {
-    /// Paths whose index entry differs from HEAD, with the object that is staged.
-    pub staged: Vec<(BString, ObjectId)>,
-    /// Paths whose file differs from the index.
-    pub unstaged: Vec<BString>,
-    /// Files that are neither tracked nor ignored; a nested repository is one.
-    pub untracked: Vec<BString>,
-    /// Unmerged paths.
-    pub conflicted: Vec<BString>,
-    /// Paths that differ behind assume-unchanged or skip-worktree.
-    pub hidden: Vec<BString>,
-    /// What stands for the state of a changed submodule in the fingerprint.
-    pub submodules: Vec<u64>,
-    /// Paths that could not be read, with the reason.
-    pub unreadable: Vec<(String, String)>,
-    /// Anything else that weakens the fact.
-    pub degraded: Vec<Degradation>,
-    /// Every folder that was looked through, from the top; with a slash at the end.
-    pub folders: Vec<BString>,
-    /// The state of files at these places in the index, where that may be wanted again.
-    pub states: Vec<(usize, FileState)>,
-}
-
-impl ComparisonParts {
-    /// Adds what one thread found to the whole.
-    pub(super) fn give_to(mut self, whole: &mut ComparisonParts) {
-        whole.staged.append(&mut self.staged);
-        whole.unstaged.append(&mut self.unstaged);
-        whole.untracked.append(&mut self.untracked);
-        whole.conflicted.append(&mut self.conflicted);
-        whole.submodules.append(&mut self.submodules);
-        whole.unreadable.append(&mut self.unreadable);
-        whole.degraded.append(&mut self.degraded);
-        whole.folders.append(&mut self.folders);
-        whole.states.append(&mut self.states);
-    }
-}
 
 impl Worktree {
     /// What is uncommitted here, ignored files aside.

@@ -8,7 +8,7 @@ use gix::bstr::{BString, ByteSlice};
 use gix::index::State;
 use gix::index::entry::{Flags, Mode, Stat};
 
-use super::changes::ComparisonParts;
+use super::comparison_parts::ComparisonParts;
 use super::error::Error;
 use super::open::Worktree;
 use super::path_text::escape_path;

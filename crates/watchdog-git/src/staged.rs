@@ -6,7 +6,7 @@ use gix::index::State;
 use gix::status::tree_index::TrackRenames;
 use gix::worktree::stack::state::attributes::Source;
 
-use super::changes::ComparisonParts;
+use super::comparison_parts::ComparisonParts;
 use super::error::Error;
 use super::open::Worktree;
 

@@ -15,7 +15,8 @@ use gix::index::State;
 use gix::index::entry::{Flags, Mode};
 use sha2::{Digest, Sha256};
 
-use super::changes::ComparisonParts;
+use super::comparison_parts::ComparisonParts;
+use super::file_state::FileState;
 use super::path_text::{escape_path, unescape_path};
 use super::worktrees::FoundWorktree;
 
@@ -40,14 +41,6 @@ struct PathTrace {
     path: BString,
     /// As the look itself found it: whoever changes it afterwards is noticed by the next one.
     state: Option<FileState>,
-}
-
-/// What changes with a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct FileState {
-    seconds: [i64; 2],
-    nanos: [i64; 2],
-    rest: [u64; 4],
 }
 
 /// Files and folders beside the work tree that a judgement rested on.
@@ -221,16 +214,6 @@ fn add_metadata(hash: &mut Sha256, found: &Metadata, look: SystemTime) -> Option
         rest: [found.mode().into(), found.ino(), found.size(), found.uid().into()],
     };
     take(hash, state, look)
-}
-
-impl FileState {
-    pub(crate) fn of(stat: &rustix::fs::Stat) -> Self {
-        FileState {
-            seconds: [stat.st_mtime, stat.st_ctime],
-            nanos: [stat.st_mtime_nsec as i64, stat.st_ctime_nsec as i64],
-            rest: [stat.st_mode as u64, stat.st_ino, stat.st_size as u64, u64::from(stat.st_uid)],
-        }
-    }
 }
 
 /// Takes one file's state in, unless it may have changed since the look began.

@@ -10,7 +10,7 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::Mode;
 use gix::submodule::config::Ignore;
 
-use super::changes::ComparisonParts;
+use super::comparison_parts::ComparisonParts;
 use super::error::Error;
 use super::open::Worktree;
 use super::path_text::escape_path;

@@ -9,7 +9,7 @@ use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 
 use super::baseline::BaselinePoint;
-use super::changes::ComparisonParts;
+use super::comparison_parts::ComparisonParts;
 use super::error::Error;
 use super::known_refs::KnownRefs;
 use super::net_change::newest;

@@ -15,15 +15,16 @@ use gix::index::entry::{Flags, Mode};
 use gix::worktree::stack::state::ignore::Source;
 use rustix::fs::{AtFlags, FileType, Mode as Access, OFlags};
 
-use super::changes::ComparisonParts;
+use super::comparison_parts::ComparisonParts;
 use super::content::{ContentRules, FileComparer, FileComparison, innermost, odd};
 use super::discover;
 use super::error::Error;
+use super::file_state::FileState;
 use super::index_folder::IndexFolder;
 use super::listing::NameListing;
 use super::open::Worktree;
 use super::path_text::escape_path;
-use super::stat_fingerprint::{self, FileState};
+use super::stat_fingerprint;
 use super::submodule::SubmoduleScan;
 use super::worktrees;
 

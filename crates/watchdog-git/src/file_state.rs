@@ -1,0 +1,19 @@
+//! What changes with a file: its times, its kind, its size and its place on the disk.
+
+/// What changes with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct FileState {
+    pub(super) seconds: [i64; 2],
+    pub(super) nanos: [i64; 2],
+    pub(super) rest: [u64; 4],
+}
+
+impl FileState {
+    pub fn of(stat: &rustix::fs::Stat) -> Self {
+        FileState {
+            seconds: [stat.st_mtime, stat.st_ctime],
+            nanos: [stat.st_mtime_nsec as i64, stat.st_ctime_nsec as i64],
+            rest: [stat.st_mode as u64, stat.st_ino, stat.st_size as u64, u64::from(stat.st_uid)],
+        }
+    }
+}
