@@ -74,7 +74,7 @@ pub use origin_evidence::{OriginEvidence, RescuedCommit};
 pub use own_refs::{OwnRef, OwnRefKind};
 pub use path_text::{escape_path, unescape_path};
 pub use pushed::RemoteState;
-pub use reftable::{GitAnswer, GitRunner, serve_with};
+pub use reftable::{GitAnswer, GitRunner, TABLES, serve_with};
 pub use repo_cache::RepoCache;
 pub use rescue_branch::RescueBranch;
 pub use search::{SearchResult, find_worktrees};
@@ -83,7 +83,7 @@ pub use snapshot::{
     RestoredTo, SavedIndex, Snapshot, SnapshotCandidate, SnapshotDiff, SnapshotKind, SnapshotPath, SnapshotRequest, SnapshotSummary,
     UncommittedFiles,
 };
-pub use stat_fingerprint::{StatFingerprint, StatFingerprints, TABLES};
+pub use stat_fingerprint::{StatFingerprint, StatFingerprints};
 pub use submodule::UnsettledSubmodule;
 pub use unmerged::UnmergedWork;
 pub use work_diff::WorkDiff;

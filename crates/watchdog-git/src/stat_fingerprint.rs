@@ -18,13 +18,11 @@ use sha2::{Digest, Sha256};
 use super::comparison_parts::ComparisonParts;
 use super::file_state::FileState;
 use super::path_text::{escape_path, unescape_path};
+use super::reftable::TABLES;
 use super::worktrees::FoundWorktree;
 
 /// From how many paths on they are not worth keeping: to look at them is most of a look.
 pub(super) const MOST: usize = 4000;
-
-/// What changes with every ref of a repository that keeps them in tables (reftable), below each of its git directories.
-pub const TABLES: &str = "reftable/tables.list";
 
 /// Older than the look by this much, for clocks that tick every few milliseconds.
 const TICK: Duration = Duration::from_millis(50);

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use gix::ObjectId;
 use gix::refs::FullName;
 
-use super::served_worktree::{RefValue, ServedWorktree};
+use super::mirror::RefValue;
+use super::served_worktree::ServedWorktree;
 use crate::Error;
 
 /// How often refs are listed again that move while they are looked at.

@@ -9,9 +9,9 @@ use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use gix::ObjectId;
 use rustix::fs::{FlockOperation, flock};
 
-use super::served_worktree::RefValue;
 use crate::Error;
 
 /// What gix looks for beside refs. Links may lead to nothing, which is how something that is not there looks.
@@ -35,6 +35,14 @@ const LOCK: &str = "in-use";
 const LEFT_BEHIND: Duration = Duration::from_secs(3600);
 /// So many others are looked at, at most.
 const OTHERS: usize = 1000;
+
+/// What a ref holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum RefValue {
+    Object(ObjectId),
+    /// The name of another ref.
+    Ref(String),
+}
 
 /// A mirror of one git directory.
 pub(super) struct RefMirror {

@@ -3,11 +3,15 @@
 //! Everything else of such a repository (objects, index, configuration, work tree) is read as usual. Refs are written by
 //! `git update-ref` alone, and read back before they count.
 
+mod fresh_refs;
+mod git_server;
 mod listing;
 mod logs;
 mod mirror;
 mod served_worktree;
 mod writing;
 
-pub use served_worktree::{GitAnswer, GitRunner, serve_with};
-pub(super) use served_worktree::{REFTABLE, ServedWorktree, is_served};
+pub use git_server::{GitAnswer, GitRunner, serve_with};
+pub(super) use git_server::{REFTABLE, is_served};
+pub(super) use served_worktree::ServedWorktree;
+pub use served_worktree::TABLES;

@@ -5,63 +5,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
-use gix::ObjectId;
+use super::git_server::{self, GitAnswer, GitServer, REFTABLE};
+use super::mirror::{RefMirror, RefValue};
+use crate::Error;
 
-use super::mirror::RefMirror;
-use crate::{Error, TABLES, Worktree};
-use watchdog_facts::evidence::{Degradation, WarningCode};
-
-/// The word of `extensions.refStorage` for what is served.
-pub(crate) const REFTABLE: &str = "reftable";
-
-/// What a git process said.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GitAnswer {
-    /// Its exit code; `None` where a signal or the deadline ended it.
-    pub code: Option<i32>,
-    /// All of its output.
-    pub stdout: Vec<u8>,
-    /// What it complained.
-    pub stderr: String,
-}
-
-/// Runs the git program: this room starts no process itself.
-pub trait GitRunner: Send + Sync {
-    /// Runs `git` with these arguments in `folder`.
-    ///
-    /// # Errors
-    /// Why it could not be run, or not heard to its end.
-    fn run(&self, folder: &Path, args: &[&str], stdin: &[u8]) -> Result<GitAnswer, String>;
-}
-
-struct GitServer {
-    git: Box<dyn GitRunner>,
-    scratch: PathBuf,
-}
-
-static SERVER: OnceLock<GitServer> = OnceLock::new();
-
-/// Says once for the process who runs git, and in which folder copies of refs are kept while they are looked at.
-/// Until then such repositories are refused. Only the first word counts.
-pub fn serve_with(git: impl GitRunner + 'static, scratch: PathBuf) {
-    // A second one would serve the same git.
-    let _ = SERVER.set(GitServer { git: Box::new(git), scratch });
-}
-
-/// Whether there is somebody to ask.
-pub(crate) fn is_served() -> bool {
-    SERVER.get().is_some()
-}
-
-/// What a ref holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum RefValue {
-    Object(ObjectId),
-    /// The name of another ref.
-    Ref(String),
-}
+/// What changes with every ref of a repository that keeps them in tables (reftable), below each of its git directories.
+pub const TABLES: &str = "reftable/tables.list";
 
 /// What was last seen.
 #[derive(Default)]
@@ -75,7 +25,7 @@ pub(super) struct SeenRefs {
 pub(crate) struct ServedWorktree {
     server: &'static GitServer,
     git_dir: PathBuf,
-    common_dir: PathBuf,
+    pub(super) common_dir: PathBuf,
     pub(super) mirror: RefMirror,
     pub(super) seen: RefCell<SeenRefs>,
 }
@@ -86,7 +36,7 @@ impl ServedWorktree {
     /// # Errors
     /// When there is nobody to ask, the copy cannot be made, or git does not answer.
     pub(crate) fn begin(git_dir: &Path, common_dir: &Path) -> Result<Self, Error> {
-        let server = SERVER.get().ok_or_else(|| Error::Read {
+        let server = git_server::server().ok_or_else(|| Error::Read {
             doing: format!("read the refs of {}", common_dir.display()),
             why: format!("extensions.refStorage is '{REFTABLE}', and there is no git to ask"),
         })?;
@@ -193,27 +143,5 @@ impl ServedWorktree {
     pub(super) fn unanswered(&self, args: &[&str], why: &str) -> Error {
         let what = args.first().copied().unwrap_or_default();
         Error::Read { doing: format!("ask git about the refs of {} (git {what})", self.common_dir.display()), why: why.to_owned() }
-    }
-}
-
-impl Worktree {
-    /// Sees to it that what is read of refs next is what they are now; free where gix reads them itself.
-    pub(crate) fn refresh(&self) -> Result<(), Error> {
-        self.served.as_ref().map_or(Ok(()), ServedWorktree::refresh)
-    }
-
-    /// Sees to it that a revision may name an entry of a reflog.
-    pub(crate) fn read_logs(&self) -> Result<(), Error> {
-        self.served.as_ref().map_or(Ok(()), |served| served.all_logs().map(drop))
-    }
-
-    /// What to say where git itself must be asked for refs.
-    pub fn served_note(&self) -> Option<Degradation> {
-        let served = self.served.as_ref()?;
-        let detail = format!(
-            "the refs of {} are in the {REFTABLE} format, which git itself is asked about: every look is slower",
-            served.common_dir.display()
-        );
-        Some(Degradation { code: WarningCode::ServedByGit, detail })
     }
 }

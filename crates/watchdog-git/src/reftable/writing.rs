@@ -2,7 +2,8 @@
 
 use gix::ObjectId;
 
-use super::served_worktree::{RefValue, ServedWorktree};
+use super::mirror::RefValue;
+use super::served_worktree::ServedWorktree;
 use crate::Error;
 
 impl ServedWorktree {

@@ -1,0 +1,28 @@
+//! Sees to it that what is read of a worktree's refs is what they are now, whoever reads them.
+
+use super::git_server::REFTABLE;
+use super::served_worktree::ServedWorktree;
+use crate::{Error, Worktree};
+use watchdog_facts::evidence::{Degradation, WarningCode};
+
+impl Worktree {
+    /// Sees to it that what is read of refs next is what they are now; free where gix reads them itself.
+    pub(crate) fn refresh(&self) -> Result<(), Error> {
+        self.served.as_ref().map_or(Ok(()), ServedWorktree::refresh)
+    }
+
+    /// Sees to it that a revision may name an entry of a reflog.
+    pub(crate) fn read_logs(&self) -> Result<(), Error> {
+        self.served.as_ref().map_or(Ok(()), |served| served.all_logs().map(drop))
+    }
+
+    /// What to say where git itself must be asked for refs.
+    pub fn served_note(&self) -> Option<Degradation> {
+        let served = self.served.as_ref()?;
+        let detail = format!(
+            "the refs of {} are in the {REFTABLE} format, which git itself is asked about: every look is slower",
+            served.common_dir.display()
+        );
+        Some(Degradation { code: WarningCode::ServedByGit, detail })
+    }
+}
