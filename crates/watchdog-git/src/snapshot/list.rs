@@ -8,11 +8,9 @@ use gix::refs::transaction::{Change, PreviousValue, RefEdit, RefLog};
 use jiff::Timestamp;
 
 use super::SnapshotSummary;
-use super::private;
 use super::record::{self, StoredSnapshot};
-use super::restore::RestoreError;
-use super::spec_name::{PREFIX, path_text};
-use super::take::sequence;
+use super::restore_result::RestoreError;
+use super::spec_name::{PREFIX, PRIVATE_PREFIX, path_text, sequence};
 use crate::{Error, Worktree};
 
 impl Worktree {
@@ -82,10 +80,10 @@ impl Worktree {
         let doing = "list the private parts of snapshots";
         let platform = self.repo.references().map_err(|e| Error::read(doing, e))?;
         let mut orphans = Vec::new();
-        for reference in platform.prefixed(private::PREFIX).map_err(|e| Error::read(doing, e))? {
+        for reference in platform.prefixed(PRIVATE_PREFIX).map_err(|e| Error::read(doing, e))? {
             let reference = reference.map_err(|e| Error::read(doing, e))?;
             let name = path_text(reference.name().as_bstr());
-            let beside = name.replacen(private::PREFIX, PREFIX, 1);
+            let beside = name.replacen(PRIVATE_PREFIX, PREFIX, 1);
             let Some(id) = reference.target().try_id().map(ToOwned::to_owned) else { continue };
             // The time of the commit is that of the snapshot; one that is gone is of no use either.
             let commit = self.repo.find_commit(id).ok();
@@ -133,7 +131,7 @@ pub(super) fn delete_both(worktree: &Worktree, name: &str, commit: &str, at: Tim
     let doing = || format!("delete {name}");
     let commit = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
     delete(worktree, name, commit, at)?;
-    let beside = name.replacen(PREFIX, private::PREFIX, 1);
+    let beside = name.replacen(PREFIX, PRIVATE_PREFIX, 1);
     let found = worktree.repo.try_find_reference(&beside).map_err(|e| Error::read(doing(), e))?;
     match found.and_then(|found| found.target().try_id().map(ToOwned::to_owned)) {
         Some(private) => delete(worktree, &beside, private, at),

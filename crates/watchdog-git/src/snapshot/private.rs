@@ -27,8 +27,6 @@ use super::tree;
 use super::{PrivateRule, SnapshotCandidate};
 use crate::Error;
 
-/// Where the private parts of snapshots live.
-pub(super) const PREFIX: &str = "refs/watchdog/private/";
 const WORK: &str = "work";
 const INDEX: &str = "index";
 const WHY: &str = "why";

@@ -4,7 +4,7 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use jiff::Timestamp;
 
-use super::spec_name::{PREFIX, path_text};
+use super::spec_name::{PREFIX, PRIVATE_PREFIX, path_text};
 use super::{SnapshotSummary, blobs::ObjectSink};
 use crate::Error;
 use watchdog_facts::evidence::LeftOut;
@@ -142,7 +142,7 @@ pub(super) struct StoredSnapshot {
 impl StoredSnapshot {
     /// The ref of what is kept apart, where there is any.
     pub(super) fn private_name(&self) -> Option<String> {
-        self.record.private.map(|_| self.name.replacen(PREFIX, super::private::PREFIX, 1))
+        self.record.private.map(|_| self.name.replacen(PREFIX, PRIVATE_PREFIX, 1))
     }
 
     pub(super) fn info(self) -> SnapshotSummary {

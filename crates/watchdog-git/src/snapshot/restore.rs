@@ -16,114 +16,11 @@ use super::record::{self, StoredSnapshot};
 use super::restore_disk::{ASIDE, DiskWriter, is_safe};
 use super::restore_in_place::in_place;
 use super::restore_index::restore_index;
+use super::restore_result::{RestoreError, RestoreResult, RestoreTarget, RestoredTo};
 use super::spec_name::{PREFIX, path_text};
 use super::{diff, nested};
 use crate::{Error, Worktree};
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
-
-/// Where a snapshot is to be brought back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RestoreTarget {
-    /// Into the work tree where that harms nothing, else as the branch `watchdog/restored/<id>`.
-    Automatic,
-    /// Into the work tree, or not at all.
-    InPlace,
-    /// As a new branch of this name at the snapshot's commit.
-    Branch(String),
-    /// The whole tree into a new or empty folder.
-    Directory(PathBuf),
-    /// The whole tree and the index into this worktree, which git just made without any files.
-    Fresh,
-}
-
-/// Where a snapshot was brought back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RestoredTo {
-    /// Into the work tree. `index` says whether the index is as it was, too.
-    WorkTree {
-        /// `false` where the index was left alone; the note says why.
-        index: bool,
-    },
-    /// As this branch.
-    Branch(String),
-    /// Into this folder.
-    Directory(PathBuf),
-}
-
-/// What a restore did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RestoreResult {
-    /// Where it went.
-    pub to: RestoredTo,
-    /// Paths that were written or removed.
-    pub files: u64,
-    /// What was not brought back, and why: submodules (`nested_repository`), names that no work tree may hold (`excluded`).
-    pub left_out: Vec<LeftOut>,
-    /// What a person should know, such as why it is a branch.
-    pub note: Option<String>,
-}
-
-/// Why a snapshot could not be brought back. Nothing was changed, except after [`RestoreError::Write`].
-#[derive(Debug, thiserror::Error)]
-pub enum RestoreError {
-    /// git's data could not be read or written.
-    #[error(transparent)]
-    Git(#[from] Error),
-    /// There is no such snapshot.
-    #[error("there is no snapshot '{id}': list them with watchdog rescue list")]
-    Unknown {
-        /// As the caller gave it.
-        id: String,
-    },
-    /// Several snapshots begin so.
-    #[error("several snapshots begin with '{id}' ({}): give more of the id", some(candidates))]
-    Ambiguous {
-        /// As the caller gave it.
-        id: String,
-        /// The full ids that begin with it.
-        candidates: Vec<String>,
-    },
-    /// The work tree or index has changes that are in no commit.
-    #[error("the work tree has uncommitted changes ({}): commit them first, or restore into a branch or a folder", some(paths))]
-    NotClean {
-        /// The changed paths, relative to the top of the work tree.
-        paths: Vec<String>,
-    },
-    /// Files that git does not track are in the way.
-    #[error("files that are in no commit are in the way ({}): move them, or restore into a branch or a folder", some(paths))]
-    WouldOverwrite {
-        /// The untracked paths, relative to the top of the work tree.
-        paths: Vec<String>,
-    },
-    /// HEAD has other content there than the snapshot started from.
-    #[error("HEAD changed the same files since the snapshot ({}): restore into a branch and merge it", some(paths))]
-    Moved {
-        /// The paths that differ, relative to the top of the work tree.
-        paths: Vec<String>,
-    },
-    /// The branch is there already, or one that its name needs as a folder.
-    #[error("cannot create the branch '{name}': {why}")]
-    Branch {
-        /// The branch that was asked for, without `refs/heads/`.
-        name: String,
-        /// What stands in the way, for a person.
-        why: String,
-    },
-    /// The folder has something in it, or is no folder.
-    #[error("{path} is not an empty folder: name a new one")]
-    NotEmpty {
-        /// The folder that the caller named.
-        path: PathBuf,
-    },
-    /// The file system refused. What was restored so far stays; the same restore can be run again.
-    #[error("failed to restore {path}: {source}")]
-    Write {
-        /// The first path that failed.
-        path: String,
-        /// The operating system's error.
-        source: std::io::Error,
-    },
-}
 
 /// What a branch does not hold: what is kept apart is never put on one.
 fn apart_from_branch(stored: &StoredSnapshot) -> Option<String> {
@@ -131,16 +28,6 @@ fn apart_from_branch(stored: &StoredSnapshot) -> Option<String> {
     let files = if many == 1 { "1 private file (secret or over-size) is" } else { "private files (secrets, over-size) are" };
     let files = if many == 1 { files.to_owned() } else { format!("{many} {files}") };
     (many > 0).then(|| format!("{files} not on the branch; get everything with: watchdog rescue restore {id} --to DIR"))
-}
-
-/// The first few paths.
-pub(super) fn some(paths: &[String]) -> String {
-    const SHOWN: usize = 5;
-    let mut text = paths.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    if paths.len() > SHOWN {
-        text.push_str(&format!(" and {} more", paths.len() - SHOWN));
-    }
-    text
 }
 
 impl Worktree {

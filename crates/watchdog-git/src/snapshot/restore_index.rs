@@ -10,7 +10,7 @@ use gix::objs::tree::EntryKind;
 use super::blobs::ObjectSink;
 use super::private::WholeSnapshot;
 use super::record::StoredSnapshot;
-use super::restore::RestoreError;
+use super::restore_result::RestoreError;
 use super::{diff, nested, tree};
 use crate::Error;
 

@@ -6,7 +6,7 @@ use gix::objs::tree::EntryMode;
 
 use super::private::WholeSnapshot;
 use super::proof::{nested_files, tree_of};
-use super::restore::RestoreError;
+use super::restore_result::RestoreError;
 use super::spec_name::path_text;
 use super::{SnapshotKind, SnapshotSummary, diff};
 use crate::line_hunks::line_hunks;

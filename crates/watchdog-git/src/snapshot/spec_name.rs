@@ -1,9 +1,12 @@
-//! A spec's name as a part of a ref's name, and paths as text.
+//! The names of snapshots' refs: where they live, a spec's name as a part of one, and the number at its end; and paths as text.
 
 use gix::bstr::{BStr, ByteSlice};
 
 /// Where all snapshots live.
 pub(super) const PREFIX: &str = "refs/watchdog/rescue/";
+
+/// Where the private parts of snapshots live.
+pub(super) const PRIVATE_PREFIX: &str = "refs/watchdog/private/";
 
 /// The longest component of a ref that we make, in bytes; file systems end at 255 and locks need room.
 const LONGEST: usize = 180;
@@ -70,6 +73,11 @@ pub(super) fn path_text(path: &BStr) -> String {
             out
         }
     }
+}
+
+/// The number that ends a snapshot's name.
+pub(super) fn sequence(name: &str) -> u64 {
+    name.rsplit_once('-').and_then(|(_, n)| n.parse().ok()).unwrap_or(0)
 }
 
 #[cfg(test)]

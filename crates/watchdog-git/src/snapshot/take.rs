@@ -15,7 +15,7 @@ use super::disk::FolderWalk;
 use super::private::{self, PrivatePaths, SnapshotParts};
 use super::record::{self, SnapshotRecord, StoredSnapshot};
 use super::scan::{DiskScan, ScannedChanges, ScannedRepository, TreeEdit};
-use super::spec_name::{PREFIX, for_ref, path_text};
+use super::spec_name::{PREFIX, PRIVATE_PREFIX, for_ref, path_text, sequence};
 use super::{PrivateRule, Snapshot, SnapshotRequest, diff, loose_ref, nested};
 use crate::{Error, Worktree, harden};
 use watchdog_facts::display::log_millis;
@@ -330,11 +330,6 @@ fn newest_of(repo: &gix::Repository, spec: &str) -> Result<Option<StoredSnapshot
     Ok(all.into_iter().filter(of_spec).max_by_key(|s| (s.record.at, sequence(&s.name))))
 }
 
-/// The number that ends a snapshot's name.
-pub(super) fn sequence(name: &str) -> u64 {
-    name.rsplit_once('-').and_then(|(_, n)| n.parse().ok()).unwrap_or(0)
-}
-
 /// Whether a snapshot holds this very state. `trees` are those of the index, the extras and the private part.
 fn is_same(repo: &gix::Repository, old: &StoredSnapshot, new: &SnapshotRecord, tree: ObjectId, trees: [Option<ObjectId>; 3]) -> bool {
     let tree_of = |id: Option<ObjectId>| id.and_then(|id| repo.find_commit(id).ok()?.tree_id().ok().map(gix::Id::detach));
@@ -360,7 +355,7 @@ fn publish(worktree: &Worktree, line: &str, commit: ObjectId, private: Option<Ob
     let repo = &worktree.repo;
     for n in 0..PER_SECOND {
         let name = format!("{line}-{n}");
-        let beside = name.replacen(PREFIX, private::PREFIX, 1);
+        let beside = name.replacen(PREFIX, PRIVATE_PREFIX, 1);
         let Some(private) = private else {
             let look = || repo.try_find_reference(&beside).map_err(|e| Error::read(format!("look for {beside}"), e));
             let taken = worktree.settled(look)?.is_some();
