@@ -9,7 +9,7 @@ pub(super) struct FileState {
 }
 
 impl FileState {
-    pub fn of(stat: &rustix::fs::Stat) -> Self {
+    pub(crate) fn of(stat: &rustix::fs::Stat) -> Self {
         FileState {
             seconds: [stat.st_mtime, stat.st_ctime],
             nanos: [stat.st_mtime_nsec as i64, stat.st_ctime_nsec as i64],
