@@ -14,7 +14,7 @@ use std::time::Duration;
 use completion_watchdog::agent::reply;
 use watchdog_core::checks::{
     BoundedText, Capabilities, CheckContext, CommandRequest, CommandRun, CompletionCheck, FoundFile, JudgeAnswer, JudgeRequest,
-    LineExchange, PlanCheck, PushState, TouchedPaths,
+    LineOutcome, PlanCheck, PushState, TouchedPaths,
 };
 
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -152,7 +152,7 @@ impl Capabilities for OneFile {
         unreachable!("{ONLY}")
     }
 
-    fn exchange(&self, _: &CommandRequest<'_>, _: &str) -> LineExchange {
+    fn exchange(&self, _: &CommandRequest<'_>, _: &str) -> LineOutcome {
         unreachable!("{ONLY}")
     }
 }

@@ -87,7 +87,7 @@ pub struct HoldStreak {
 
 /// What becomes of the count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HoldCount {
+pub enum HoldCountChange {
     /// It stays.
     Same,
     /// One more.
@@ -106,7 +106,7 @@ pub struct HookDecision {
     /// The same in a sentence, for a person; empty with nothing to say.
     pub message: String,
     /// What becomes of the count.
-    pub counted: HoldCount,
+    pub counted: HoldCountChange,
 }
 
 /// Where a check that is not met has no words of its own.
@@ -115,7 +115,9 @@ const NO_WORDS: &str = "Tasks are incomplete";
 /// Decides.
 pub fn decide(holding: HoldMode, ground: &StopFacts, held: HoldStreak) -> HookDecision {
     match ground {
-        StopFacts::Nothing => HookDecision { reply: free(holding, None), reason: None, message: String::new(), counted: HoldCount::Same },
+        StopFacts::Nothing => {
+            HookDecision { reply: free(holding, None), reason: None, message: String::new(), counted: HoldCountChange::Same }
+        }
         StopFacts::Failed { why } => decision(None, format!("could not judge, so the agent was not held: {why}")),
         StopFacts::NoCriteria => {
             decision(Some(Reason::NoCriteria), "no criteria are configured; a person must decide whether the work is done")
@@ -127,14 +129,14 @@ pub fn decide(holding: HoldMode, ground: &StopFacts, held: HoldStreak) -> HookDe
         StopFacts::Limit(stop) => decision(Some(stop.reason), format!("{}; the work was not judged, and the agent may stop", stop.why)),
         StopFacts::Background { tasks } => decision(Some(Reason::BackgroundWork), background(tasks)),
         StopFacts::CriteriaChanged { guarded } => HookDecision {
-            counted: HoldCount::Over,
+            counted: HoldCountChange::Over,
             ..decision(
                 Some(Reason::CriteriaChanged),
                 format!("guarded files changed since the anchor: {guarded}; a person must look at them"),
             )
         },
         StopFacts::TooWeak { evidence, required } => HookDecision {
-            counted: HoldCount::Over,
+            counted: HoldCountChange::Over,
             ..decision(
                 Some(Reason::Disputed),
                 format!(
@@ -148,7 +150,7 @@ pub fn decide(holding: HoldMode, ground: &StopFacts, held: HoldStreak) -> HookDe
             reply: free(holding, None),
             reason: Some(Reason::ChecksPassed),
             message: "every check passed".into(),
-            counted: HoldCount::Over,
+            counted: HoldCountChange::Over,
         },
         StopFacts::Unmet { feedback } => unmet(holding, feedback, held),
         StopFacts::Undecided { reason, feedback } => {
@@ -171,7 +173,7 @@ fn unmet(holding: HoldMode, feedback: &str, held: HoldStreak) -> HookDecision {
         reply: HookReply { act, message: None },
         reason: Some(Reason::ChecksUnmet),
         message: message.clone(),
-        counted: HoldCount::OneMore,
+        counted: HoldCountChange::OneMore,
     };
     match (holding, held.times) {
         // It can only be told, which holds nobody for ever.
@@ -181,7 +183,7 @@ fn unmet(holding: HoldMode, feedback: &str, held: HoldStreak) -> HookDecision {
                 feedback.trim_end_matches('.'),
                 if feedback.contains('\n') { "\n" } else { ". " }
             );
-            HookDecision { counted: HoldCount::Same, ..hold(HookAction::Advise { context: advice }) }
+            HookDecision { counted: HoldCountChange::Same, ..hold(HookAction::Advise { context: advice }) }
         }
         (HoldMode::Stop | HoldMode::Output, None) => decision(
             Some(Reason::StoreError),
@@ -203,7 +205,7 @@ fn unmet(holding: HoldMode, feedback: &str, held: HoldStreak) -> HookDecision {
 fn decision(reason: Option<Reason>, message: impl Into<String>) -> HookDecision {
     let message = message.into();
     let status = reason.map(|reason| format!("{} ({}): ", reason.status().as_str(), reason.as_str())).unwrap_or_default();
-    HookDecision { reply: HookReply::tell(format!("watchdog: {status}{message}")), reason, message, counted: HoldCount::Same }
+    HookDecision { reply: HookReply::tell(format!("watchdog: {status}{message}")), reason, message, counted: HoldCountChange::Same }
 }
 
 /// An answer that lets the agent go because nothing is missing.

@@ -67,7 +67,7 @@ fn a_pass_needs_no_words() {
     assert_eq!(answer(HoldMode::Output, &ground, held(3)), json!({}));
     assert_eq!(answer(HoldMode::OutputTaken { finish: true }, &ground, held(3)), json!({"continue": false}));
     assert_eq!(answer(HoldMode::OutputTaken { finish: false }, &ground, held(3)), json!({}));
-    assert_eq!(decide(HoldMode::Stop, &ground, held(3)).counted, HoldCount::Over);
+    assert_eq!(decide(HoldMode::Stop, &ground, held(3)).counted, HoldCountChange::Over);
     assert_eq!(answer(HoldMode::Stop, &StopFacts::Nothing, held(0)), json!({}));
     assert_eq!(answer(HoldMode::OutputTaken { finish: true }, &StopFacts::Nothing, held(0)), json!({"continue": false}));
 }
@@ -76,10 +76,10 @@ fn a_pass_needs_no_words() {
 fn the_cap_lets_the_agent_go_and_calls_it_stopped_never_complete() {
     for holding in [HoldMode::Stop, HoldMode::Output] {
         let ground = judged(CheckOutcome::Unmet, "write the tests");
-        assert_eq!(decide(holding, &ground, held(6)).counted, HoldCount::OneMore);
+        assert_eq!(decide(holding, &ground, held(6)).counted, HoldCountChange::OneMore);
         let decision = decide(holding, &ground, held(7));
         assert_eq!(decision.reason, Some(Reason::BudgetExhausted));
-        assert_eq!(decision.counted, HoldCount::Same);
+        assert_eq!(decision.counted, HoldCountChange::Same);
         assert_eq!(
             decision.reply.to_json(),
             json!({"systemMessage": "watchdog: stopped (budget_exhausted): the agent was held 7 times in a row and is let go; \
@@ -131,7 +131,7 @@ fn whoever_is_let_go_with_the_work_not_shown_is_told_so() {
 fn evidence_that_is_too_weak_is_for_a_person() {
     let ground = judged_with(CheckOutcome::Pass, "", Evidence::Claimed, Evidence::Verified);
     let decision = decide(HoldMode::Stop, &ground, held(2));
-    assert_eq!((decision.reason, decision.counted), (Some(Reason::Disputed), HoldCount::Over));
+    assert_eq!((decision.reason, decision.counted), (Some(Reason::Disputed), HoldCountChange::Over));
     assert!(decision.message.contains("'claimed'") && decision.message.contains("'verified'"), "{}", decision.message);
 }
 
@@ -158,7 +158,7 @@ proptest! {
         let unmet = matches!(ground, StopFacts::Unmet { .. });
         let may = unmet && times.is_some_and(|times| times < most);
         prop_assert_eq!(decision.reply.act != HookAction::Nothing, may);
-        prop_assert_eq!(decision.counted == HoldCount::OneMore, may);
+        prop_assert_eq!(decision.counted == HoldCountChange::OneMore, may);
         let passes = matches!(ground, StopFacts::Nothing | StopFacts::Passed);
         prop_assert_eq!(decision.reply.message.is_some(), !may && !passes);
         let complete = decision.reason.is_some_and(|reason| reason.status().as_str() == "complete");
@@ -173,6 +173,6 @@ fn changed_guards_are_told_and_hold_nobody() {
         let decision = decide(holding, &ground, held(3));
         let told = "watchdog: review (criteria_changed): guarded files changed since the anchor: tests/a.rs; a person must look at them";
         assert_eq!(decision.reply.to_json(), json!({"systemMessage": told}));
-        assert_eq!(decision.counted, HoldCount::Over);
+        assert_eq!(decision.counted, HoldCountChange::Over);
     }
 }

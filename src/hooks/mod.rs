@@ -15,7 +15,7 @@ mod entry;
 mod session_input;
 
 pub use entry::{HoldScope, HookEntries, command_line, shell_word};
-pub use hold::{HoldCount, HoldMode, HoldStreak, HookDecision, StopFacts, decide};
+pub use hold::{HoldCountChange, HoldMode, HoldStreak, HookDecision, StopFacts, decide};
 pub use input::{HookEvent, HookInput, InputError};
 pub use reply::{HookAction, HookReply};
 pub use session_input::context;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tracing::Span;
 use tracing::field::Empty;
 
-use watchdog_core::decision::machine::{CheckMachine, ConfigTrust, MachineAction, MachineEvent, MachinePause};
+use watchdog_core::decision::machine::{CheckMachine, ConfigTrust, MachineAction, MachineEvent, ProbePause};
 use watchdog_facts::display::log_millis;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::Verdict;
@@ -74,8 +74,8 @@ fn decided(action: &MachineAction) {
         _ => None,
     };
     let wait = match action {
-        MachineAction::Wait(MachinePause::Interval(length)) => Some(log_millis(*length)),
-        MachineAction::Wait(MachinePause::Backoff { at_most, .. }) => Some(log_millis(*at_most)),
+        MachineAction::Wait(ProbePause::Interval(length)) => Some(log_millis(*length)),
+        MachineAction::Wait(ProbePause::Backoff { at_most, .. }) => Some(log_millis(*at_most)),
         _ => None,
     };
     let (status, reason) = match action {

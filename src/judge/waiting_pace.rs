@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use watchdog_core::decision::machine::{
-    CheckMachine, DriveOutcome, MachineAction, MachineEvent, MachinePace, MachinePause, MachineSetup, drive,
+    CheckMachine, DriveOutcome, MachineAction, MachineEvent, MachinePace, MachineSetup, ProbePause, drive,
 };
 use watchdog_facts::verdict::Verdict;
 use watchdog_process::CancelFlag;
@@ -93,10 +93,10 @@ impl WaitingPace<'_> {
     }
 
     /// Pauses; a commit or a signal cuts it short.
-    fn wait(&mut self, pause: MachinePause, survivors: &[String]) {
+    fn wait(&mut self, pause: ProbePause, survivors: &[String]) {
         let length = match pause {
-            MachinePause::Interval(length) => length,
-            MachinePause::Backoff { attempt, at_most } => pauses::pause(attempt, at_most),
+            ProbePause::Interval(length) => length,
+            ProbePause::Backoff { attempt, at_most } => pauses::pause(attempt, at_most),
         };
         let executor = self.executor;
         executor.tell_pause(length, survivors);

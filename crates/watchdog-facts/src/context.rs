@@ -30,7 +30,7 @@ pub struct SessionContext {
     /// One entry per iteration, oldest first.
     pub summaries: Vec<IterationSummary>,
     /// The agent's plan.
-    pub plan: Option<AgentPlan>,
+    pub plan: Option<AgentTodoPlan>,
     /// The conversation, oldest first.
     pub messages: Vec<ContextMessage>,
     /// What was spent so far.
@@ -74,7 +74,7 @@ pub struct IterationSummary {
 
 /// A plan of the agent.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct AgentPlan {
+pub struct AgentTodoPlan {
     /// What it is for.
     pub objective: Option<String>,
     /// The state of the whole.

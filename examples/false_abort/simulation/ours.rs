@@ -8,7 +8,7 @@ use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::decision::breaker::{Breaker, BreakerInput, BreakerState};
 use watchdog_core::decision::iteration::next::{self as iteration, LoopEnd, LoopMachine, LoopPolicy, PauseLength};
 use watchdog_core::decision::iteration::standing::LoopStanding;
-use watchdog_core::decision::machine::{CheckMachine, EarlierRounds, LeftRunning, MachineAction, MachineEvent, MachinePause, MachineSetup};
+use watchdog_core::decision::machine::{CheckMachine, EarlierRounds, LeftRunning, MachineAction, MachineEvent, MachineSetup, ProbePause};
 use watchdog_core::decision::rounds;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::evidence::{
@@ -202,8 +202,8 @@ impl Conversation<'_, '_> {
             MachineAction::Rescue => MachineEvent::Rescue(Ok(self.rescue())),
             MachineAction::Wait(pause) => {
                 self.world.pass_until_commit(match pause {
-                    MachinePause::Interval(length) => length.as_secs(),
-                    MachinePause::Backoff { attempt, at_most } => backoff(attempt, at_most),
+                    ProbePause::Interval(length) => length.as_secs(),
+                    ProbePause::Backoff { attempt, at_most } => backoff(attempt, at_most),
                 });
                 MachineEvent::WaitOver
             }

@@ -9,7 +9,7 @@ use super::fields::cut;
 use super::figures::UsageSums;
 use super::todo::TodoList;
 use crate::agent::envelope::is_session_id;
-use watchdog_facts::context::{AgentPlan, ContextMessage, SessionContext, SessionUsage, ToolResult};
+use watchdog_facts::context::{AgentTodoPlan, ContextMessage, SessionContext, SessionUsage, ToolResult};
 
 /// Messages that are kept, the newest.
 const MESSAGES: usize = 200;
@@ -60,7 +60,7 @@ pub struct SessionSummary {
     /// Names of the tools that the program refused to the agent, each once, for want of a permission.
     pub refused_tools: Vec<String>,
     /// The agent's own list of what is to be done.
-    pub plan: Option<AgentPlan>,
+    pub plan: Option<AgentTodoPlan>,
     /// The newest messages and results of tools, oldest first, each cut.
     pub messages: Vec<ContextMessage>,
     /// What the program says still runs in the background.

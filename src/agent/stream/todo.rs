@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde_json::Value;
 
 use super::fields::{cut, text};
-use watchdog_facts::context::{AgentPlan, PlanStep};
+use watchdog_facts::context::{AgentTodoPlan, PlanStep};
 
 /// Steps that are kept.
 const STEPS: usize = 500;
@@ -127,10 +127,10 @@ impl TodoList {
     }
 
     /// The list; `None` if the agent never made one. The agents' word for what is done becomes `done`, which plans of any kind have.
-    pub fn plan(&self) -> Option<AgentPlan> {
+    pub fn plan(&self) -> Option<AgentTodoPlan> {
         let mut steps = self.steps.clone()?;
         steps.iter_mut().filter(|step| step.status == "completed").for_each(|step| step.status = "done".into());
-        Some(AgentPlan { objective: None, status: None, steps })
+        Some(AgentTodoPlan { objective: None, status: None, steps })
     }
 }
 

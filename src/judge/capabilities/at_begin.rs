@@ -1,7 +1,7 @@
 //! What is known of checks from when the work began, without running anything twice for it: from an earlier look at the same tree, and
 //! where nothing was done, from now.
 
-use watchdog_core::checks::{AtBegin, CheckDefinition};
+use watchdog_core::checks::{CheckDefinition, ResultBeforeWork};
 use watchdog_facts::evidence::{CheckOutcome, OutcomeBefore, TestCounts};
 use watchdog_git::{BaselinePoint, Worktree};
 use watchdog_store::before::{self, OutcomeRecord};
@@ -19,18 +19,18 @@ pub(super) struct BaselineOutcome<'a> {
 }
 
 /// What is known. Whatever cannot be read or written here is unknown, and nothing else.
-pub(super) fn find(case: &JudgementInput, store: &dyn LocalStore, ended: &BaselineOutcome<'_>) -> AtBegin {
+pub(super) fn find(case: &JudgementInput, store: &dyn LocalStore, ended: &BaselineOutcome<'_>) -> ResultBeforeWork {
     if !ended.definition.of_worktree || case.origin.0 == BaselinePoint::unknown() {
-        return AtBegin::default();
+        return ResultBeforeWork::default();
     }
     let (origin_tree, clean_tree, nothing_done) = {
         let worktree = case.worktree.lock().expect("mutex poisoned");
-        let Ok(origin_tree) = worktree.tree_at(&case.origin.0) else { return AtBegin::default() };
+        let Ok(origin_tree) = worktree.tree_at(&case.origin.0) else { return ResultBeforeWork::default() };
         let clean_tree = clean_tree(&worktree);
         let nothing_done = clean_tree.as_ref() == Some(&origin_tree) || has_no_work(case, &worktree, &origin_tree);
         (origin_tree, clean_tree, nothing_done)
     };
-    let Ok(record) = before::of(store, &case.worktree_id, &case.spec) else { return AtBegin::default() };
+    let Ok(record) = before::of(store, &case.worktree_id, &case.spec) else { return ResultBeforeWork::default() };
     let check = check_cache::inputs(&[ended.definition.text.as_bytes()]);
     let now_on = |tree: &str| {
         let before = match ended.outcome {
@@ -62,7 +62,7 @@ pub(super) fn find(case: &JudgementInput, store: &dyn LocalStore, ended: &Baseli
             seen.iter().for_each(|mark| record.see(mark.clone()));
         });
     }
-    known.map_or_else(AtBegin::default, |mark| AtBegin { before: mark.before, tests: mark.tests })
+    known.map_or_else(ResultBeforeWork::default, |mark| ResultBeforeWork { before: mark.before, tests: mark.tests })
 }
 
 /// Whether HEAD's tree is as it was, and all that is uncommitted was there before or is nobody's.

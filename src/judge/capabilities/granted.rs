@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::rescue;
 use watchdog_core::checks::{
-    AtBegin, BoundedText, Capabilities, CapturedStream, CheckDefinition, CheckRun, CommandOutput, CommandRequest, CommandRun, EarlierPass,
-    FoundFile, JudgeAnswer, JudgeRequest, LineExchange, PushState, TestEdits, TouchedPaths,
+    BoundedText, Capabilities, CapturedStream, CheckDefinition, CheckRun, CommandOutput, CommandRequest, CommandRun, EarlierPass,
+    FoundFile, JudgeAnswer, JudgeRequest, LineOutcome, PushState, ResultBeforeWork, TestEdits, TouchedPaths,
 };
 use watchdog_core::config::settings::{CommandLine, SuccessRule};
 use watchdog_facts::evidence::{Changes, CheckOutcome, Commits, FaultKind, ReadFact, TestCounts, UnreadableFact};
@@ -249,19 +249,19 @@ impl Capabilities for SystemCapabilities<'_> {
         }
     }
 
-    fn at_begin(&self, definition: &CheckDefinition, outcome: CheckOutcome, tests: Option<TestCounts>) -> AtBegin {
+    fn at_begin(&self, definition: &CheckDefinition, outcome: CheckOutcome, tests: Option<TestCounts>) -> ResultBeforeWork {
         let find = |store: &Arc<dyn LocalStore>| at_begin::find(self.case, store.as_ref(), &BaselineOutcome { definition, outcome, tests });
-        self.store.as_ref().map_or_else(AtBegin::default, find)
+        self.store.as_ref().map_or_else(ResultBeforeWork::default, find)
     }
 
     fn edited_tests(&self, lines: bool) -> ReadFact<TestEdits> {
         if self.at_tree.is_some() { Ok(TestEdits::default()) } else { edited_tests::find(self.case, self.root, lines) }
     }
 
-    fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> LineExchange {
+    fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> LineOutcome {
         let folder = match folder(self.root, request.cwd) {
             Ok(folder) => folder,
-            Err(why) => return LineExchange::Unrunnable { why },
+            Err(why) => return LineOutcome::Unrunnable { why },
         };
         self.line_checkers.exchange(argv(request.line), folder, &self.variables(), (line, request.timeout, self.cancel))
     }

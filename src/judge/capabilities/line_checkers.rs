@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use watchdog_core::checks::LineExchange;
+use watchdog_core::checks::LineOutcome;
 use watchdog_facts::display::{bounded, log_millis};
 use watchdog_process::{CancelFlag, LineAnswer, LineProgram, StartError};
 
@@ -28,7 +28,7 @@ impl LineCheckers {
         folder: PathBuf,
         env: &BTreeMap<OsString, Option<OsString>>,
         (line, timeout, cancel): (&str, std::time::Duration, &CancelFlag),
-    ) -> LineExchange {
+    ) -> LineOutcome {
         let slot = {
             let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
             running.entry((argv.clone(), folder.clone())).or_default().clone()
@@ -38,10 +38,10 @@ impl LineCheckers {
             Some(program) => program,
             None => match LineProgram::start(&argv, folder, env) {
                 Ok(program) => program,
-                Err(StartError::NotRunnable { program, why }) => return LineExchange::Unrunnable { why: format!("{program}: {why}") },
-                Err(error @ StartError::Shortage { .. }) => return LineExchange::Failed { why: error.to_string() },
+                Err(StartError::NotRunnable { program, why }) => return LineOutcome::Unrunnable { why: format!("{program}: {why}") },
+                Err(error @ StartError::Shortage { .. }) => return LineOutcome::Failed { why: error.to_string() },
                 Err(error @ StartError::System { .. }) => {
-                    return LineExchange::Unrunnable { why: error.to_string() };
+                    return LineOutcome::Unrunnable { why: error.to_string() };
                 }
             },
         };
@@ -56,17 +56,17 @@ impl LineCheckers {
         match answer {
             LineAnswer::Line(line) => {
                 *slot = Some(program);
-                LineExchange::Line(line)
+                LineOutcome::Line(line)
             }
-            LineAnswer::TimedOut | LineAnswer::Cancelled => LineExchange::TimedOut,
-            LineAnswer::TooLong => LineExchange::Failed { why: "it answered with a line that is too long to be an answer".into() },
+            LineAnswer::TimedOut | LineAnswer::Cancelled => LineOutcome::TimedOut,
+            LineAnswer::TooLong => LineOutcome::Failed { why: "it answered with a line that is too long to be an answer".into() },
             LineAnswer::Ended { exit, stderr } => {
                 let how = exit.map_or_else(|| "it ended".to_owned(), |exit| format!("it ended with {exit}"));
                 let said = stderr.lines().last().map(|last| format!(": {}", bounded(last, 500))).unwrap_or_default();
                 let why = format!("{how} instead of answering{said}");
                 match exit {
-                    Some(watchdog_facts::evidence::ProcessExit::Code(126 | 127)) => LineExchange::Unrunnable { why },
-                    _ => LineExchange::Failed { why },
+                    Some(watchdog_facts::evidence::ProcessExit::Code(126 | 127)) => LineOutcome::Unrunnable { why },
+                    _ => LineOutcome::Failed { why },
                 }
             }
         }

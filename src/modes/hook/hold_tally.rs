@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::hooks::{HoldCount, HoldMode, HoldStreak, HookEvent, HookInput};
+use crate::hooks::{HoldCountChange, HoldMode, HoldStreak, HookEvent, HookInput};
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_store::LocalStore;
 use watchdog_store::hook_session::{self, HookSession};
@@ -58,19 +58,21 @@ impl<'a> HoldTally<'a> {
     }
 
     /// Writes down what became of the count.
-    pub fn count(mut self, counted: HoldCount, holding: HoldMode, input: &HookInput, now: Timestamp) -> Result<(), UnreadableFact> {
+    pub fn count(mut self, counted: HoldCountChange, holding: HoldMode, input: &HookInput, now: Timestamp) -> Result<(), UnreadableFact> {
         let before = self.kept.clone();
         match counted {
-            HoldCount::Same => return Ok(()),
-            HoldCount::OneMore if self.output => self.kept.denied = self.kept.denied.saturating_add(1),
-            HoldCount::OneMore => self.kept.held = self.kept.held.saturating_add(1),
-            HoldCount::Over => (self.kept.held, self.kept.denied) = (0, 0),
+            HoldCountChange::Same => return Ok(()),
+            HoldCountChange::OneMore if self.output => self.kept.denied = self.kept.denied.saturating_add(1),
+            HoldCountChange::OneMore => self.kept.held = self.kept.held.saturating_add(1),
+            HoldCountChange::Over => (self.kept.held, self.kept.denied) = (0, 0),
         }
-        if let (HoldCount::Over, HoldMode::Output, Some(prompt), Some(call)) = (counted, holding, &input.prompt_id, &input.tool_use_id) {
+        if let (HoldCountChange::Over, HoldMode::Output, Some(prompt), Some(call)) =
+            (counted, holding, &input.prompt_id, &input.tool_use_id)
+        {
             self.kept.accepted = Some((prompt.clone(), call.clone()));
         }
         // An agent that was never held leaves nothing behind when it passes: most calls end without a write.
-        if self.kept == before || (!self.known && counted == HoldCount::Over && self.kept.accepted.is_none()) {
+        if self.kept == before || (!self.known && counted == HoldCountChange::Over && self.kept.accepted.is_none()) {
             return Ok(());
         }
         self.kept.heard_at = now;

@@ -266,7 +266,7 @@ fn write_down(
             "agent_id": input.agent_id,
             "stop_reason": context.stop_reason,
             "answer": match decision.counted {
-                crate::hooks::HoldCount::OneMore => "held",
+                crate::hooks::HoldCountChange::OneMore => "held",
                 _ => "let_go",
             },
             "status": decision.reason.map(|reason| reason.status().as_str()),

@@ -24,7 +24,7 @@ impl CheckDefinition {
 
 /// What is known of a check from when the work began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct AtBegin {
+pub struct ResultBeforeWork {
     /// Its outcome.
     pub before: OutcomeBefore,
     /// What its test runner ran.
@@ -254,7 +254,7 @@ pub enum JudgeAnswer {
 
 /// What became of a line. Reasons are for a person, without a final period.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LineExchange {
+pub enum LineOutcome {
     /// The line that it answered, without its end.
     Line(String),
     /// It could not be started.

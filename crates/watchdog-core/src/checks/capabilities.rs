@@ -7,8 +7,8 @@ use crate::config::settings::{CommandLine, SuccessRule};
 use watchdog_facts::evidence::{Changes, CheckOutcome, Commits, ReadFact, TestCounts};
 
 use super::answers::{
-    AtBegin, BoundedText, CheckDefinition, CheckRun, CommandRequest, CommandRun, EarlierPass, FoundFile, JudgeAnswer, JudgeRequest,
-    LineExchange, PushState, TestEdits, TouchedPaths,
+    BoundedText, CheckDefinition, CheckRun, CommandRequest, CommandRun, EarlierPass, FoundFile, JudgeAnswer, JudgeRequest, LineOutcome,
+    PushState, ResultBeforeWork, TestEdits, TouchedPaths,
 };
 
 /// The outside, as checks see it.
@@ -80,7 +80,7 @@ pub trait Capabilities: Sync {
 
     /// Gives a line to a program that stays, and waits for the line that it answers with. The program is started where none runs yet
     /// with the same command line and folder; `request.stdin` is not used.
-    fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> LineExchange;
+    fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> LineOutcome;
 
     /// Those of the files that a command line names, as the baseline had them, that changed since.
     fn changed_scripts(&self, _line: &CommandLine, _cwd: Option<&str>) -> ReadFact<Vec<String>> {
@@ -88,8 +88,8 @@ pub trait Capabilities: Sync {
     }
 
     /// What is known of a check from when the work began, where it now ended so. What ends so with nothing done did then, too.
-    fn at_begin(&self, _definition: &CheckDefinition, _outcome: CheckOutcome, _tests: Option<TestCounts>) -> AtBegin {
-        AtBegin::default()
+    fn at_begin(&self, _definition: &CheckDefinition, _outcome: CheckOutcome, _tests: Option<TestCounts>) -> ResultBeforeWork {
+        ResultBeforeWork::default()
     }
 
     /// Whether this very command passed before by this rule of success, and nothing that it could depend on is known to have changed since.

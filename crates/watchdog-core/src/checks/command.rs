@@ -236,7 +236,7 @@ impl CompletionCheck for CommandCheck {
 mod tests {
     use std::time::Duration;
 
-    use super::super::answers::{AtBegin, CapturedStream, EarlierPass, TestEdits};
+    use super::super::answers::{CapturedStream, EarlierPass, ResultBeforeWork, TestEdits};
     use super::super::registry::build;
     use super::super::tests::{Fake, broken};
     use super::*;
@@ -461,7 +461,7 @@ mod tests {
         let judged = |before: Option<TestCounts>, now: &str| {
             let output = CommandOutput { stdout: CapturedStream::whole(now), ..CommandOutput::default() };
             let runs = vec![("t", CommandRun::Finished { exit: ProcessExit::Code(0), output })];
-            let fake = Fake { runs, at_begin: AtBegin { before: OutcomeBefore::Failed, tests: before }, ..Fake::default() };
+            let fake = Fake { runs, at_begin: ResultBeforeWork { before: OutcomeBefore::Failed, tests: before }, ..Fake::default() };
             let criterion = CheckKind::Command(CommandCriterion::new(CommandLine::Shell("t".into())));
             let check = CheckSpec::Single { name: "tests".into(), criterion };
             build(&check).evaluate(CheckOrder::Given, &CheckContext::new(&fake))

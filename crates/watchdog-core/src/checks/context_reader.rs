@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use watchdog_facts::context::{AgentPlan, ContextMessage, IterationSummary, PlanStep, SessionContext, SessionUsage, ToolResult};
+use watchdog_facts::context::{AgentTodoPlan, ContextMessage, IterationSummary, PlanStep, SessionContext, SessionUsage, ToolResult};
 
 /// A context may be so long, in bytes.
 pub const MAX_CONTEXT_BYTES: usize = 64 << 20;
@@ -202,12 +202,12 @@ fn summary(key: &str, value: &Value) -> Read<IterationSummary> {
 }
 
 /// Reads a plan: an object with `steps`, or a list of steps alone. Also for plan files.
-pub(super) fn plan(key: &str, value: &Value) -> Read<AgentPlan> {
+pub(super) fn plan(key: &str, value: &Value) -> Read<AgentTodoPlan> {
     if value.is_array() {
-        return Ok(AgentPlan { steps: each(key, value, step)?, ..AgentPlan::default() });
+        return Ok(AgentTodoPlan { steps: each(key, value, step)?, ..AgentTodoPlan::default() });
     }
     let keys = ObjectKeys::of(key, value)?;
-    Ok(AgentPlan { objective: keys.text("objective")?, status: keys.text("status")?, steps: keys.each("steps", step)? })
+    Ok(AgentTodoPlan { objective: keys.text("objective")?, status: keys.text("status")?, steps: keys.each("steps", step)? })
 }
 
 fn step(key: &str, value: &Value) -> Read<PlanStep> {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::context_reader::{context_from_json, context_from_value};
 use super::context_writer::context_to_json;
-use watchdog_facts::context::{AgentPlan, ContextMessage, IterationSummary, PlanStep, SessionContext, SessionUsage, ToolResult};
+use watchdog_facts::context::{AgentTodoPlan, ContextMessage, IterationSummary, PlanStep, SessionContext, SessionUsage, ToolResult};
 
 fn read(value: Value) -> SessionContext {
     context_from_value(&value).unwrap_or_else(|error| panic!("{error}"))
@@ -43,7 +43,7 @@ fn a_whole_context_is_read() {
             detected_actions: vec![json!({"type": "decision"})],
             more: [("note".to_owned(), json!("n"))].into(),
         }],
-        plan: Some(AgentPlan {
+        plan: Some(AgentTodoPlan {
             objective: Some("o".into()),
             status: Some("active".into()),
             steps: vec![step("1", "t", "done"), step("b", "u", "")],
@@ -101,8 +101,8 @@ fn results_of_tools_are_told_apart_and_named_by_their_calls() {
 fn a_plan_may_be_its_steps_alone() {
     let found = read(json!({"plan": [{"content": "a", "status": "completed", "activeForm": "doing a"}]}));
     let step = PlanStep { id: None, title: "a".into(), status: "completed".into() };
-    assert_eq!(found.plan, Some(AgentPlan { steps: vec![step], ..AgentPlan::default() }));
-    assert_eq!(read(json!({"plan": {}})).plan, Some(AgentPlan::default()));
+    assert_eq!(found.plan, Some(AgentTodoPlan { steps: vec![step], ..AgentTodoPlan::default() }));
+    assert_eq!(read(json!({"plan": {}})).plan, Some(AgentTodoPlan::default()));
 }
 
 #[test]
@@ -207,7 +207,7 @@ prop_compose! {
         SessionContext {
             worktree, spec, baseline, head, stop_reason, iteration, claims_done, output, prompt, messages,
             tentative_output: None,
-            plan: planned.then_some(AgentPlan { objective, status, steps }),
+            plan: planned.then_some(AgentTodoPlan { objective, status, steps }),
             summaries: summaries.into_iter().map(summary).collect(),
             usage: SessionUsage { turns: turns.map(u64::from), cost_usd, ..SessionUsage::default() },
             background_tasks: Vec::new(),

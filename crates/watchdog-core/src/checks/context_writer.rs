@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use watchdog_facts::context::{AgentPlan, ContextMessage, IterationSummary, SessionContext, SessionUsage};
+use watchdog_facts::context::{AgentTodoPlan, ContextMessage, IterationSummary, SessionContext, SessionUsage};
 
 /// One text of the conversation is written up to so many bytes, its end kept.
 const TEXT: usize = 64 << 10;
@@ -94,7 +94,7 @@ impl ContextWriter {
         Value::Object(members)
     }
 
-    fn plan(&mut self, plan: &AgentPlan) -> Value {
+    fn plan(&mut self, plan: &AgentTodoPlan) -> Value {
         self.cut |= plan.steps.len() > ENTRIES;
         let steps: Vec<Value> = (plan.steps.iter().take(ENTRIES))
             .map(|step| json!({"step_id": step.id, "title": self.text(&step.title), "status": self.text(&step.status)}))

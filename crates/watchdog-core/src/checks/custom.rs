@@ -6,7 +6,7 @@ use crate::config::settings::{CustomCriterion, CustomMode};
 use watchdog_facts::evidence::{CheckOutcome, ProcessExit};
 use watchdog_facts::verdict::Evidence;
 
-use super::answers::{CommandOutput, CommandRequest, CommandRun, LineExchange};
+use super::answers::{CommandOutput, CommandRequest, CommandRun, LineOutcome};
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::context_writer::context_to_json;
 use super::feedback::{MAX_CHARS, bounded, one_line, tail};
@@ -100,10 +100,10 @@ impl CustomCheck {
                 }
             }
             CustomMode::Stream => match context.capabilities.exchange(&request, &line) {
-                LineExchange::Line(answer) => self.verdict(answer.trim()),
-                LineExchange::Unrunnable { why } => unrunnable(&why),
-                LineExchange::Failed { why } => CheckJudgement::Failed { why: format!("{title} gave no answer: {}", one_line(&why)) },
-                LineExchange::TimedOut => late(),
+                LineOutcome::Line(answer) => self.verdict(answer.trim()),
+                LineOutcome::Unrunnable { why } => unrunnable(&why),
+                LineOutcome::Failed { why } => CheckJudgement::Failed { why: format!("{title} gave no answer: {}", one_line(&why)) },
+                LineOutcome::TimedOut => late(),
             },
         }
     }
@@ -189,13 +189,13 @@ mod tests {
     #[test]
     fn one_that_stays_answers_line_by_line() {
         let with = |answer| Fake { exchanges: Mutex::new(vec![answer]), ..Fake::default() };
-        let line = |text: &str| with(LineExchange::Line(text.into()));
+        let line = |text: &str| with(LineOutcome::Line(text.into()));
         check(CustomMode::Stream, &line(r#"{"complete": true}"#), Pass, "");
         check(CustomMode::Stream, &line(r#"{"complete": false, "feedback": "more"}"#), Unmet, "more");
         check(CustomMode::Stream, &line("ready"), Failed, "something else");
         check(CustomMode::Stream, &line(""), Failed, "something else");
-        check(CustomMode::Stream, &with(LineExchange::Failed { why: "it ended".into() }), Failed, "it ended");
-        check(CustomMode::Stream, &with(LineExchange::TimedOut), TimedOut, "60 seconds");
-        check(CustomMode::Stream, &with(LineExchange::Unrunnable { why: "no such file".into() }), Unrunnable, "no such file");
+        check(CustomMode::Stream, &with(LineOutcome::Failed { why: "it ended".into() }), Failed, "it ended");
+        check(CustomMode::Stream, &with(LineOutcome::TimedOut), TimedOut, "60 seconds");
+        check(CustomMode::Stream, &with(LineOutcome::Unrunnable { why: "no such file".into() }), Unrunnable, "no such file");
     }
 }

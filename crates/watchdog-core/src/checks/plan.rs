@@ -147,13 +147,13 @@ impl CompletionCheck for PlanCheck {
 mod tests {
     use super::super::tests::Fake;
     use super::*;
-    use watchdog_facts::context::{AgentPlan, PlanStep, SessionContext};
+    use watchdog_facts::context::{AgentTodoPlan, PlanStep, SessionContext};
     use watchdog_facts::evidence::CheckOutcome::{self, Failed, Pass, Unmet};
 
     fn own(steps: &[(&str, &str)]) -> SessionContext {
         let steps = steps.iter().map(|(title, status)| PlanStep { id: None, title: (*title).into(), status: (*status).into() }).collect();
         SessionContext {
-            plan: Some(AgentPlan { status: Some("completed".into()), steps, ..AgentPlan::default() }),
+            plan: Some(AgentTodoPlan { status: Some("completed".into()), steps, ..AgentTodoPlan::default() }),
             ..SessionContext::default()
         }
     }

@@ -40,9 +40,9 @@ pub(super) struct Fake {
     /// What the report of a run holds.
     pub(super) report: Option<Result<Vec<u8>, String>>,
     /// What is known of checks from when the work began.
-    pub(super) at_begin: AtBegin,
+    pub(super) at_begin: ResultBeforeWork,
     /// Answers of programs that stay, in order.
-    pub(super) exchanges: Mutex<Vec<LineExchange>>,
+    pub(super) exchanges: Mutex<Vec<LineOutcome>>,
     pub(super) asked: Mutex<Vec<String>>,
 }
 
@@ -137,7 +137,7 @@ impl Capabilities for Fake {
         self.judge.clone().expect("nobody is to be asked")
     }
 
-    fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> LineExchange {
+    fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> LineOutcome {
         self.note(format!("line to {}: {line}", request.line));
         self.exchanges.lock().unwrap().remove(0)
     }
@@ -158,7 +158,7 @@ impl Capabilities for Fake {
         Ok(self.edits.clone())
     }
 
-    fn at_begin(&self, _definition: &CheckDefinition, _outcome: CheckOutcome, _tests: Option<TestCounts>) -> AtBegin {
+    fn at_begin(&self, _definition: &CheckDefinition, _outcome: CheckOutcome, _tests: Option<TestCounts>) -> ResultBeforeWork {
         self.at_begin
     }
 

@@ -49,7 +49,7 @@ proptest! {
 #[test]
 fn what_passed_before_the_work_began_is_told_apart() {
     let judged = |tree: &str, before| {
-        let fake = Fake { at_begin: AtBegin { before, tests: None }, ..Fake::default() };
+        let fake = Fake { at_begin: ResultBeforeWork { before, tests: None }, ..Fake::default() };
         parse_tree(&mut tree.chars()).unwrap().evaluate(CheckOrder::CheapFirst, &CheckContext::new(&fake))
     };
     for tree in ["[p]", "[pp]", "(xp)", "<p->", "[p(xp)]"] {

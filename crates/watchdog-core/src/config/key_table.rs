@@ -8,7 +8,7 @@ use super::key_row::{KeyRow, without_links};
 use super::reader::{ConfigNode, ConfigSection};
 
 /// An object of the file whose keys are known.
-pub(super) struct Block<S: 'static> {
+pub(super) struct KeyBlock<S: 'static> {
     /// Its path in the file, or the type of a check; empty for the top of the file.
     pub(super) name: &'static str,
     /// What holds where no key is given.
@@ -22,7 +22,7 @@ pub(super) struct Block<S: 'static> {
 /// For a block whose keys have nothing to do with each other.
 pub(super) fn no_rules<S>(_: &ConfigSection<'_>, _: &mut S, _: bool) {}
 
-impl<S> Block<S> {
+impl<S> KeyBlock<S> {
     /// The names of its keys.
     pub(super) fn names(&self) -> Vec<&'static str> {
         self.keys.iter().map(|key| key.name()).collect()
@@ -218,11 +218,11 @@ impl<S, K: KeyKind> BlockKey<S> for PlainKey<S, K> {
 
 /// A key that holds another block.
 pub(super) struct InnerBlock<S: 'static, T: 'static> {
-    block: &'static Block<T>,
+    block: &'static KeyBlock<T>,
     place: fn(&mut S) -> &mut T,
 }
 
-pub(super) const fn inner<S, T>(block: &'static Block<T>, place: fn(&mut S) -> &mut T) -> InnerBlock<S, T> {
+pub(super) const fn inner<S, T>(block: &'static KeyBlock<T>, place: fn(&mut S) -> &mut T) -> InnerBlock<S, T> {
     InnerBlock { block, place }
 }
 

@@ -44,7 +44,7 @@ pub(super) struct ObjectSink<'repo> {
 
 /// What is to become of a file that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum KeepRule {
+pub(super) enum BlobWriteRule {
     /// Only its name is wanted.
     Name,
     /// It is written into the object database.
@@ -53,12 +53,12 @@ pub(super) enum KeepRule {
     UnlessIs(ObjectId),
 }
 
-impl KeepRule {
+impl BlobWriteRule {
     fn wants(self, id: ObjectId) -> bool {
         match self {
-            KeepRule::Name => false,
-            KeepRule::Content => true,
-            KeepRule::UnlessIs(known) => known != id,
+            BlobWriteRule::Name => false,
+            BlobWriteRule::Content => true,
+            BlobWriteRule::UnlessIs(known) => known != id,
         }
     }
 }
@@ -76,7 +76,7 @@ impl<'repo> ObjectSink<'repo> {
     /// Reads what is at `path` and keeps it. `None` where nothing is that git could hold.
     ///
     /// A file that changes meanwhile is read again; one that never rests is taken as it was last read.
-    pub(super) fn take(&mut self, below: &mut FolderWalk, path: &BStr, keep: KeepRule) -> io::Result<Option<ReadBlob>> {
+    pub(super) fn take(&mut self, below: &mut FolderWalk, path: &BStr, keep: BlobWriteRule) -> io::Result<Option<ReadBlob>> {
         // What an earlier attempt at this file ended in counts only while no later one is better.
         let refused = self.refused.take();
         let outcome = self.take_at_rest(below, path, keep);
@@ -87,7 +87,7 @@ impl<'repo> ObjectSink<'repo> {
         outcome
     }
 
-    fn take_at_rest(&mut self, below: &mut FolderWalk, path: &BStr, keep: KeepRule) -> io::Result<Option<ReadBlob>> {
+    fn take_at_rest(&mut self, below: &mut FolderWalk, path: &BStr, keep: BlobWriteRule) -> io::Result<Option<ReadBlob>> {
         let mut last = None;
         for _ in 0..ATTEMPTS {
             let Some(stat) = below.lstat(path)? else { return Ok(None) };
@@ -110,7 +110,7 @@ impl<'repo> ObjectSink<'repo> {
     }
 
     /// Reads an opened file. The flag says whether it stayed as it was.
-    fn file(&mut self, mut file: File, stat: FileStat, keep: KeepRule) -> io::Result<(ReadBlob, bool)> {
+    fn file(&mut self, mut file: File, stat: FileStat, keep: BlobWriteRule) -> io::Result<(ReadBlob, bool)> {
         let kind = match stat.kind {
             PathKind::File { executable: true } => EntryKind::BlobExecutable,
             _ => EntryKind::Blob,
@@ -127,7 +127,7 @@ impl<'repo> ObjectSink<'repo> {
     }
 
     /// Whether content is to be written. What is wanted is remembered for [`ObjectSink::vanished`].
-    fn is_new(&mut self, id: ObjectId, keep: KeepRule) -> bool {
+    fn is_new(&mut self, id: ObjectId, keep: BlobWriteRule) -> bool {
         let wanted = !self.dry && keep.wants(id);
         wanted && self.kept.insert(id) && !self.is_there(&id)
     }
@@ -160,7 +160,7 @@ impl<'repo> ObjectSink<'repo> {
         self.repo.objects.exists(id)
     }
 
-    fn buffer(&mut self, bytes: &[u8], keep: KeepRule) -> io::Result<ObjectId> {
+    fn buffer(&mut self, bytes: &[u8], keep: BlobWriteRule) -> io::Result<ObjectId> {
         let id = gix::objs::compute_hash(self.repo.object_hash(), ObjectKind::Blob, bytes).map_err(io::Error::other)?;
         if self.is_new(id, keep) {
             let outcome = self.repo.objects.write_buf_with_known_id(ObjectKind::Blob, bytes, id);
@@ -192,7 +192,7 @@ impl<'repo> ObjectSink<'repo> {
     }
 
     /// Hashes first and writes only what is new, so that a large file that did not change costs no disk.
-    fn stream(&mut self, file: &mut File, keep: KeepRule) -> io::Result<(ObjectId, u64)> {
+    fn stream(&mut self, file: &mut File, keep: BlobWriteRule) -> io::Result<(ObjectId, u64)> {
         let size = file.seek(io::SeekFrom::End(0))?;
         file.rewind()?;
         let mut hasher = gix::hash::hasher(self.repo.object_hash());
@@ -227,7 +227,7 @@ impl<'repo> ObjectSink<'repo> {
         object.write_to(&mut bytes).map_err(|e| Error::read("encode an object", e))?;
         let kind = object.kind();
         let id = gix::objs::compute_hash(self.repo.object_hash(), kind, &bytes).map_err(|e| Error::read("name an object", e))?;
-        if self.is_new(id, KeepRule::Content) {
+        if self.is_new(id, BlobWriteRule::Content) {
             let outcome = self.repo.objects.write_buf_with_known_id(kind, &bytes, id);
             self.note_written(id, outcome).map_err(|e| Error::read("write an object", e))?;
         }

@@ -10,7 +10,7 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::refs::Target;
 use gix::refs::transaction::{Change as RefChange, LogChange, PreviousValue, RefEdit};
 
-use super::blobs::{KeepRule, ObjectSink};
+use super::blobs::{BlobWriteRule, ObjectSink};
 use super::disk::FolderWalk;
 use super::private::{self, PrivatePaths, SnapshotParts};
 use super::record::{self, SnapshotRecord, StoredSnapshot};
@@ -315,7 +315,7 @@ impl DiskScan<'_, '_> {
     fn take_again(&mut self, path: &BStr, index: &gix::index::File) {
         self.below.forget();
         let tracked = index.entry_index_by_path(path).is_ok();
-        match self.blobs.take(&mut self.below, path, KeepRule::Content) {
+        match self.blobs.take(&mut self.below, path, BlobWriteRule::Content) {
             Ok(Some(taken)) => drop(self.found.changes.insert(path.to_owned(), TreeEdit::Put(taken))),
             Ok(None) if tracked => drop(self.found.changes.insert(path.to_owned(), TreeEdit::Remove)),
             Ok(None) => drop(self.found.changes.remove(path)),

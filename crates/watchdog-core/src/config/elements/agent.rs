@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::super::key_kinds::{ARGV, TEXT, nullable, word};
-use super::super::key_table::{Block, keys, no_rules};
+use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::problem::shown;
 use super::super::reader::{ConfigNode, ConfigSection};
 use super::super::settings::{AgentEntry, AgentSettings, ConfigSettings, Preset};
@@ -11,7 +11,7 @@ use super::super::settings::{AgentEntry, AgentSettings, ConfigSettings, Preset};
 const PRESETS: &[(&str, Preset)] =
     &[("claude", Preset::Claude), ("codex", Preset::Codex), ("gemini", Preset::Gemini), ("opencode", Preset::Opencode)];
 
-pub(in super::super) static BLOCK: Block<AgentSettings> = Block {
+pub(in super::super) static BLOCK: KeyBlock<AgentSettings> = KeyBlock {
     name: "agent",
     defaults: || ConfigSettings::default().agent,
     keys: keys! { AgentSettings;
@@ -35,7 +35,7 @@ fn default_model_is_the_presets(section: &ConfigSection<'_>, found: &mut AgentSe
 }
 
 /// An entry of `agents`.
-pub(in super::super) static ENTRY: Block<AgentEntry> = Block {
+pub(in super::super) static ENTRY: KeyBlock<AgentEntry> = KeyBlock {
     name: "agents[]",
     defaults: || AgentEntry {
         name: String::new(),

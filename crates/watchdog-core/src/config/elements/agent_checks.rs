@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::key_kinds::{FLAG, KeyKind, TEXT, ValueForm, list_of, nullable, optional, whole, word};
-use super::super::key_table::{Block, key, keys, no_rules};
+use super::super::key_table::{KeyBlock, key, keys, no_rules};
 use super::super::reader::{ConfigNode, ConfigSection};
 use super::super::settings::{CheckKind, SignalCriterion, SignalMatch, SqlResultCriterion, StructuredCriterion, TextScope};
 use super::super::syntax::ValueKind;
@@ -31,7 +31,7 @@ const TAG_NAME: ValueForm<String> = ValueForm { read: tag_name, ..TEXT };
 
 pub(super) static SIGNAL: CheckType<SignalCriterion> = CheckType {
     doc: "The agent says an agreed text.",
-    block: Block {
+    block: KeyBlock {
         name: "signal",
         defaults: || SignalCriterion::new("", SignalMatch::Line),
         keys: keys! { SignalCriterion;
@@ -118,7 +118,7 @@ const SCHEMA: ValueForm<Value> = ValueForm {
 
 pub(super) static STRUCTURED: CheckType<StructuredCriterion> = CheckType {
     doc: "The agent gave JSON of an agreed form.",
-    block: Block {
+    block: KeyBlock {
         name: "structured",
         defaults: || StructuredCriterion { tag: None, required: Vec::new(), schema: None, scope: TextScope::Last },
         keys: keys! { StructuredCriterion;
@@ -162,7 +162,7 @@ fn required_fields(node: &ConfigNode<'_>) -> Option<Vec<(String, Option<serde_js
 
 pub(super) static SQL_RESULT: CheckType<SqlResultCriterion> = CheckType {
     doc: "A tool of the agent returned rows.",
-    block: Block {
+    block: KeyBlock {
         name: "sql_result",
         defaults: || SqlResultCriterion { tool: "execute_sql".into(), expected_columns: None, min_rows: 1 },
         keys: keys! { SqlResultCriterion;
@@ -179,7 +179,7 @@ pub(super) static SQL_RESULT: CheckType<SqlResultCriterion> = CheckType {
 
 pub(super) static ITERATIONS: CheckType<u64> = CheckType {
     doc: "So many iterations were made.",
-    block: Block {
+    block: KeyBlock {
         name: "iterations",
         defaults: || 1,
         keys: &[&key("count", whole(1..=1_000_000), |count: &mut u64| count, "iterations of a loop, which is a count and no proof")

@@ -1,10 +1,10 @@
 //! `breaker`: when repeated timeouts stop the asking.
 
 use super::super::key_kinds::{seconds, whole};
-use super::super::key_table::{Block, keys, no_rules};
+use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::settings::{BreakerSettings, ConfigSettings};
 
-pub(in super::super) static BLOCK: Block<BreakerSettings> = Block {
+pub(in super::super) static BLOCK: KeyBlock<BreakerSettings> = KeyBlock {
     name: "breaker",
     defaults: || ConfigSettings::default().breaker,
     keys: keys! { BreakerSettings;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::super::key_kinds::{ValueForm, filled_list_of, word};
-use super::super::key_table::{Block, keys, no_rules};
+use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::nearest::hint;
 use super::super::problem::shown;
 use super::super::reader::ConfigNode;
@@ -34,7 +34,7 @@ pub(in super::super) static TYPES: &[&dyn CheckTable] = &[
 
 static ALWAYS: CheckType<()> = CheckType {
     doc: "Met, whatever happened; its evidence is none.",
-    block: Block { name: "always", defaults: || (), keys: &[], rules: no_rules },
+    block: KeyBlock { name: "always", defaults: || (), keys: &[], rules: no_rules },
     any_of: &[],
     wrap: |()| CheckKind::Always,
     unwrap: |criterion| matches!(criterion, CheckKind::Always).then_some(&()),
@@ -47,7 +47,7 @@ struct CheckGroup {
     checks: Vec<CheckSpec>,
 }
 
-static GROUP: Block<CheckGroup> = Block {
+static GROUP: KeyBlock<CheckGroup> = KeyBlock {
     name: "group",
     defaults: || CheckGroup { mode: Mode::All, checks: Vec::new() },
     keys: keys! { CheckGroup;

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::key_kinds::{KeyKind, TEXT};
 use super::super::key_row::KeyRow;
-use super::super::key_table::Block;
+use super::super::key_table::KeyBlock;
 use super::super::reader::ConfigNode;
 use super::super::settings::CheckKind;
 
@@ -13,7 +13,7 @@ pub(in super::super) struct CheckType<S: 'static> {
     /// What it looks at.
     pub(super) doc: &'static str,
     /// Its keys; the block's name is the type's word.
-    pub(super) block: Block<S>,
+    pub(super) block: KeyBlock<S>,
     /// Of these keys one must be given; none where that is no rule.
     pub(super) any_of: &'static [&'static str],
     pub(super) wrap: fn(S) -> CheckKind,

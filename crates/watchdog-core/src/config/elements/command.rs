@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::super::key_kinds::{COMMAND_LINE, FLAG, INSIDE_PATH, TEXT, ValueForm, nullable, seconds, whole};
-use super::super::key_table::{Block, keys, no_rules};
+use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::nearest::hint;
 use super::super::problem::shown;
 use super::super::reader::ConfigNode;
@@ -49,7 +49,7 @@ const REPORT_PATH: ValueForm<String> = ValueForm { schema: || json!({"type": "st
 
 pub(super) static COMMAND: CheckType<CommandCriterion> = CheckType {
     doc: "A program decides.",
-    block: Block {
+    block: KeyBlock {
         name: "command",
         defaults: || CommandCriterion::new(CommandLine::Argv(Vec::new())),
         keys: keys! { CommandCriterion;

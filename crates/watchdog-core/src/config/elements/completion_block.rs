@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::key_kinds::{COMMAND_LINE, TEXT, optional, whole};
-use super::super::key_table::{Block, keys};
+use super::super::key_table::{KeyBlock, keys};
 use super::super::reader::{ConfigNode, put};
 use super::super::settings::{CheckKind, CheckSpec, CommandCriterion, CommandLine, Limits, SignalCriterion, SignalMatch};
 use super::limits::MAX_ITERATIONS;
@@ -16,7 +16,7 @@ struct CompletionBlock {
     max_iterations: Option<u32>,
 }
 
-static BLOCK: Block<CompletionBlock> = Block {
+static BLOCK: KeyBlock<CompletionBlock> = KeyBlock {
     name: "completion",
     defaults: CompletionBlock::default,
     keys: keys! { CompletionBlock;

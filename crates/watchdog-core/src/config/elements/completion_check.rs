@@ -1,13 +1,13 @@
 //! `completion_check`: how often and how long the agent is asked.
 
 use super::super::key_kinds::{FLAG, seconds, whole};
-use super::super::key_table::{Block, keys, no_rules};
+use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::settings::{CompletionSettings, ConfigSettings};
 
 /// More rounds than this are a mistake.
 pub(in super::super) const MAX_PROBES: u64 = 10_000;
 
-pub(in super::super) static BLOCK: Block<CompletionSettings> = Block {
+pub(in super::super) static BLOCK: KeyBlock<CompletionSettings> = KeyBlock {
     name: "completion_check",
     defaults: || ConfigSettings::default().completion_check,
     keys: keys! { CompletionSettings;

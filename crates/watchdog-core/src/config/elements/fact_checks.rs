@@ -1,14 +1,14 @@
 //! The check types that look at facts: `git` and `files`.
 
 use super::super::key_kinds::{FLAG, INSIDE_GLOB, TEXT, filled_list_of, list_of, nullable, whole};
-use super::super::key_table::{Block, keys, no_rules};
+use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::reader::ConfigSection;
 use super::super::settings::{CheckKind, FilesCriterion, GitCriterion};
 use super::check_type::CheckType;
 
 pub(super) static GIT: CheckType<GitCriterion> = CheckType {
     doc: "Commits made here with a net change, and the state of the worktree, decide.",
-    block: Block {
+    block: KeyBlock {
         name: "git",
         defaults: GitCriterion::default,
         keys: keys! { GitCriterion;
@@ -39,7 +39,7 @@ fn git_asks_for_something(section: &ConfigSection<'_>, found: &mut GitCriterion,
 
 pub(super) static FILES: CheckType<FilesCriterion> = CheckType {
     doc: "Each glob needs a file, by default one that is not empty.",
-    block: Block {
+    block: KeyBlock {
         name: "files",
         defaults: || FilesCriterion::new(Vec::new()),
         keys: keys! { FilesCriterion;

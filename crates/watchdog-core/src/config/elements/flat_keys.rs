@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::key_kinds::{FLAG, optional, seconds, whole};
-use super::super::key_table::{Block, keys, no_rules};
+use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::reader::{ConfigSection, put};
 use super::super::settings::CompletionSettings;
 use super::completion_check::MAX_PROBES;
@@ -21,7 +21,7 @@ pub(in super::super) struct FlatKeys {
 }
 
 /// They stand at the top of the file.
-pub(in super::super) static BLOCK: Block<FlatKeys> = Block {
+pub(in super::super) static BLOCK: KeyBlock<FlatKeys> = KeyBlock {
     name: "",
     defaults: FlatKeys::default,
     keys: keys! { FlatKeys;

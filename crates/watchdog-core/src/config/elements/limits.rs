@@ -1,7 +1,7 @@
 //! `limits`: what ends a loop, a session, or the holding of an agent.
 
 use super::super::key_kinds::{POSITIVE, ValueForm, nullable, seconds, whole};
-use super::super::key_table::{Block, keys};
+use super::super::key_table::{KeyBlock, keys};
 use super::super::reader::{ConfigNode, ConfigSection};
 use super::super::settings::{ConfigSettings, Limits};
 
@@ -14,7 +14,7 @@ const INSTANT: ValueForm<jiff::Timestamp> = ValueForm {
     words: "instant as in RFC 3339",
 };
 
-pub(in super::super) static BLOCK: Block<Limits> = Block {
+pub(in super::super) static BLOCK: KeyBlock<Limits> = KeyBlock {
     name: "limits",
     defaults: || ConfigSettings::default().limits,
     keys: keys! { Limits;

@@ -1,7 +1,7 @@
 //! The check types that count what is done in a list: `plan` and `feature_list`.
 
 use super::super::key_kinds::{FILE_PATH, FLAG, TEXT, filled_list_of, list_of, nullable, whole};
-use super::super::key_table::{Block, keys, no_rules};
+use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::settings::{CheckKind, FeatureListCriterion, PlanCriterion};
 use super::check_type::CheckType;
 
@@ -19,7 +19,7 @@ impl Default for FeatureListCriterion {
 
 pub(super) static PLAN: CheckType<PlanCriterion> = CheckType {
     doc: "Every step of a plan is done: a JSON file, a markdown checklist, or the agent's own list.",
-    block: Block {
+    block: KeyBlock {
         name: "plan",
         defaults: PlanCriterion::default,
         keys: keys! { PlanCriterion;
@@ -39,7 +39,7 @@ pub(super) static PLAN: CheckType<PlanCriterion> = CheckType {
 
 pub(super) static FEATURE_LIST: CheckType<FeatureListCriterion> = CheckType {
     doc: "Every feature of a list passes.",
-    block: Block {
+    block: KeyBlock {
         name: "feature_list",
         defaults: FeatureListCriterion::default,
         keys: keys! { FeatureListCriterion;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::key_kinds::{ARGV, TEXT, ValueForm, filled_list_of, optional, whole};
-use super::super::key_table::{Block, keys};
+use super::super::key_table::{KeyBlock, keys};
 use super::super::nearest::hint;
 use super::super::problem::shown;
 use super::super::reader::{ConfigNode, ConfigSection};
@@ -109,7 +109,7 @@ const ADDRESS: ValueForm<String> = ValueForm {
     ..TEXT
 };
 
-pub(in super::super) static BLOCK: Block<NotifyEntry> = Block {
+pub(in super::super) static BLOCK: KeyBlock<NotifyEntry> = KeyBlock {
     name: "notify[]",
     defaults: || NotifyEntry { command: None, ..NotifyRule::new(NotifyTarget::Command(Vec::new())).into() },
     keys: keys! { NotifyEntry;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::key_kinds::{COMMAND_LINE, FLAG, TEXT, ValueForm, nullable, seconds, whole, word};
-use super::super::key_table::{Block, keys, no_rules};
+use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::reader::{ConfigNode, ConfigSection};
 use super::super::settings::{CheckKind, CommandLine, CustomCriterion, CustomMode, IssueCriterion, JudgeCriterion, PhaseCriterion};
 use super::check_type::CheckType;
@@ -22,7 +22,7 @@ const REPOSITORY: ValueForm<String> = ValueForm {
 
 pub(super) static ISSUE: CheckType<IssueCriterion> = CheckType {
     doc: "An issue of GitHub is closed or labelled, a pull request is merged.",
-    block: Block {
+    block: KeyBlock {
         name: "issue",
         defaults: || IssueCriterion::new(None),
         keys: keys! { IssueCriterion;
@@ -66,7 +66,7 @@ fn repository(node: &ConfigNode<'_>) -> Option<String> {
 
 pub(super) static PHASE: CheckType<PhaseCriterion> = CheckType {
     doc: "A project is in its last phase.",
-    block: Block {
+    block: KeyBlock {
         name: "phase",
         defaults: || PhaseCriterion::new(None),
         keys: keys! { PhaseCriterion;
@@ -91,7 +91,7 @@ fn field_has_project(section: &ConfigSection<'_>, found: &mut PhaseCriterion, _:
 
 pub(super) static JUDGE: CheckType<JudgeCriterion> = CheckType {
     doc: "A model answers a question about the work.",
-    block: Block {
+    block: KeyBlock {
         name: "judge",
         defaults: || JudgeCriterion { question: String::new(), rubric: None, run: None, model: None, timeout: Duration::from_secs(120) },
         keys: keys! { JudgeCriterion;
@@ -111,7 +111,7 @@ pub(super) static JUDGE: CheckType<JudgeCriterion> = CheckType {
 
 pub(super) static CUSTOM: CheckType<CustomCriterion> = CheckType {
     doc: "A program of yours judges the context.",
-    block: Block {
+    block: KeyBlock {
         name: "custom",
         defaults: || CustomCriterion::new(CommandLine::Argv(Vec::new())),
         keys: keys! { CustomCriterion;

@@ -1,7 +1,7 @@
 //! `rescue`: how uncommitted work is salvaged.
 
 use super::super::key_kinds::{ARGV, GLOB, TEXT, ValueForm, list_of, nullable, seconds, whole, word};
-use super::super::key_table::{Block, keys};
+use super::super::key_table::{KeyBlock, keys};
 use super::super::reader::{ConfigNode, ConfigSection};
 use super::super::settings::{ConfigSettings, RescueMode, RescueSettings};
 
@@ -20,7 +20,7 @@ const TRAILER: ValueForm<String> = ValueForm {
     ..TEXT
 };
 
-pub(in super::super) static BLOCK: Block<RescueSettings> = Block {
+pub(in super::super) static BLOCK: KeyBlock<RescueSettings> = KeyBlock {
     name: "rescue",
     defaults: || ConfigSettings::default().rescue,
     keys: keys! { RescueSettings;

@@ -1,10 +1,10 @@
 //! `tasks`: where task files are.
 
 use super::super::key_kinds::INSIDE_PATH;
-use super::super::key_table::{Block, keys, no_rules};
+use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::settings::{ConfigSettings, TaskSettings};
 
-pub(in super::super) static BLOCK: Block<TaskSettings> = Block {
+pub(in super::super) static BLOCK: KeyBlock<TaskSettings> = KeyBlock {
     name: "tasks",
     defaults: || ConfigSettings::default().tasks,
     keys: keys! { TaskSettings;

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::super::key_kinds::{INSIDE_GLOB, list_of, word};
-use super::super::key_table::{Block, IrregularKey, inner, key, no_rules};
+use super::super::key_table::{IrregularKey, KeyBlock, inner, key, no_rules};
 use super::super::reader::MAX_ENTRIES;
 use super::super::settings::{CheckOrder, ConfigSettings, OnNoCriteria};
 use super::{agent, breaker, check_list, completion_check, limits, notification, rescue, tasks};
@@ -22,7 +22,7 @@ const EVIDENCE: &[(&str, Evidence)] = &[
 const ORDERS: &[(&str, CheckOrder)] = &[("cheap_first", CheckOrder::CheapFirst), ("given", CheckOrder::Given)];
 
 /// The keys at the top of the file, those of the other dialects aside.
-pub(in super::super) static TOP: Block<ConfigSettings> = Block {
+pub(in super::super) static TOP: KeyBlock<ConfigSettings> = KeyBlock {
     name: "",
     defaults: ConfigSettings::default,
     keys: &[

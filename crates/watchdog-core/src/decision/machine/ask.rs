@@ -5,7 +5,7 @@ use std::time::Duration;
 use watchdog_facts::evidence::{ProbeOutcome, Reply, ReplyStatus};
 use watchdog_facts::verdict::ProbeRecord;
 
-use super::facts::{LeftRunning, MachineAction, MachinePause};
+use super::facts::{LeftRunning, MachineAction, ProbePause};
 use super::stage::{AfterSnapshot, CommitsFor, MachineStage, NoMoreQuestions, RescueFor};
 use super::step::CheckMachine;
 
@@ -74,7 +74,7 @@ impl CheckMachine {
         if self.setup.once {
             return self.conclude_without_answer();
         }
-        self.pause(MachinePause::Backoff { attempt: self.failures_in_a_row, at_most })
+        self.pause(ProbePause::Backoff { attempt: self.failures_in_a_row, at_most })
     }
 
     fn on_reply(&mut self, reply: Reply) -> MachineAction {
@@ -96,7 +96,7 @@ impl CheckMachine {
                     Some(true) | None if self.setup.once && self.rounds_left() > 0 => self.conclude_alive(reply),
                     // The last round of `--once` is over with its answer: no time may pass in this call.
                     Some(true) | None if self.setup.once => self.last_resort(),
-                    Some(true) | None => self.pause(MachinePause::Interval(self.setup.completion.probe_interval)),
+                    Some(true) | None => self.pause(ProbePause::Interval(self.setup.completion.probe_interval)),
                 }
             }
         }
@@ -117,7 +117,7 @@ impl CheckMachine {
         if self.setup.once || self.looks_held >= self.setup.completion.max_probes {
             return self.conclude_survivors();
         }
-        self.pause(MachinePause::Interval(self.setup.completion.probe_interval))
+        self.pause(ProbePause::Interval(self.setup.completion.probe_interval))
     }
 
     pub(super) fn after_pause(&mut self) -> MachineAction {
@@ -137,7 +137,7 @@ impl CheckMachine {
         self.next_round()
     }
 
-    pub(super) fn pause(&mut self, pause: MachinePause) -> MachineAction {
+    pub(super) fn pause(&mut self, pause: ProbePause) -> MachineAction {
         self.stage = MachineStage::Pause;
         MachineAction::Wait(pause)
     }

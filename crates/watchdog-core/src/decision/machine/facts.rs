@@ -209,7 +209,7 @@ pub enum MachineAction {
     /// Answer with [`MachineEvent::Rescue`].
     Rescue,
     /// Answer with [`MachineEvent::WaitOver`].
-    Wait(MachinePause),
+    Wait(ProbePause),
     /// Answer with [`MachineEvent::Survivors`].
     ReadSurvivors,
     /// Answer with [`MachineEvent::Activity`].
@@ -222,7 +222,7 @@ pub enum MachineAction {
 
 /// How long to pause, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MachinePause {
+pub enum ProbePause {
     /// The configured pause between rounds: the agent said that it needs time.
     Interval(Duration),
     /// A backoff after a question that failed; `attempt` counts failures in a row from 1, `at_most` bounds it.

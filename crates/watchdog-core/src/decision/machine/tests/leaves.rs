@@ -267,12 +267,12 @@ fn a_question_without_an_answer_spends_its_probe() {
 
 #[test]
 fn failures_back_off_longer_and_answers_reset_it() {
-    use crate::decision::machine::MachinePause;
+    use crate::decision::machine::ProbePause;
     let at_most = World::clean().setup.completion.probe_interval;
     let run =
         World::clean().set(|setup| setup.completion.max_probes = 5).replies([garbage(), ProbeOutcome::Empty, working(), garbage()]).run();
-    let backoff = |attempt| MachinePause::Backoff { attempt, at_most };
-    assert_eq!(run.pauses, [backoff(1), backoff(2), MachinePause::Interval(at_most), backoff(1)]);
+    let backoff = |attempt| ProbePause::Backoff { attempt, at_most };
+    assert_eq!(run.pauses, [backoff(1), backoff(2), ProbePause::Interval(at_most), backoff(1)]);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::config::settings::{ConfigSettings, RescueMode};
-use crate::decision::machine::{CheckMachine, ChecksJudged, LeftRunning, MachineAction, MachineEvent, MachinePause, MachineSetup};
+use crate::decision::machine::{CheckMachine, ChecksJudged, LeftRunning, MachineAction, MachineEvent, MachineSetup, ProbePause};
 use watchdog_facts::evidence::{
     Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, FaultKind, OutcomeBefore, ProbeOutcome, ReadFact, Reply, ReplyStatus,
     RescueOutcome, SessionEnd, SignsOfLife, UnreadableFact,
@@ -94,7 +94,7 @@ pub(super) enum Kind {
 pub(super) struct Run {
     pub(super) verdict: Verdict,
     pub(super) actions: Vec<&'static str>,
-    pub(super) pauses: Vec<MachinePause>,
+    pub(super) pauses: Vec<ProbePause>,
     pub(super) questions: Vec<(u32, Option<String>)>,
 }
 
