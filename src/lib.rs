@@ -3,13 +3,13 @@
 //!
 //! # Theory of operation
 //!
-//! A check is a conversation. [`CheckMachine`](watchdog_core::decision::machine::CheckMachine) asks for one thing at a time (read the commits, take a
-//! snapshot, ask the agent, rescue, wait), the [`judge`] has it done by the adapters and hands the outcome back,
-//! until the machine concludes with a [`Verdict`](watchdog_facts::verdict::Verdict). The machine is a total function of the facts it was
-//! given; a fact that could not be read is a value of its own, so nothing unreadable is ever taken for zero.
+//! A check is a conversation. [`CheckMachine`](watchdog_core::decision::machine::CheckMachine) asks for one thing at a time: read the
+//! commits, take a snapshot, ask the agent, rescue, wait. The room `judge` has the adapters do it and hands the outcome back, until the
+//! machine concludes with a [`Verdict`](watchdog_facts::verdict::Verdict). The machine is a total function of the facts it is given. A fact
+//! that could not be read is a value of its own, so that it is never taken for zero.
 //!
-//! Git is the source of truth: commits made here since the baseline, with a net change, complete a session. Only when
-//! there are none is the agent asked, uncommitted work rescued, and, at the very end, a strike counted by the
+//! Git is the source of truth: commits made here since the baseline, with a net change, complete a session. Only where there are none does
+//! watchdog ask the agent, rescue uncommitted work and, at the very end, count a strike in the
 //! [circuit breaker](watchdog_core::decision::breaker).
 //!
 //! # The rooms, in reading order
@@ -17,27 +17,39 @@
 //! A program that judges by itself begins at [`embed`]; its four calls are here at the top, too.
 //!
 //! The crates below, each embeddable by itself: `watchdog-facts` ← `watchdog-core` (configuration, machine, checks), `watchdog-git`,
-//! `watchdog-process` ← `watchdog-store`. Here: [`agent`], [`watch`] (adapters) ← [`mod@rescue`], [`session`], [`tasks`], [`hooks`],
-//! [`notify`] ← [`judge`] (drives the machine) ← [`modes`] (each use of it) ← [`report`] (what the records tell) ← [`cli`] (words in, words out).
+//! `watchdog-process` ← `watchdog-store`. Here: `agent`, `watch` (adapters) ← `rescue`, `session`, `tasks`, `hooks`, `notify` ← `judge`
+//! (drives the machine) ← `modes` (each use of it) ← `report` (what the records hold) ← `cli` (words in, words out).
 
-pub mod agent;
-pub mod watch;
-
-pub mod hooks;
-pub mod rescue;
-pub mod session;
-pub mod tasks;
-
-pub mod clock;
-pub mod judge;
-pub mod modes;
-pub mod notify;
-pub mod wire;
-
-pub mod report;
+#![warn(missing_docs)]
 
 pub mod embed;
 
+// The rooms behind the front door. The hidden ones are public for the binary, the tests and the benchmarks alone, and change without
+// notice.
+#[doc(hidden)]
+pub mod agent;
+mod watch;
+
+mod hooks;
+#[doc(hidden)]
+pub mod rescue;
+#[doc(hidden)]
+pub mod session;
+mod tasks;
+
+#[doc(hidden)]
+pub mod clock;
+#[doc(hidden)]
+pub mod judge;
+mod modes;
+#[doc(hidden)]
+pub mod notify;
+#[doc(hidden)]
+pub mod wire;
+
+mod report;
+
+#[doc(hidden)]
 pub mod cli;
 
 pub use embed::{

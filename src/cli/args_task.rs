@@ -74,7 +74,8 @@ pub enum TaskCommand {
     },
     /// Run one task, here, until it is complete or something ends it
     Run(TaskRunArgs),
-    /// Work on all tasks: each agent in a worktree of its own, on the branch watchdog/<task>
+    // No doc comment: rustdoc takes `<task>` for HTML.
+    #[command(about = "Work on all tasks: each agent in a worktree of its own, on the branch watchdog/<task>")]
     Work(TaskCrewArgs),
     /// Set the status of a task; a complete one becomes pending again with --reason
     Set {

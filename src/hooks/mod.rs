@@ -14,9 +14,9 @@ pub mod stop_criteria;
 mod entry;
 mod session_input;
 
-pub use entry::{HoldScope, HookEntries, command_line, shell_word};
+pub use entry::{HoldScope, HookEntries, shell_word};
 pub use hold::{HoldCountChange, HoldMode, HoldStreak, HookDecision, StopFacts, decide};
-pub use input::{HookEvent, HookInput, InputError};
+pub use input::{HookEvent, HookInput};
 pub use reply::{HookAction, HookReply};
 pub use session_input::context;
 pub use stop_criteria::judge_criteria;

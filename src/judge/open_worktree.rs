@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::watch::GitDirs;
 use watchdog_facts::evidence::{Degradation, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::Worktree;
@@ -56,11 +55,6 @@ impl OpenWorktree {
         self.worktree.root()
     }
 
-    /// Where to watch for commits.
-    pub fn git_dirs(&self) -> GitDirs {
-        GitDirs { git_dir: self.worktree.git_dir().to_owned(), common_dir: self.worktree.common_dir().to_owned() }
-    }
-
     /// Takes the worktree's lock; refused where somebody else has it.
     pub fn lock(&self, command_env: &CommandEnv, command: &str, session_active: bool) -> Result<WorktreeLock, Refusal> {
         match self.claim(command_env, command, session_active)? {
@@ -86,6 +80,7 @@ impl OpenWorktree {
     }
 }
 
+/// The verdict on a worktree whose lock somebody else has: its session runs, or another watchdog judges it.
 pub fn taken(holder: Option<LockHolder>) -> Verdict {
     match holder {
         Some(holder) if holder.session_active => Verdict::new(

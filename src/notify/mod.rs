@@ -1,8 +1,8 @@
 //! Who is told of what: the rules, the delivery in a thread of its own, and the one kind that needs a network.
 
 pub mod delivery;
-pub mod event_tail;
+pub(crate) mod event_tail;
 #[cfg(feature = "webhooks")]
 mod https_post;
-pub mod rules;
-pub mod webhook;
+pub(crate) mod rules;
+mod webhook;

@@ -96,13 +96,26 @@ pub enum LedgerError {
     Store(#[from] StoreError),
     /// The step is none.
     #[error("{id}: {step}")]
-    Illegal { id: String, step: IllegalStep },
+    Illegal {
+        /// The task.
+        id: String,
+        /// Why its status does not allow the step.
+        step: IllegalStep,
+    },
     /// An agent works on it.
     #[error("an agent works on {id}{}", .agent.as_ref().map(|agent| format!(": {agent}")).unwrap_or_default())]
-    Held { id: String, agent: Option<String> },
+    Held {
+        /// The task.
+        id: String,
+        /// The name of that agent, where the lease records one.
+        agent: Option<String>,
+    },
     /// The lease ended meanwhile, so somebody else may work on it.
     #[error("the lease of {id} has ended; somebody else may work on it")]
-    Lost { id: String },
+    Lost {
+        /// The task.
+        id: String,
+    },
 }
 
 /// The tasks of a repository.
@@ -373,11 +386,6 @@ pub struct LeasedTask {
 }
 
 impl LeasedTask {
-    /// The task.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
     /// Moves the end of the lease to `ttl` from now; `false` = it has ended, and somebody else may have the task.
     ///
     /// # Errors

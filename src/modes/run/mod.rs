@@ -1,9 +1,9 @@
 //! `watchdog run`: one session under watch, and its judgement.
 
-pub mod budget;
-pub mod first_failure;
-pub mod periodic;
-pub mod session_run;
-pub mod session_wait;
-pub mod silence_watch;
-pub mod wrapped;
+mod budget;
+pub(crate) mod first_failure;
+mod periodic;
+pub(crate) mod session_run;
+mod session_wait;
+mod silence_watch;
+pub(crate) mod wrapped;

@@ -12,5 +12,5 @@ mod sweep_cache;
 mod sweep_pace;
 
 pub use pool::sweep;
-pub use report::{SweepLine, SweepOutcome, SweepReport, SweepRow};
-pub use request::{OnRow, SweepRequest};
+pub use report::{SweepLine, SweepReport, SweepRow};
+pub use request::SweepRequest;

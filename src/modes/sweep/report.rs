@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::wire::verdict_json::{Judgement, millis};
+use crate::wire::verdict_json::Judgement;
 use watchdog_facts::verdict::{Reason, Status};
 
 /// How many characters of a message are kept for the table.
@@ -143,11 +143,6 @@ impl SweepReport {
         };
         let interrupted = if self.not_reached > 0 { Status::Stopped.exit_code() } else { 0 };
         self.lines.iter().filter_map(|line| line.status).map(code).max().unwrap_or(0).max(interrupted)
-    }
-
-    /// Wall time in milliseconds.
-    pub fn millis(&self) -> u64 {
-        millis(self.duration)
     }
 }
 

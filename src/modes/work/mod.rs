@@ -11,4 +11,4 @@ pub mod task_queue;
 
 pub use order::{TaskCheckout, TaskOrder};
 pub use pool::{CrewOrder, CrewReport, PoolAgent, work};
-pub use task::{TaskEnd, TaskReport, run_task};
+pub use task::run_task;

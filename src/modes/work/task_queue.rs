@@ -44,8 +44,6 @@ pub struct TaskQueue {
 pub struct GovernedTask {
     /// What it says.
     pub task: TaskFile,
-    /// The commit whose copy it is; `None` = the work tree's.
-    pub commit: Option<String>,
     /// How to allow its commands, where they are not.
     pub allow_with: Option<String>,
     /// What a person should know about it.
@@ -161,7 +159,7 @@ impl TaskQueue {
             notes.push(Degradation { code: WarningCode::CriteriaChanged, detail });
             let task = entry.loaded.task.clone();
             let allow_with = if task.commands().is_empty() { None } else { self.wanted_trust(relative, bytes, None)? };
-            return Ok(GovernedTask { task, commit: None, allow_with, notes });
+            return Ok(GovernedTask { task, allow_with, notes });
         }
         let (mut task, mut bytes, commit) = match committed {
             Some(committed) if committed != *bytes => {
@@ -192,7 +190,7 @@ impl TaskQueue {
             bytes = text.clone().into_bytes();
         }
         let allow_with = if task.commands().is_empty() { None } else { self.wanted_trust(relative, &bytes, commit.as_deref())? };
-        Ok(GovernedTask { task, commit, allow_with, notes })
+        Ok(GovernedTask { task, allow_with, notes })
     }
 
     fn wanted_trust(&self, relative: &std::path::Path, bytes: &[u8], commit: Option<&str>) -> Result<Option<String>, UnreadableFact> {
