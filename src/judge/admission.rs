@@ -1,4 +1,5 @@
-//! Whether work on a case may begin: what the breaker says, and what is half done. Tells the breaker, too, what came of it.
+//! Decides whether work on an input may begin: asks the breaker, and looks for git operations that are half done. Records the outcome with
+//! the breaker.
 
 use std::sync::Arc;
 
@@ -20,22 +21,22 @@ use super::refusal::Refusal;
 use crate::clock::now;
 use crate::wire::verdict_json::breaker_json;
 
-/// A case that is settled and not judged yet: what stops it now is told about it.
+/// An input that is complete and not judged yet: a refusal from now on names its spec and baseline.
 pub struct SettledCase {
-    /// What the command was told.
+    /// The environment of the command.
     pub command_env: CommandEnv,
-    /// The case.
+    /// The input.
     pub case: JudgementInput,
     /// watchdog's records.
     pub store: Arc<dyn LocalStore>,
-    /// Where a refusal is written down.
+    /// The journal for a refusal.
     pub journal: Arc<CommandJournal>,
     /// When the command began.
     pub begun: Timestamp,
 }
 
 impl SettledCase {
-    /// A case with a journal of its own, which also tells those who want to be told.
+    /// An input with a journal of its own, which also puts notifications into the outbox.
     pub fn new(command_env: &CommandEnv, case: JudgementInput, store: Arc<dyn LocalStore>, begun: Timestamp) -> Self {
         let journal = CommandJournal::of(&case, command_env, &store);
         SettledCase { command_env: command_env.clone(), case, store, journal, begun }
@@ -46,7 +47,7 @@ impl SettledCase {
         self.unless(self.case.admit(self.store.as_ref()))
     }
 
-    /// Goes on unless a verdict was found, or the look for one failed.
+    /// Goes on unless there is a verdict, or finding one failed.
     pub fn unless(&self, found: Result<Option<Verdict>, UnreadableFact>) -> Result<(), Refusal> {
         match found {
             Ok(None) => Ok(()),
@@ -55,7 +56,7 @@ impl SettledCase {
         }
     }
 
-    /// Answers with this verdict, and writes it down.
+    /// Refuses with this verdict, and records it in the journal.
     pub fn refuse(&self, verdict: Verdict) -> Refusal {
         let mut judgement = about(&self.command_env, Some(&self.case), verdict, self.begun);
         judgement.breaker = self.case.breaker(self.store.as_ref());
@@ -63,12 +64,12 @@ impl SettledCase {
         Refusal::Judgement(Box::new(judgement))
     }
 
-    /// Answers that this could not be read.
+    /// Refuses because this could not be read.
     pub fn unreadable(&self, unreadable: UnreadableFact) -> Refusal {
         self.instead(Verdict::unreadable(unreadable))
     }
 
-    /// Answers with this verdict, of which the journal knows nothing.
+    /// Refuses with this verdict, without a record in the journal.
     pub fn instead(&self, verdict: Verdict) -> Refusal {
         Refusal::Judgement(Box::new(about(&self.command_env, Some(&self.case), verdict, self.begun)))
     }
@@ -101,13 +102,13 @@ impl JudgementInput {
         }
     }
 
-    /// The breaker as it is now, for the verdict.
+    /// The breaker at this moment, for the verdict.
     pub fn breaker(&self, store: &dyn LocalStore) -> Option<BreakerView> {
         let breaker = breaker::of(store, &self.worktree_id, &self.spec).ok()?;
         Some(breaker.state(now(), &self.settings.breaker))
     }
 
-    /// Tells the breaker what came of it, quietly where nothing changes, and returns how it stands.
+    /// Records the outcome with the breaker, without an event where nothing changes, and returns its state.
     pub fn feed_breaker(&self, store: &dyn LocalStore, verdict: &Verdict, journal: &CommandJournal) -> Result<BreakerView, UnreadableFact> {
         let outcome = BreakerInput::of(verdict);
         let at = now();
@@ -124,7 +125,7 @@ impl JudgementInput {
     }
 }
 
-/// The verdict to give instead of starting a session in the middle of a rebase or a merge, unless the session is to finish it. To be asked
+/// The verdict to give instead of starting a session in the middle of a rebase or a merge, unless the session is to finish it. Call it
 /// before anything is recorded.
 pub fn half_done_before(worktree: &Worktree, asked: &Overrides) -> Option<Verdict> {
     let operation = worktree.operation().filter(|_| asked.uncommitted != UncommittedRule::Adopt)?;

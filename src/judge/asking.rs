@@ -1,4 +1,4 @@
-//! Asks the agent for a judgement: whom, whether its last answer stands, and what its words are worth beside git.
+//! Asks the agent for a judgement: which session to ask, whether its last answer still stands, and what git says against the answer.
 
 use sha2::{Digest, Sha256};
 
@@ -29,8 +29,9 @@ impl ActionExecutor {
         self.asking.seen.lock().expect("mutex poisoned")
     }
 
-    /// Finds out whether the last answer about this spec stands: then the agent is not asked, and the rounds that are left are what they
-    /// were when it led to its verdict. `ran_a_session` = a session was just run, which is a state of its own.
+    /// Finds out whether the last answer about this spec still stands. Then watchdog does not ask the agent again, and the number of
+    /// remaining rounds is what it was when that answer led to its verdict. `ran_a_session` = this call just ran a session, which makes a
+    /// new state.
     pub fn stand_by_the_last_answer(
         mut self,
         store: &dyn LocalStore,
@@ -69,12 +70,12 @@ impl ActionExecutor {
         Ok(self)
     }
 
-    /// Whether the agent would not be asked, because its last answer stands.
+    /// Whether the last answer stands, so that watchdog does not ask the agent.
     pub fn answer_stands(&self) -> bool {
         self.asking.standing.is_some()
     }
 
-    /// What the questions beside the probes cost: plans, judges.
+    /// What the questions other than probes cost: plans, judges.
     pub fn spent_beside(&self) -> ProbeUsage {
         self.asked().beside
     }
@@ -85,7 +86,7 @@ impl ActionExecutor {
         asked.beside = asked.beside.plus(usage);
     }
 
-    /// The session that the judgement is about, where it had to be known.
+    /// The session that the judgement is about; `None` where nothing had to know it.
     pub fn session(&self) -> Option<JudgedSession> {
         let asked = self.asked();
         let whom = asked.whom.as_ref()?;
@@ -210,7 +211,7 @@ impl ActionExecutor {
         }
     }
 
-    /// What a reply names that git does not have. What cannot be read casts no doubt.
+    /// What a reply names and git does not have. What cannot be read casts no doubt.
     fn missing_in_git(&self, reply: &Reply, (commits, changes): &(Option<Commits>, Option<Changes>)) -> Option<String> {
         let claims = ReplyClaims::of(reply);
         if claims.is_empty() {
@@ -254,8 +255,8 @@ impl ActionExecutor {
         Some(Sha256::digest(text.as_bytes())[..16].iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// Takes an answer that stood, or a new one, into the verdict and the records. Returns whether the verdict is what it was before, so
-    /// that nothing of it counts again.
+    /// Adds an answer that stood, or a new one, to the verdict and the records. Returns whether the verdict is the same as before, so that
+    /// nothing of it counts twice.
     pub fn settle_answer(&self, store: &dyn LocalStore, verdict: &mut Verdict) -> Result<bool, StoreError> {
         verdict.probe_usage = verdict.probes.iter().fold(self.spent_beside(), |sum, record| sum.plus(record.usage));
         let (worktree, spec) = (&self.case.worktree_id, &self.case.spec);

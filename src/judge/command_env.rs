@@ -1,4 +1,4 @@
-//! What a command was told from outside: paths, environment, and whom to tell its story. Read once, at the edge.
+//! The environment of a command: paths, variables, and who is shown its progress. Read once, where the command begins.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use watchdog_store::StateDir;
 
 use crate::notify::delivery::NotificationWorker;
 
-/// Takes one line of the story, for a person. The text may hold anything: whoever shows it escapes it.
+/// Takes one line of progress, for a person. The text may hold anything: whoever shows it escapes it.
 pub type OnProgress = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What a command was told from outside.
+/// The environment of a command.
 #[derive(Clone)]
 pub struct CommandEnv {
     /// A path in the worktree.
@@ -27,14 +27,14 @@ pub struct CommandEnv {
     pub agent_program: Option<OsString>,
     /// Where Claude Code keeps its transcripts.
     pub claude_home: ClaudeHome,
-    /// Whom to tell.
+    /// Where progress goes.
     pub narrate: OnProgress,
-    /// Delivers notifications beside the work.
+    /// Delivers notifications in a thread of its own.
     pub notifications: NotificationWorker,
 }
 
 impl CommandEnv {
-    /// Tells one line.
+    /// Shows one line of progress.
     pub fn tell(&self, text: &str) {
         (self.narrate)(text);
     }

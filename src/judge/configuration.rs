@@ -1,5 +1,5 @@
-//! Which configuration governs: the one that the user named, else the anchor's, else the baseline commit's, else the worktree's; and
-//! whether it is trusted.
+//! Finds the configuration in force: the one that the user named, else that of the anchor, else that of the baseline commit, else that of
+//! the worktree. Says whether it is trusted.
 
 use std::io;
 use std::path::Path;
@@ -19,12 +19,12 @@ use super::open_worktree::OpenWorktree;
 /// The name of the configuration at the root of a worktree.
 pub const FILE: &str = "completion.json";
 
-/// The configuration that governs a judgement.
+/// The configuration in force for a judgement.
 #[derive(Debug, Clone)]
 pub struct EffectiveConfig {
-    /// What it asks for; defaults where there is none, or none that is trusted.
+    /// The settings; defaults where there is no file, or no trusted one.
     pub settings: ConfigSettings,
-    /// Whether a file was found that does not count.
+    /// Whether a file was found and is not trusted.
     pub trust: ConfigTrust,
     /// What a person should know about it.
     pub notes: Vec<Degradation>,
@@ -32,7 +32,7 @@ pub struct EffectiveConfig {
     pub anchor: Option<AnchorRecord>,
     /// The text of the file in force, trusted or not; `None` where there is none.
     pub file: Option<String>,
-    /// Whether the file of the worktree is what is meant, and not one that `--config` names.
+    /// Whether it is the file of the worktree, and not one that `--config` names.
     pub own: bool,
 }
 
@@ -54,7 +54,7 @@ pub fn effective(
     settled(command_env, &place.worktree, anchor, baseline)
 }
 
-/// The configuration of a worktree by its files alone. For who only wants to see that it is right.
+/// The configuration of a worktree from its files alone, for commands that only check whether it is right.
 pub fn governing_by_files(command_env: &CommandEnv, worktree: &Worktree) -> Result<EffectiveConfig, UnreadableFact> {
     settled(command_env, worktree, None, None)
 }
@@ -140,10 +140,10 @@ fn settled(
     })
 }
 
-/// The file in force, before anybody asked whether it is trusted.
+/// The file in force; trust is not checked yet.
 struct InForce {
     bytes: Vec<u8>,
-    /// Where a person finds these bytes: in the worktree, or else in a commit, or else nowhere.
+    /// Where a person finds these bytes: in the worktree, else in a commit, else nowhere.
     rev: Option<Option<String>>,
     /// How the worktree's differs.
     note: Option<String>,
@@ -187,7 +187,7 @@ fn in_force(
     Ok(Some(InForce { bytes: pinned, rev: Some(rev), note: Some(note) }))
 }
 
-/// A word about a file that the user named, and that lies where the session could change it.
+/// A warning about a file that the user named, and that lies where the session could change it.
 fn named_one_changed(worktree: &Worktree, compared: Option<(&BaselinePoint, &str)>, path: &Path, bytes: &[u8]) -> Option<Degradation> {
     let inside = path.canonicalize().ok()?.strip_prefix(worktree.root()).ok()?.to_str()?.to_owned();
     let Some((BaselinePoint::Commit(commit), whose)) = compared else { return None };

@@ -1,4 +1,4 @@
-//! Whether the files that say what done means are as they were at the anchor: guarded ones, lists, and what programs are named with.
+//! Compares the files that define completion with the anchor: guarded files, lists, and the files that command lines name.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,10 +14,10 @@ use watchdog_git::{BaselinePoint, GuardedPaths, Worktree};
 use super::configuration::FILE;
 use super::judgement_input::JudgementInput;
 
-/// More files than this that differ already are not recorded with an anchor.
+/// An anchor records at most this many files that differ already.
 const MOST_DIFFERING: usize = 20_000;
 
-/// Which files there are to compare. Without a baseline nothing can be compared; what is guarded is unknown then, not unchanged.
+/// The files to compare. Without a baseline nothing can be compared; the guarded files are then unknown, not unchanged.
 pub fn kind(case: &JudgementInput) -> CriteriaFiles {
     if !case.settings.guards.is_empty() || case.pins_file {
         CriteriaFiles::Guarded
@@ -65,7 +65,8 @@ pub fn changed(case: &JudgementInput) -> ReadFact<CriteriaChanged> {
     Ok(changed)
 }
 
-/// The guarded, protected and named files of a worktree that differ from a commit already. What they are now is nobody's change later.
+/// The guarded, protected and named files of a worktree that differ from a commit already. Their present content is later not taken for a
+/// change.
 pub fn differing(worktree: &Worktree, settings: &ConfigSettings, point: &BaselinePoint) -> ReadFact<DifferingFiles> {
     let root = worktree.root().to_owned();
     let NamedFiles { lists, words } = NamedFiles::of(settings);
@@ -115,7 +116,7 @@ fn add_protected(check: &CheckSpec, globs: &mut Vec<String>) {
     }
 }
 
-/// What differed from the anchor's commit already when it became that.
+/// What differed from the commit of the anchor at the time when it became that commit.
 fn differing_then(case: &JudgementInput) -> &DifferingFiles {
     static NONE: DifferingFiles = DifferingFiles::new();
     case.anchor.as_ref().map_or(&NONE, |anchor| &anchor.differing)
@@ -157,7 +158,7 @@ fn add_gates(check: &CheckSpec, gates: &mut Vec<GateFile>) {
     }
 }
 
-/// The gate files of which what counts changed.
+/// The gate files whose relevant part changed.
 fn changed_gates(case: &JudgementInput, worktree: &Worktree, point: &BaselinePoint, gates: &[GateFile]) -> ReadFact<Vec<String>> {
     if gates.is_empty() {
         return Ok(Vec::new());
@@ -174,7 +175,7 @@ fn changed_gates(case: &JudgementInput, worktree: &Worktree, point: &BaselinePoi
     Ok(changed)
 }
 
-/// Whether what counts of a file differs from the anchor's commit, in HEAD or on disk. What cannot be told has changed.
+/// Whether the relevant part of a file differs from the anchor's commit, in HEAD or on disk. A file that cannot be read counts as changed.
 fn part_changed(worktree: &Worktree, point: &BaselinePoint, path: &str, part: GatePart) -> bool {
     let at = |point: &BaselinePoint| match point {
         BaselinePoint::Commit(commit) => worktree.blob_at(commit, path).ok().flatten(),
@@ -196,7 +197,7 @@ fn at_point(point: &BaselinePoint, worktree: &Worktree, words: Vec<String>) -> R
     Ok(worktree.files_named(point, &paths)?)
 }
 
-/// A path from the root of the worktree; `None` where it lies elsewhere.
+/// A path relative to the root of the worktree; `None` where it lies outside.
 fn inside(root: &Path, path: String) -> Option<String> {
     if !path.starts_with('/') {
         return Some(path);

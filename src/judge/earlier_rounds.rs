@@ -1,4 +1,4 @@
-//! What calls with the same baseline leave behind for the next one.
+//! Stores what calls with the same baseline leave behind for the next one.
 
 use watchdog_core::decision::machine::EarlierRounds;
 use watchdog_facts::evidence::UnreadableFact;
@@ -28,7 +28,7 @@ impl JudgementInput {
         Ok((rounds, progress.fingerprint))
     }
 
-    /// Writes down what the next call must know. Quiet where nothing changes.
+    /// Stores what the next call must know. Writes nothing where nothing changes.
     pub fn leave(
         &self,
         store: &dyn watchdog_store::LocalStore,

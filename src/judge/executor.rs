@@ -1,5 +1,5 @@
-//! The hands of the decision machine: carries out one action through the adapters, and says what came of it.
-//! Everything here blocks; whoever drives the machine calls it in a thread.
+//! Performs the actions of the decision machine through the adapters, and returns what came of each. Everything here blocks; the thread
+//! that drives the machine calls it.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -59,34 +59,34 @@ pub struct ActionExecutor {
     context: SessionContext,
     /// A spent budget is not spent further by questions.
     over_limit: bool,
-    /// Where it is remembered which commands passed.
+    /// The records of which commands passed before.
     pub(super) store: Option<Arc<dyn LocalStore>>,
     /// Its questions to the agent.
     pub(super) asking: ProbeHistory,
-    /// Programs that judge line by line, from round to round.
+    /// Programs that judge line by line. They live from round to round.
     line_checkers: Arc<LineCheckers>,
     /// Whether the agent is left alone from now on.
     silent: AtomicBool,
     seen: Mutex<FirstFacts>,
 }
 
-/// What was seen first, to compare with later.
+/// The first facts, to compare later ones with.
 #[derive(Default)]
 struct FirstFacts {
     head: Option<BaselinePoint>,
     fingerprint: Option<u64>,
     transcript: Option<TranscriptFile>,
     snapshot: Option<Snapshot>,
-    /// Of the last look at what is uncommitted.
+    /// From the last reading of uncommitted changes.
     traces: Option<StatFingerprints>,
-    /// The uncommitted paths that were not the session's at that look.
+    /// The uncommitted paths that were not the session's at that reading.
     others: BTreeSet<String>,
     /// Whether the last probe was answered; `None` before the first.
     answered: Option<bool>,
 }
 
 impl ActionExecutor {
-    /// Hands for a case. `fingerprint` is that of the work when earlier calls first looked at it.
+    /// An executor for this input. `fingerprint` is that of the work when an earlier call first read it.
     pub fn new(case: Arc<JudgementInput>, command_env: CommandEnv, journal: Arc<CommandJournal>, fingerprint: Option<u64>) -> Self {
         let (git_dirs, root) = {
             let worktree = case.worktree.lock().expect("mutex poisoned");
@@ -112,22 +112,22 @@ impl ActionExecutor {
         }
     }
 
-    /// Adds what a session that watchdog ran told about itself.
+    /// Adds what watchdog read from the output of a session that it ran.
     pub fn with_session(self, session_id: Option<String>, survivors: Vec<SurvivingProcess>) -> Self {
         ActionExecutor { session_id, survivors, ..self }
     }
 
-    /// Adds what is known of the session, and whether a limit ended it, so that nobody is asked any more.
+    /// Adds what is known of the session, and whether a limit ended it: then watchdog asks no agent.
     pub fn with_context(self, context: SessionContext, over_limit: bool) -> Self {
         ActionExecutor { context, over_limit, ..self }
     }
 
-    /// Adds where it is remembered which commands passed.
+    /// Adds the records of which commands passed before.
     pub fn with_store(self, store: Arc<dyn LocalStore>) -> Self {
         ActionExecutor { store: Some(store), ..self }
     }
 
-    /// Where to write down what is seen.
+    /// The journal for what is seen.
     pub fn journal(&self) -> &CommandJournal {
         &self.journal
     }
@@ -147,17 +147,17 @@ impl ActionExecutor {
         self.seen().fingerprint
     }
 
-    /// Whether what is uncommitted was looked at at all.
+    /// Whether uncommitted changes were read at all.
     pub fn looked_at_changes(&self) -> bool {
         self.seen().fingerprint.is_some()
     }
 
-    /// What the last look at uncommitted work rested on, where that can be relied on.
+    /// The files' times behind the last reading of uncommitted work; `None` where they cannot be relied on.
     pub fn traces(&self) -> Option<StatFingerprints> {
         self.seen().traces.clone()
     }
 
-    /// Tells how long the pause is, and what of the session still runs.
+    /// Shows how long the pause is, and what of the session still runs.
     pub fn tell_pause(&self, length: Duration, survivors: &[String]) {
         if !length.is_zero() {
             let runs = match survivors {
@@ -169,7 +169,7 @@ impl ActionExecutor {
         }
     }
 
-    /// Watches for commits; `None`, and a word about it, where that is impossible.
+    /// Watches for commits; `None`, and a warning, where that is impossible.
     pub fn watch(&self, moved: impl Fn() + Send + 'static) -> Option<FolderWatch> {
         self.git_dirs
             .watch(moved)
@@ -215,7 +215,7 @@ impl ActionExecutor {
         look(&self.case.worktree.lock().expect("mutex poisoned"))
     }
 
-    /// What a sweep lent to many worktrees is for looking only.
+    /// Opens a repository of its own where a sweep shares one among worktrees: the shared one must only be read.
     fn own_worktree(&self) -> ReadFact<()> {
         Ok(self.case.worktree.lock().expect("mutex poisoned").to_owned_repo()?)
     }
@@ -251,7 +251,8 @@ impl ActionExecutor {
         Ok(name)
     }
 
-    /// Keeps what helpers of the session have uncommitted elsewhere. That it could not be kept is told, and no reason to judge nothing.
+    /// Takes snapshots of what helpers of the session have uncommitted in other worktrees. Where that fails, watchdog warns and judges all
+    /// the same.
     pub(super) fn keep_elsewhere(&self, why: &str) {
         let request = SnapshotRequest { spec: &self.case.spec, at: now(), why };
         let settings = &self.case.settings.rescue;
@@ -289,8 +290,8 @@ impl ActionExecutor {
         }
     }
 
-    /// What to say of a pass in the worktree beside uncommitted files that are not the session's, older than it or changed after its end: it
-    /// may rest on them.
+    /// The warning about a check that passes in the worktree beside uncommitted files that are not the session's, because they are older or
+    /// changed after its end: the pass may depend on them.
     fn inherited_beside(&self, outcome: &GroupOutcome) -> Option<Degradation> {
         let of_files = |kind: &str| ["command", "files", "custom", "feature_list", "plan"].contains(&kind);
         let passed = |result: &CheckResult| result.outcome == CheckOutcome::Pass && result.tree.is_none() && of_files(&result.kind);
@@ -304,7 +305,7 @@ impl ActionExecutor {
         (found > 0).then_some(Degradation { code: WarningCode::JudgedWithUncommitted, detail })
     }
 
-    /// What is told, with where and since when: a program that judges has no other way to know.
+    /// The context for a program that judges, with the worktree and the baseline: it has no other way to know them.
     fn context_here(&self) -> Cow<'_, SessionContext> {
         fn judges(check: &CheckSpec) -> bool {
             match check {

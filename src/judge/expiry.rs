@@ -1,4 +1,5 @@
-//! Forgets old snapshots, and refs that no baseline needs any more, at most once a day for each repository, at the end of a command.
+//! Deletes old snapshots, and recorded refs that no baseline needs any more, at most once a day for each repository, at the end of a
+//! command.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -9,14 +10,14 @@ use watchdog_store::{LocalStore, expiry, refs};
 
 use crate::clock::now;
 
-/// What stands for the refs of baselines where a repository is named; no repository's name looks like it.
+/// The key for the refs of baselines, in the place of a repository's name; no repository's name looks like it.
 const RECORDED_REFS: &str = "recorded refs";
 
 /// How many snapshots one event names.
 const NAMED: usize = 50;
 
-/// Drops the snapshots that are older than `keep_days`, never the newest of a spec, and writes that into the journal; forgets the refs of
-/// baselines that are gone.
+/// Deletes the snapshots that are older than `keep_days`, never the newest of a spec, and records that in the journal. Deletes the recorded
+/// refs of baselines that are gone.
 ///
 /// Returns what went wrong, for a person: nothing depends on it, and the next day tries again.
 pub fn expire(worktree: &Worktree, store: &dyn LocalStore, keep_days: u32) -> Result<(), String> {

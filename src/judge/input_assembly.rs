@@ -1,4 +1,4 @@
-//! Makes the input of a judgement from what was found out, and of it what the machine is told.
+//! Makes the input of a judgement from its parts, and from it the setup of the machine.
 
 use std::sync::Mutex;
 
@@ -14,7 +14,7 @@ use super::open_worktree::OpenWorktree;
 use super::origins::origin_evidence;
 
 impl JudgementInput {
-    /// Joins what was found out.
+    /// Joins the parts.
     pub fn new(place: OpenWorktree, recorded: RecordedBaseline, known: bool, effective: EffectiveConfig, asked: Overrides) -> Self {
         let pins_file = effective.pins_file();
         let mut settings = effective.settings;

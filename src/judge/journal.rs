@@ -1,4 +1,5 @@
-//! Writes down what was seen and decided. A journal that cannot be written never changes a verdict; it is noted beside it.
+//! Writes what was seen and decided into the journal. A journal that cannot be written never changes a verdict; the verdict carries a
+//! warning.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -19,11 +20,11 @@ use crate::notify::delivery::NotificationWorker;
 use crate::notify::rules::NotificationRules;
 use crate::wire::verdict_json::probe_json;
 
-/// How many events of many judgements are written together, and after what time at the latest.
+/// How many events of several judgements are written in one transaction, and the longest time that one waits for it.
 const TOGETHER: usize = 256;
 const AT_LATEST: Duration = Duration::from_secs(1);
 
-/// Where the journals of many judgements meet, so that they are written together.
+/// Collects the events of many judgements, to write them in one transaction.
 pub struct JournalBatcher {
     store: Arc<dyn LocalStore>,
     waiting: Mutex<(Vec<NewEvent>, Instant)>,
@@ -54,7 +55,8 @@ impl JournalBatcher {
     }
 }
 
-/// The journal of one command. Looks are kept back and written with the next deed, so that a quick check costs one write.
+/// The journal of one command. Events that only report what was read wait for the next one that reports a deed, so that a quick check costs
+/// one write.
 pub struct CommandJournal {
     store: Arc<dyn LocalStore>,
     worktree_id: String,
@@ -79,13 +81,13 @@ impl CommandJournal {
         }
     }
 
-    /// The journal of a case, which also tells those who want to be told; what earlier commands could not deliver is tried again.
+    /// The journal of a judgement, which also puts notifications into the outbox; what earlier commands could not deliver is tried again.
     pub fn of(case: &JudgementInput, command_env: &CommandEnv, store: &Arc<dyn LocalStore>) -> Arc<Self> {
         let root = case.worktree.lock().expect("mutex poisoned").root().to_owned();
         CommandJournal::telling((&case.worktree_id, &case.spec), &root, &case.settings.notify, command_env, store)
     }
 
-    /// The same for a worktree and spec that there is no case of yet.
+    /// The same for a worktree and spec without a judgement yet.
     pub fn telling(
         (worktree_id, spec): (&str, &str),
         root: &Path,
@@ -154,7 +156,7 @@ impl CommandJournal {
     }
 }
 
-/// Notes what an event of the decision machine told.
+/// Notes what an event of the decision machine reports.
 pub fn observed(journal: &CommandJournal, event: &MachineEvent) {
     match event {
         MachineEvent::Start | MachineEvent::WaitOver | MachineEvent::Survivors(_) | MachineEvent::Activity(_) => {}

@@ -1,4 +1,4 @@
-//! A verdict as a judgement: with the worktree and the work that it is about, and without secrets.
+//! Makes a judgement from a verdict: adds the worktree and the work that it is about, and masks secrets.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use super::machine_log;
 use crate::clock::since;
 use crate::wire::verdict_json::Judgement;
 
-/// A verdict without the secrets that programs and agents printed: it is shown, written down, told to others, and part of the next prompt.
+/// Masks the secrets that programs and agents printed into a verdict: it is shown, recorded, sent to others, and part of the next prompt.
 fn masked(mut verdict: Verdict) -> Verdict {
     let in_place = |text: &mut String| {
         if let Cow::Owned(masked) = mask(text) {
@@ -27,7 +27,7 @@ fn masked(mut verdict: Verdict) -> Verdict {
     verdict
 }
 
-/// A verdict with what stands around it.
+/// A verdict with its metadata.
 pub fn about(command_env: &CommandEnv, case: Option<&JudgementInput>, verdict: Verdict, begun: Timestamp) -> Judgement {
     let verdict = masked(verdict);
     machine_log::concluded(&verdict, since(begun));

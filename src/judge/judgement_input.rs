@@ -1,4 +1,5 @@
-//! One case to be judged: the worktree, its baseline, and what is asked. `input_assembly` makes it, `admission` says whether work on it may begin.
+//! The input of one judgement: the worktree, its baseline, and what is asked. `input_assembly` makes it, `admission` decides whether work
+//! on it may begin.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -36,17 +37,17 @@ pub struct Overrides {
     pub no_cache: bool,
     /// `--adopt`: what is uncommitted when the session begins is its work.
     pub uncommitted: UncommittedRule,
-    /// After so many sessions in a row that came to nothing under the same unmet checks a person is asked; `None` where a loop counts.
+    /// After so many fruitless sessions in a row under the same unmet checks watchdog asks for a person; `None` where a loop counts.
     pub no_progress_limit: Option<u32>,
-    /// Whether the session is known to have ended, because its process was waited for.
+    /// Whether the session is known to have ended, because watchdog waited for its process.
     pub session_over: bool,
-    /// `--without-snapshot`: a session is started also where what is uncommitted cannot be kept first.
+    /// `--without-snapshot`: starts a session even where no snapshot of uncommitted changes could be taken.
     pub without_snapshot: bool,
 }
 
-/// One case to be judged.
+/// The input of one judgement.
 pub struct JudgementInput {
-    /// The worktree; one look at a time.
+    /// The worktree; one thread at a time reads it.
     pub worktree: Mutex<Worktree>,
     /// Everything else about the place.
     pub worktree_id: String,
@@ -56,16 +57,17 @@ pub struct JudgementInput {
     pub baseline: BaselinePoint,
     /// The refs of that moment, where they were recorded with this very baseline.
     pub known: Option<KnownRefs>,
-    /// The same refs with all else that was recorded about where commits come from.
+    /// The same refs with everything else that was recorded about where commits come from.
     pub evidence: OriginEvidence,
-    /// When the baseline was recorded; `None` where one was named that is not.
+    /// When the baseline was recorded; `None` where the command line named a commit that is not recorded.
     pub recorded_at: Option<Timestamp>,
-    /// When the spec's own baseline was recorded, also where another commit was named in its place: the session is the same one.
+    /// When the baseline of the spec was recorded, also where the command line named another commit in its place: the session is the same
+    /// one.
     pub record_at: Option<Timestamp>,
-    /// Where the work began, and the refs of that moment: what checks count and compare from. The baseline, but for a loop, each of whose
-    /// sessions has a baseline of its own.
+    /// Where the work began, and the refs of that moment: the point that checks count and compare from. It is the baseline, except in a
+    /// loop, where each session has a baseline of its own.
     pub origin: (BaselinePoint, Option<KnownRefs>),
-    /// The criteria that hold from session to session, where they are recorded.
+    /// The anchor: the criteria that hold from session to session, where they are recorded.
     pub anchor: Option<AnchorRecord>,
     /// Whether the anchor's file is the one in force, so that it must not vanish.
     pub pins_file: bool,
@@ -75,13 +77,13 @@ pub struct JudgementInput {
     pub governing_file: Option<String>,
     /// What was uncommitted when the session began, and at its recorded end.
     pub work: UncommittedByMoment,
-    /// What is asked, after the command line had its say.
+    /// The settings in force, with the overrides of the command line.
     pub settings: ConfigSettings,
-    /// What was asked on the command line.
+    /// The overrides of the command line.
     pub asked: Overrides,
     /// Whether the configuration counts.
     pub trust: ConfigTrust,
-    /// What weakens the facts already.
+    /// Warnings about facts that are weak from the beginning.
     pub notes: Vec<Degradation>,
 }
 
@@ -91,12 +93,12 @@ impl JudgementInput {
         self.anchor.as_ref().map_or_else(|| self.origin.0.clone(), point_of)
     }
 
-    /// The same case as a part of work that began earlier.
+    /// The same input as a part of work that began earlier.
     pub fn begun_at(self, point: BaselinePoint, refs: KnownRefs) -> Self {
         JudgementInput { origin: (point, Some(refs)), ..self }
     }
 
-    /// Whose the files are that are uncommitted before the session, for the first line of `run`.
+    /// Whose the files are that were uncommitted before the session, for the first line of `run`.
     pub fn whose_work(&self) -> String {
         match (self.work.inherited.len() as u64, self.asked.uncommitted) {
             (_, UncommittedRule::Adopt) => "what is uncommitted now counts as the session's work".to_string(),

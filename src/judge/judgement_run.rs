@@ -1,4 +1,4 @@
-//! Drives a case to its verdict, and settles what follows from it.
+//! Drives a judgement to its verdict, and records what follows from it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -50,15 +50,15 @@ pub struct SessionSeen {
     pub notes: Vec<Degradation>,
     /// What was uncommitted when it had ended, where that is recorded.
     pub uncommitted_at_end: Option<ContentIds>,
-    /// What it told about itself, for checks; its usage is that of this session alone.
+    /// What its output says about it, for checks; its usage is that of this session alone.
     pub context: SessionContext,
 }
 
-/// A case in front of the machine: what is needed to drive it, and to settle what follows from its verdict.
+/// A judgement in progress: what is needed to drive it, and to record what follows from its verdict.
 pub struct JudgementRun {
     /// What is judged.
     pub case: Arc<JudgementInput>,
-    /// The hands of the machine.
+    /// Performs the actions of the machine.
     pub executor: Arc<ActionExecutor>,
     command_env: CommandEnv,
     store: Arc<dyn LocalStore>,
@@ -67,13 +67,13 @@ pub struct JudgementRun {
     log: Option<PathBuf>,
     survivors: Vec<SurvivingProcess>,
     begun: Timestamp,
-    /// What is logged of it stands in this.
+    /// The span of all its log lines.
     pub span: Span,
 }
 
 impl JudgementRun {
-    /// Settles what the machine is told before the first fact. Leftovers beside commits are looked at where asked, or where
-    /// watchdog ran the session itself.
+    /// Sets what the machine knows before the first fact. It reads leftovers beside commits where asked to, or where watchdog ran the
+    /// session itself.
     pub fn begin(settled: SettledCase, session: SessionSeen, look_at_leftovers: bool) -> Result<(Self, MachineSetup), Box<Judgement>> {
         let SettledCase { command_env, case, store, journal, begun } = settled;
         let span = machine_log::judgement_span(&case);
@@ -120,13 +120,13 @@ impl JudgementRun {
         Ok((judgement_run, setup))
     }
 
-    /// The worktree, for whoever looks at the next one of its repository; `None` while somebody still looks at this one.
+    /// The worktree, to share its open repository with the next one; `None` while another thread still reads it.
     pub fn into_worktree(self) -> Option<Worktree> {
         drop(self.executor);
         Arc::into_inner(self.case)?.worktree.into_inner().ok()
     }
 
-    /// Tells breaker, progress and journal what it came to.
+    /// Records the verdict with breaker, progress and journal.
     pub fn settle(&self, verdict: Verdict) -> Judgement {
         let _within = self.span.enter();
         keep_judged_head(&self.case, &verdict);
@@ -173,7 +173,8 @@ impl JudgementRun {
 }
 
 impl JudgementRun {
-    /// What changes from now on belongs to nobody, until a new baseline. Where that cannot be recorded, the next look only counts more.
+    /// Records that what changes from now on is nobody's work until a new baseline. Where that cannot be recorded, the next judgement only
+    /// counts more.
     fn completed(&self) {
         let Some(recorded_at) = self.case.recorded_at else { return };
         let left = self.executor.looked_at_changes().then(|| self.worktree_uncommitted()).flatten();
@@ -192,7 +193,7 @@ impl SettledCase {
         spawn_io(move || span.in_scope(|| self.judge_here(session, &signals))).await
     }
 
-    /// Drives the machine to its verdict, then tells breaker, progress and journal. Blocks.
+    /// Drives the machine to its verdict, then records it with breaker, progress and journal. Blocks.
     pub fn judge_here(self, session: SessionSeen, signals: &SignalState) -> Judgement {
         let (command_env, store) = (self.command_env.clone(), Arc::clone(&self.store));
         let (judgement_run, setup) = match JudgementRun::begin(self, session, false) {

@@ -1,5 +1,5 @@
-//! Snapshots of what the helpers of a session have uncommitted in worktrees of their own. They are the session's work like what lies in its
-//! own worktree, and whoever removes such a worktree must not take it away.
+//! Takes snapshots of what the helpers of a session have uncommitted in worktrees of their own. That is work of the session, and must
+//! outlive the removal of such a worktree.
 
 use std::path::Path;
 
@@ -7,17 +7,17 @@ use crate::rescue::private_rule;
 use watchdog_core::config::settings::{RescueMode, RescueSettings};
 use watchdog_git::{Error, OriginEvidence, Snapshot, SnapshotRequest, Worktree};
 
-/// What became of them.
+/// The snapshots of helpers.
 #[derive(Debug, Default)]
 pub struct KeptElsewhere {
-    /// Snapshots that were taken now.
+    /// Those that this call took.
     pub taken: Vec<Snapshot>,
     /// What could not be kept, for a person.
     pub failed: Vec<String>,
 }
 
-/// Keeps each helper's uncommitted files under the session's spec and the helper's name, so that `rescue list` and `restore` know them.
-/// `is_due` is asked with the folder and what stands for its state.
+/// Takes a snapshot of each helper's uncommitted files under the session's spec and the helper's name, so that `rescue list` and `restore`
+/// find them. `is_due` gets the folder and a fingerprint of its state.
 pub fn keep_elsewhere(
     worktree: &Worktree,
     evidence: &OriginEvidence,

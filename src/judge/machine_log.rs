@@ -1,5 +1,5 @@
-//! What the log says of a judgement: what it rests on, each action that the decision machine asks for, each fact that it is told, and
-//! the verdict. The machine itself is pure and logs nothing.
+//! Logs a judgement: its inputs, each action that the decision machine asks for, each fact that it gets, and the verdict. The machine
+//! itself is pure and logs nothing.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use watchdog_facts::verdict::Verdict;
 
 use super::judgement_input::JudgementInput;
 
-/// Has the machine take its next step, and logs what goes in and what comes out.
+/// Takes the next step of the machine, and logs the event and the action.
 pub fn step(machine: &mut CheckMachine, event: MachineEvent) -> MachineAction {
     fact(&event);
     let action = machine.step(event);
@@ -21,7 +21,7 @@ pub fn step(machine: &mut CheckMachine, event: MachineEvent) -> MachineAction {
     action
 }
 
-/// What everything that is logged of one judgement stands in.
+/// The span of all log lines of one judgement.
 pub fn judgement_span(case: &JudgementInput) -> Span {
     let span = tracing::info_span!(target: "watchdog::decision", "judgement", worktree = Empty, spec = Empty);
     if !span.is_disabled() {
@@ -31,7 +31,7 @@ pub fn judgement_span(case: &JudgementInput) -> Span {
     span
 }
 
-/// What a judgement rests on before the first look.
+/// Logs the inputs of a judgement, before the first fact.
 pub fn begun(case: &JudgementInput) {
     tracing::debug!(
         target: "watchdog::session",
@@ -98,7 +98,7 @@ pub fn performed(action: &MachineAction, duration: Duration) {
     tracing::trace!(target: "watchdog::decision", action = word(action), duration_ms = log_millis(duration), "performed an action");
 }
 
-/// A verdict, with all that is settled beside it.
+/// Logs a verdict with its metadata.
 pub fn concluded(verdict: &Verdict, duration: Duration) {
     let degraded: Vec<&str> = verdict.degraded.iter().map(|note| note.code.as_str()).collect();
     tracing::info!(

@@ -1,4 +1,4 @@
-//! The judge: has the decision machine ask its questions of the world, and settles what follows from its verdict.
+//! The judge: drives the decision machine with facts from outside, and acts on its verdict.
 //!
 //! Reading order: `open_worktree` (the worktree, its records and its lock), `configuration` and `judgement_input` (what is to be judged),
 //! `judgement_run` (the course of one judgement), `waiting_pace` (one action after the other) and `executor` (what is done for each),

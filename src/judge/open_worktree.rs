@@ -14,10 +14,10 @@ use super::command_env::CommandEnv;
 use super::refusal::Refusal;
 use crate::clock::now;
 
-/// How a watch names itself in a lock.
+/// The command name that a watch writes into a lock.
 pub const WATCH: &str = "watchdog watch";
 
-/// How long a command waits for a watch to let go of a worktree.
+/// How long a command waits for a watch to release a worktree.
 const PATIENCE_WITH_WATCH: Duration = Duration::from_millis(500);
 
 /// An opened worktree with its store.
@@ -34,9 +34,9 @@ pub struct OpenWorktree {
 
 /// Whether a worktree may be acted on.
 enum LockedWorktree {
-    /// It is ours until the lock is dropped.
+    /// This process holds the lock until it drops it.
     Ours(WorktreeLock),
-    /// Somebody else acts on it; holds the verdict to give.
+    /// Another process holds the lock; holds the verdict to give.
     Taken(Box<Verdict>),
 }
 

@@ -40,8 +40,8 @@ pub fn remember_rescued(store: &dyn LocalStore, worktree: &Worktree, outcome: &m
     }
 }
 
-/// Looks at what HEAD lacks: of helpers of the session where a verdict is complete, and inside of submodules that are among the changes. A
-/// bare word of the agent does not stand beside it.
+/// Reads what HEAD lacks: the work of helpers where a verdict is complete, and changes inside of submodules. With any of it, the agent's
+/// word alone is not enough for a complete.
 pub fn settle_beside(case: &JudgementInput, mut verdict: Verdict) -> Verdict {
     let worktree = case.worktree.lock().expect("mutex poisoned");
     let (mut helpers, mut submodules) = (Vec::new(), Vec::new());
@@ -91,7 +91,7 @@ fn helper_words(helper: &UnmergedWork) -> String {
     format!("{what} {name}: {}", held.join(", "))
 }
 
-/// Keeps the head that was judged in a ref, where the session made anything and the repository can be written. Nothing depends on it.
+/// Keeps the judged head in a ref, where the session made anything and the repository is writable. Nothing depends on it.
 pub fn keep_judged_head(case: &JudgementInput, verdict: &Verdict) {
     let Some(commits) = verdict.commits.as_ref().filter(|commits| commits.new_commits > 0) else { return };
     let Some(head) = &commits.head else { return };

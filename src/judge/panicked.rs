@@ -1,4 +1,4 @@
-//! A judgement that panicked, as a verdict: a bug that the work on one worktree met, or a system without room.
+//! Turns a panic of a judgement into a verdict: a bug that the work on one worktree met, or a system without room.
 
 use std::any::Any;
 
@@ -15,7 +15,7 @@ use super::open_worktree::OpenWorktree;
 use crate::clock::now;
 use crate::wire::verdict_json::Judgement;
 
-/// The verdict on a worktree whose look panicked with this.
+/// The verdict on a worktree whose judgement panicked with this payload.
 pub fn verdict_of_panic(panic: &(dyn Any + Send)) -> Verdict {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     if let Some(shortage) = text.and_then(told_by) {

@@ -1,4 +1,4 @@
-//! Asks the agent to plan the commits of a rescue, and says what a failed question means for asking again.
+//! Asks the agent to plan the commits of a rescue, and decides after a failed question whether to ask again.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -17,11 +17,11 @@ use watchdog_process::CancelFlag;
 use super::command_env::CommandEnv;
 use crate::clock::{now, since};
 
-/// Whom to ask for a plan, and for how long.
+/// Which agent to ask for a plan, and for how long.
 pub struct CommitPlanner<'a> {
     /// Where watchdog works.
     pub command_env: &'a CommandEnv,
-    /// Whom to ask.
+    /// The agent to ask.
     pub agent: &'a AgentSettings,
     /// The top of the worktree.
     pub root: &'a Path,
@@ -31,7 +31,7 @@ pub struct CommitPlanner<'a> {
     pub expected_session: Option<String>,
     /// How long all questions together may take.
     pub timeout: Duration,
-    /// Since when.
+    /// When that time began.
     pub begun: Timestamp,
     /// What its questions cost so far.
     pub spent: Mutex<ProbeUsage>,

@@ -1,4 +1,4 @@
-//! What one judgement knows of its questions to the agent.
+//! The questions of one judgement to the agent, and their answers.
 
 use std::sync::Mutex;
 
@@ -6,7 +6,7 @@ use crate::session::ProbeTarget;
 use watchdog_facts::verdict::{ProbeRecord, ProbeUsage};
 use watchdog_store::answer::AnswerRecord;
 
-/// What a judgement knows of its questions.
+/// The questions of one judgement, and their answers.
 #[derive(Default)]
 pub struct ProbeHistory {
     /// The last answer, where it stands for this judgement.

@@ -1,4 +1,4 @@
-//! Why nothing was judged: the one way in which "it did not even begin" travels from wherever it is found to whoever answers.
+//! Why nothing was judged. Every mode returns this one type where a judgement did not begin.
 
 use jiff::Timestamp;
 
@@ -14,11 +14,11 @@ use crate::wire::verdict_json::Judgement;
 /// Why nothing was judged.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
-    /// What must be known first could not be read.
+    /// A fact that must come first could not be read.
     Unreadable(UnreadableFact),
-    /// Something decides without looking at the work: a lock, a live session, an operation that is half done.
+    /// Something decides without reading the work: a lock, a live session, an operation that is half done.
     Verdict(Box<Verdict>),
-    /// The same about a case whose spec and baseline are known, and that may be in the journal already.
+    /// The same about an input whose spec and baseline are known; it may be in the journal already.
     Judgement(Box<Judgement>),
 }
 
@@ -32,7 +32,7 @@ impl Refusal {
         }
     }
 
-    /// The judgement to answer with.
+    /// The judgement to return.
     pub fn into_judgement(self, command_env: &CommandEnv, begun: Timestamp) -> Judgement {
         match self {
             Refusal::Judgement(judgement) => *judgement,

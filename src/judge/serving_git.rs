@@ -16,10 +16,10 @@ use watchdog_store::StateDir;
 const DEADLINE: Duration = Duration::from_secs(60);
 /// Between TERM and KILL.
 const GRACE: Duration = Duration::from_secs(2);
-/// Bytes of an answer: half a million refs. A longer one is refused, as what is cut is not known.
+/// Bytes of an answer, for about half a million refs. A longer answer is refused, because what was cut off is unknown.
 const KEEP: usize = 64 << 20;
 
-/// Has git serve the refs of repositories that are in the reftable format, for the rest of this process.
+/// Lets git read and write the refs of repositories in the reftable format, for the rest of this process.
 pub fn serve_refs(state: &StateDir) {
     serve_with(ServingGit, state.served());
 }

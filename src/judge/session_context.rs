@@ -1,4 +1,4 @@
-//! What is known of a session that watchdog did not run: its transcript tells.
+//! Builds the context of a session for checks: from its output where watchdog ran it, and from its transcript.
 
 use std::path::Path;
 
@@ -15,8 +15,8 @@ use watchdog_store::{LocalStore, session};
 use super::command_env::CommandEnv;
 use super::judgement_input::JudgementInput;
 
-/// Reads what the transcript of a session of Claude Code tells: of the session with this id, or of the latest in this folder, unless that
-/// one was last written before `since`. `None` where there is no such transcript, or it cannot be read.
+/// Summarizes the transcript of a session of Claude Code: the session with this id, or the latest in this folder, unless that one was last
+/// written before `since`. `None` where there is no such transcript, or it cannot be read.
 pub fn session_summary(root: &Path, home: &ClaudeHome, session_id: Option<&str>, since: Option<Timestamp>) -> Option<SessionSummary> {
     let found = match session_id {
         Some(id) => transcript::session(root, home, id)?,
@@ -29,8 +29,7 @@ pub fn session_summary(root: &Path, home: &ClaudeHome, session_id: Option<&str>,
     transcript_read::read(&found.path, transcript_read::WINDOW).ok()
 }
 
-/// What checks are told: what the session itself told where watchdog ran it, and what its transcript tells. Reads nothing where no check
-/// would ask.
+/// The context for checks: the output of the session where watchdog ran it, and its transcript. Reads nothing where no check needs it.
 pub(super) fn load_session_context(
     case: &JudgementInput,
     store: &dyn LocalStore,
@@ -70,7 +69,7 @@ fn by_transcript(case: &JudgementInput, store: &dyn LocalStore, home: &ClaudeHom
     }
 }
 
-/// What was seen counts; what was not is filled in.
+/// Takes what was seen, and fills its gaps.
 fn joined(seen: SessionContext, transcript: SessionContext) -> SessionContext {
     let usage = SessionUsage {
         turns: seen.usage.turns.or(transcript.usage.turns),

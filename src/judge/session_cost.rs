@@ -1,14 +1,14 @@
-//! What one run of a resumed session cost, where its program tells the cost of the whole session only.
+//! Computes what one run of a resumed session cost, where its program reports the cost of the whole session only.
 
 use crate::agent::stream::SessionSummary;
 use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 
-/// Events that are looked through for the run before.
+/// How many events are searched for the run before.
 const LOOK_BACK: usize = 500;
 
-/// US dollars of this run: what the session cost, without what it had cost when watchdog last saw it end. The whole where it never did:
-/// too much rather than too little is held against a budget.
+/// US dollars of this run: what the session cost, less what it had cost when watchdog last saw it end. The whole cost where watchdog never
+/// saw that: a budget rather counts too much than too little.
 pub fn own_cost(store: &dyn LocalStore, worktree_id: &str, summary: &SessionSummary) -> Option<f64> {
     let (true, Some(whole), Some(id)) = (summary.cost_is_of_the_session, summary.session_cost_usd, &summary.session_id) else {
         return summary.usage.cost_usd;
@@ -16,7 +16,7 @@ pub fn own_cost(store: &dyn LocalStore, worktree_id: &str, summary: &SessionSumm
     Some(cost_beyond_the_last_end(store, worktree_id, id, whole).unwrap_or(whole))
 }
 
-/// What a session cost beyond its last end that watchdog saw; `None` where it saw none that told.
+/// What a session cost since its last end that watchdog saw; `None` where no recorded end has a cost.
 pub fn cost_beyond_the_last_end(store: &dyn LocalStore, worktree_id: &str, session_id: &str, whole: f64) -> Option<f64> {
     let events = store.newest(LOOK_BACK).unwrap_or_default();
     let ended = events.iter().rev().filter(|event| event.kind == kind::SESSION_ENDED && event.worktree == worktree_id);

@@ -1,4 +1,4 @@
-//! Which uncommitted files are the session's work: what git shows, held against what was recorded when it began and ended.
+//! Decides which uncommitted files are the session's work: compares git's status with what was recorded when the session began and ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use watchdog_facts::evidence::{Changes, Degradation, WarningCode};
 use watchdog_facts::session_work::{FileOwner, UncommittedByMoment};
 use watchdog_git::{Error, StatFingerprints, Worktree};
 
-/// What is uncommitted, told apart.
+/// What is uncommitted, parted into the session's work and the rest.
 #[derive(Debug, Default)]
 pub struct SessionWork {
     /// All of it, with the session's part counted.
@@ -17,7 +17,7 @@ pub struct SessionWork {
     pub others: BTreeSet<String>,
 }
 
-/// Looks at what is uncommitted. Contents are read only where the record names the path, or an end is recorded.
+/// Reads what is uncommitted. It reads contents only where the record names the path, or an end is recorded.
 pub fn look(worktree: &Worktree, record: &UncommittedByMoment) -> Result<SessionWork, Error> {
     let (mut changes, traces, paths) = worktree.changes_with_paths()?;
     let mut others = BTreeSet::new();
@@ -46,7 +46,7 @@ pub fn look(worktree: &Worktree, record: &UncommittedByMoment) -> Result<Session
     Ok(SessionWork { changes, traces, others })
 }
 
-/// Names inherited files that the session changed or removed. One that is not uncommitted any more and still there was committed.
+/// Names inherited files that the session changed or removed. An inherited file that is neither uncommitted nor gone was committed.
 fn overwritten(worktree: &Worktree, record: &UncommittedByMoment, seen: &BTreeMap<String, FileOwner>) -> Option<Degradation> {
     let gone: Vec<&str> = record
         .inherited

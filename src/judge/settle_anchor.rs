@@ -1,4 +1,4 @@
-//! When the anchor of a worktree and spec is made and moved: at the beginning and the end of sessions, between them, and on a complete.
+//! Makes and moves the anchor of a worktree and spec: at the beginning and the end of sessions, between them, and on a complete verdict.
 
 use std::path::Path;
 
@@ -22,7 +22,8 @@ use super::judgement_input::JudgementInput;
 use super::open_worktree::OpenWorktree;
 use crate::clock::now;
 
-/// Before criteria are read: what was fetched since the last session ended may have moved them. While something of it runs, nothing did.
+/// Called before criteria are read. Commits that were fetched since the last session ended may have changed them, and then the
+/// anchor follows. While a process of that session still runs, it stays.
 pub fn between_sessions(place: &OpenWorktree, spec: Option<&str>, at: Timestamp) -> Result<(), UnreadableFact> {
     let store = place.store.as_ref();
     let left = |session: SessionRecord| {
@@ -35,7 +36,7 @@ pub fn between_sessions(place: &OpenWorktree, spec: Option<&str>, at: Timestamp)
     anchor::follow(store, &place.worktree, spec, FILE, at)
 }
 
-/// A session begins: from now on its spec has an anchor, which is returned with the configuration.
+/// Called when a session begins: from now on its spec has an anchor, which is returned with the configuration.
 pub fn session_begins(
     place: &OpenWorktree,
     recorded: &RecordedBaseline,
@@ -53,13 +54,13 @@ pub fn session_begins(
     Ok(EffectiveConfig { anchor, ..effective })
 }
 
-/// A session has ended. Where that cannot be recorded the anchor only stays where it is.
+/// Called when a session has ended. Where that cannot be recorded, the anchor only stays where it is.
 pub fn session_ended(store: &dyn LocalStore, worktree: &Worktree, spec: &str) -> Option<Degradation> {
     let error = anchor::ended(store, worktree, spec).err()?;
     Some(Degradation { code: WarningCode::StoreUnwritable, detail: format!("the end of the session could not be recorded: {}", error.why) })
 }
 
-/// After a complete by the anchor's own criteria, the next work is compared with where HEAD is now.
+/// Called after a complete verdict by the anchor's own criteria: the next work is compared with HEAD as it is now.
 pub fn after_verdict(case: &JudgementInput, store: &dyn LocalStore, verdict: &Verdict) -> Result<(), UnreadableFact> {
     if verdict.status() != Status::Complete || !case.by_own_criteria || case.trust != ConfigTrust::Settled {
         return Ok(());
@@ -80,7 +81,7 @@ pub fn after_verdict(case: &JudgementInput, store: &dyn LocalStore, verdict: &Ve
     anchor::completed(store, &worktree, &case.spec, now(), criteria)
 }
 
-/// A person accepts the criteria as they are in the worktree now, its commits and its uncommitted files included.
+/// Called when a person accepts the criteria as they are in the worktree now, with its commits and its uncommitted files.
 ///
 /// # Errors
 /// Where the worktree's file cannot be read, does not parse, or cannot be recorded.
@@ -91,8 +92,8 @@ pub fn accept_criteria(command_env: &CommandEnv, place: &OpenWorktree, recorded:
     anchor::replace(place.store.as_ref(), &place.worktree, &recorded.spec, recorded.at, &criteria)
 }
 
-/// A person trusted a governing file with these bytes: anchors follow in every worktree of the repository that holds them, and in this
-/// one. `None` revokes trust, and then the anchors of this worktree take its file as it is, gone included.
+/// Called when a person trusted a file in force with these bytes: anchors follow in every worktree of the repository that holds them, and
+/// in this one. `None` revokes trust; then the anchors of this worktree take its file as it is, even where it is gone.
 ///
 /// # Errors
 /// Where an anchor cannot be read or written.

@@ -1,4 +1,4 @@
-//! Signals to watchdog itself: the first asks for an end, the second ends the session at once, the third ends watchdog.
+//! Handles signals to watchdog itself: the first asks for an end, the second ends the session at once, the third ends watchdog.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -11,10 +11,10 @@ use tokio::sync::watch;
 
 use watchdog_process::CancelFlag;
 
-/// How urgently an end was asked for. Ordered.
+/// How urgently signals asked for an end. Ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SignalUrgency {
-    /// Nobody asked.
+    /// No signal came.
     None,
     /// End the session, judge and record what is there.
     Interrupted,
@@ -66,7 +66,7 @@ impl SignalState {
         SignalState { urgency, last: Arc::new(AtomicI32::new(0)) }
     }
 
-    /// The same signals, and one more reason to end: `other`, once it comes. Must be called inside the runtime.
+    /// The same signals, and one more reason to end: `other`, once it completes. Must be called inside the runtime.
     pub fn also(&self, other: impl Future<Output = ()> + Send + 'static) -> SignalState {
         let (sender, urgency) = watch::channel(self.urgency());
         let mut own = self.urgency.clone();
@@ -108,7 +108,7 @@ impl SignalState {
         }
     }
 
-    /// Hands on what is asked for: a first signal cancels, a second one takes the grace period away. Never ends.
+    /// Passes signals on to a running program: the first cancels it, the second takes its grace period away. Never ends.
     pub async fn escalate(&mut self, cancel: &CancelFlag) -> Infallible {
         self.reached(SignalUrgency::Interrupted).await;
         cancel.cancel();
@@ -117,7 +117,7 @@ impl SignalState {
         std::future::pending().await
     }
 
-    /// Waits for `work`, which is cancelled once an end was asked for at least this urgently.
+    /// Waits for `work`, and cancels it once signals ask for an end at least this urgently.
     pub async fn cancelling<T>(&mut self, at_least: SignalUrgency, cancel: &CancelFlag, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         tokio::select! {

@@ -1,4 +1,4 @@
-//! Work that blocks, in a thread of its own, for the event loop to wait for. What panics there panics here.
+//! Runs blocking work in a thread of its own, for the event loop to wait for. A panic there continues here.
 
 use std::future::Future;
 
@@ -10,7 +10,7 @@ pub fn spawn_io<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) ->
     async { or_panic(running.await) }
 }
 
-/// What a thread came to, or its panic.
+/// The result of a thread; its panic continues here.
 pub fn or_panic<T>(ended: Result<T, JoinError>) -> T {
     // Nothing of ours is aborted before it ends, so that an error is a panic.
     ended.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))

@@ -1,4 +1,4 @@
-//! What a session left running, looked at in the system's table, and whether it still holds the verdict.
+//! Looks up in the process table what a session left running, and decides whether that still holds the verdict back.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use watchdog_store::{LocalStore, session};
 
 use super::judgement_input::JudgementInput;
 
-/// Looks at the session whose work a case is. Writes down since when nothing was seen of what it left running, for the next look.
+/// Looks up what the session left running. Records since when it showed no activity, for the next call.
 pub fn look(case: &JudgementInput, store: &dyn LocalStore, at: Timestamp) -> LeftRunning {
     let unknown = LeftRunning { session_over: case.asked.session_over, ..LeftRunning::default() };
     let Some(recorded_at) = case.record_at else { return unknown };
@@ -49,7 +49,7 @@ pub fn look(case: &JudgementInput, store: &dyn LocalStore, at: Timestamp) -> Lef
     LeftRunning { released: Some(Degradation { code: WarningCode::Survivors, detail }), ..LeftRunning::default() }
 }
 
-/// Processor time of all of them; `None` where one cannot be looked at.
+/// Processor time of all of them; `None` where one cannot be read.
 fn used(running: &[(u32, String)]) -> Option<Duration> {
     running.iter().map(|(pid, _)| processes_below(*pid).map(|look| look.used)).sum()
 }

@@ -1,5 +1,5 @@
-//! Work that was committed and then undone without a commit: files that are in HEAD as the session committed them, and in the work tree
-//! as they were at the baseline.
+//! Finds work that was committed and then undone without a commit: files that are in HEAD as the session committed them, and in the work
+//! tree as they were at the baseline.
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -9,13 +9,13 @@ use std::path::Path;
 use watchdog_facts::evidence::{Changes, Degradation, WarningCode};
 use watchdog_git::{BaselinePoint, Worktree, unescape_path};
 
-/// Changed paths that are looked at, at most.
+/// The most changed paths that are compared.
 const MOST_PATHS: usize = 200;
 
-/// Paths that are named.
+/// The most paths that the warning names.
 const NAMED: usize = 3;
 
-/// What to say, where the uncommitted changes undo what was committed since the baseline. What cannot be read says nothing.
+/// The warning where the uncommitted changes undo what was committed since the baseline. What cannot be read gives no warning.
 pub fn note(worktree: &Worktree, baseline: &BaselinePoint, changes: &Changes) -> Option<Degradation> {
     let (BaselinePoint::Commit(before), Ok(BaselinePoint::Commit(head))) = (baseline, worktree.head()) else { return None };
     if *before == head || *baseline == BaselinePoint::unknown() {

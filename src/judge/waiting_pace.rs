@@ -1,5 +1,5 @@
-//! The pace of a single judgement: each action is carried out in the thread that drives the machine, pauses are waited for, and signals
-//! cut both short. Decides nothing itself.
+//! The pace of a single judgement: performs each action in the thread that drives the machine, waits for pauses, and cuts both short on a
+//! signal. Decides nothing itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use super::signals::{SignalState, SignalUrgency};
 use super::{journal, machine_log};
 use crate::clock::pauses;
 
-/// How long git directories must be quiet after a movement before HEAD is looked at: the index follows the branch.
+/// How long git directories must be quiet after a movement before HEAD is read: git writes the index after the branch.
 const SETTLE: Duration = Duration::from_millis(40);
 
 /// Drives a machine to its verdict. Blocks; to be called in a thread of [`super::spawn_io`].
@@ -35,7 +35,7 @@ struct WaitingPace<'a> {
     executor: &'a ActionExecutor,
     signals: SignalState,
     interrupted: bool,
-    /// Where signals, movements and the time are heard.
+    /// The event loop, for signals, movements of HEAD and timers.
     event_loop: Handle,
 }
 
@@ -45,7 +45,7 @@ impl MachinePace for WaitingPace<'_> {
         self.interrupted
     }
 
-    /// A rescue that the signal itself kept from committing: that it did not is no finding.
+    /// A rescue that the signal itself kept from committing: that is no finding.
     fn counts_before_interrupt(&self, event: &MachineEvent) -> bool {
         match event {
             MachineEvent::Rescue(Ok(outcome)) => outcome.commits > 0 || !outcome.lost.is_empty() || outcome.fallback_branch.is_some(),
@@ -76,8 +76,8 @@ impl WaitingPace<'_> {
         if self.interrupted { SignalUrgency::Hurry } else { SignalUrgency::Interrupted }
     }
 
-    /// Carries out one action. A signal ends programs that only look or ask, also the question for a plan of a rescue; reading, snapshots
-    /// and commits are short and are let finish.
+    /// Carries out one action. A signal ends programs that only look or ask, and the question for a rescue plan. Reading, snapshots and
+    /// commits are short and run to their end.
     fn carry_out(&self, action: &MachineAction, machine: &CheckMachine) -> MachineEvent {
         let cancel = CancelFlag::new();
         let listening = self.event_loop.spawn({

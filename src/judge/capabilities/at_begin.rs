@@ -1,5 +1,5 @@
-//! What is known of checks from when the work began, without running anything twice for it: from an earlier look at the same tree, and
-//! where nothing was done, from now.
+//! Finds out how checks ended when the work began, without running anything twice: from earlier results on the same tree, and where nothing
+//! was done since, from the present ones.
 
 use watchdog_core::checks::{CheckDefinition, ResultBeforeWork};
 use watchdog_facts::evidence::{CheckOutcome, OutcomeBefore, TestCounts};
@@ -18,7 +18,7 @@ pub(super) struct BaselineOutcome<'a> {
     pub(super) tests: Option<TestCounts>,
 }
 
-/// What is known. Whatever cannot be read or written here is unknown, and nothing else.
+/// The known results. Whatever cannot be read or written here only counts as unknown.
 pub(super) fn find(case: &JudgementInput, store: &dyn LocalStore, ended: &BaselineOutcome<'_>) -> ResultBeforeWork {
     if !ended.definition.of_worktree || case.origin.0 == BaselinePoint::unknown() {
         return ResultBeforeWork::default();
@@ -65,7 +65,7 @@ pub(super) fn find(case: &JudgementInput, store: &dyn LocalStore, ended: &Baseli
     known.map_or_else(ResultBeforeWork::default, |mark| ResultBeforeWork { before: mark.before, tests: mark.tests })
 }
 
-/// Whether HEAD's tree is as it was, and all that is uncommitted was there before or is nobody's.
+/// Whether HEAD's tree is as it was, and everything uncommitted was there before or is not the session's.
 fn has_no_work(case: &JudgementInput, worktree: &Worktree, origin_tree: &str) -> bool {
     let same = worktree.head().and_then(|head| worktree.tree_at(&head)).is_ok_and(|tree| tree == origin_tree);
     same && session_work::look(worktree, &case.work).is_ok_and(|found| !found.changes.work_left() && found.changes.operation.is_none())

@@ -1,5 +1,5 @@
-//! Whether a command passed before on the same inputs: HEAD's tree with nothing uncommitted, the command line, its folder, its rule of
-//! success, the environment. What is ignored is not looked at.
+//! Remembers whether a command passed before on the same inputs: HEAD's tree with nothing uncommitted, the command line, its folder, its
+//! rule of success, the environment. Ignored files are no input.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use watchdog_store::{LocalStore, check_cache};
 use crate::clock::now;
 use crate::judge::judgement_input::JudgementInput;
 
-/// What passed before. Whatever cannot be read or written here makes a command run, and nothing else.
+/// The passes of earlier runs. Where a record cannot be read or written, the command only runs again.
 pub struct CheckCache {
     store: Arc<dyn LocalStore>,
     /// The inputs of commands as they were right before they ran.
@@ -42,7 +42,7 @@ impl CheckCache {
         }
     }
 
-    /// A pass counts for what was there before the command ran and is there still.
+    /// Records a pass, if the inputs after the command are those from before it.
     pub(super) fn remember(&self, case: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRule, tests: Option<TestCounts>) {
         let command = command(case, request, rule);
         let before = self.asked.lock().unwrap_or_else(PoisonError::into_inner).remove(&command);
@@ -53,7 +53,7 @@ impl CheckCache {
     }
 }
 
-/// All that the configuration and the case say about a command, as one text without two meanings.
+/// All that the configuration and the input say about a command, as one unambiguous text.
 fn command(case: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRule) -> String {
     let line = match request.line {
         CommandLine::Shell(line) => format!("{line:?}"),

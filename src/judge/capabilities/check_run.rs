@@ -36,7 +36,7 @@ pub(super) fn run(outside: &SystemCapabilities<'_>, request: &CommandRequest<'_>
     }
 }
 
-/// The tree of HEAD with the session's work, or the one that was asked for.
+/// The tree of HEAD with the session's work, or the one that the caller set.
 fn work_tree_id(outside: &SystemCapabilities<'_>) -> Result<String, String> {
     if let Some(tree) = &outside.at_tree {
         return Ok(tree.clone());
@@ -78,7 +78,7 @@ fn run_in(outside: &SystemCapabilities<'_>, root: &Path, request: &CommandReques
     CheckRun { run, report, tree: None }
 }
 
-/// What changes when a file is written, however its times are set: the time of its last change is the kernel's own.
+/// A stamp that changes whenever a file is written, however its times are set: the kernel itself sets the time of the last status change.
 fn stamp(root: &Path, path: &str) -> Option<[i64; 5]> {
     let found = fs::metadata(root.join(path)).ok()?;
     Some([found.ino() as i64, found.size() as i64, found.mtime_nsec(), found.ctime(), found.ctime_nsec()])

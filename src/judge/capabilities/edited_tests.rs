@@ -1,4 +1,4 @@
-//! What the session did to tests: which files of them it deleted, and which lines took tests away.
+//! Finds what the session did to tests: which test files it deleted, and which changed lines took tests away.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::judge::judgement_input::JudgementInput;
 /// A difference of more bytes is not looked at by lines.
 const MOST_BYTES: usize = 4 << 20;
 
-/// Files of tests that are compared at most.
+/// The most test files that are compared.
 const MOST_FILES: usize = 200;
 
 /// What differs from the point that guards compare with.

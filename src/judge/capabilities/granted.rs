@@ -1,4 +1,4 @@
-//! The outside as checks see it, for real.
+//! The real `Capabilities` of one judgement.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -29,7 +29,7 @@ use crate::judge::criteria_files;
 use crate::judge::judgement_input::JudgementInput;
 use crate::judge::session_work;
 
-/// The outside of one judgement.
+/// What the checks of one judgement may do outside.
 pub struct SystemCapabilities<'a> {
     pub(super) case: &'a JudgementInput,
     pub(super) root: &'a Path,
@@ -39,7 +39,7 @@ pub struct SystemCapabilities<'a> {
     line_checkers: Arc<LineCheckers>,
     earlier_passes: Option<CheckCache>,
     spent: Mutex<ProbeUsage>,
-    /// Where it is known how checks ended when the work began.
+    /// The records of how checks ended when the work began.
     store: Option<Arc<dyn LocalStore>>,
     /// Where scratch checkouts are made.
     pub(super) scratch: Option<PathBuf>,
@@ -49,7 +49,7 @@ pub struct SystemCapabilities<'a> {
 }
 
 impl<'a> SystemCapabilities<'a> {
-    /// The outside of a case. Commands end when `cancel` is raised.
+    /// The capabilities for this input. Commands end when `cancel` is raised.
     pub fn new(case: &'a JudgementInput, root: &'a Path, cancel: &'a CancelFlag) -> Self {
         SystemCapabilities {
             case,
@@ -76,7 +76,7 @@ impl<'a> SystemCapabilities<'a> {
         SystemCapabilities { line_checkers, ..self }
     }
 
-    /// The same where commands need not run again that passed before, unless the command line wants them to.
+    /// The same with a cache: commands that passed before need not run again, unless the command line asks for it.
     pub fn with_earlier_passes(self, store: Arc<dyn LocalStore>) -> Self {
         let earlier_passes = (!self.case.asked.no_cache).then(|| CheckCache::new(Arc::clone(&store)));
         SystemCapabilities { earlier_passes, store: Some(store), ..self }

@@ -1,4 +1,4 @@
-//! Who judges a question about the work: the agent's preset, or a program of the user's with the prompt on its stdin.
+//! Puts a question about the work to a model: by the agent's preset, or by a program of the user's with the prompt on its stdin.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use watchdog_facts::verdict::ProbeUsage;
 use super::SystemCapabilities;
 use crate::clock::now;
 
-/// Bytes of an answer that are looked at: its first line decides.
+/// The most bytes of an answer that are read: its first line decides.
 const ANSWER: usize = 64 << 10;
 
-/// Asks the agent's preset, without tools and without a session, where no file of the worktree can speak to it.
+/// Asks by the agent's preset, without tools and without a session, in a folder where no file of the worktree is read as instructions.
 pub(super) fn preset(outside: &SystemCapabilities<'_>, request: &JudgeRequest<'_>) -> JudgeAnswer {
     let settings = &outside.case.settings.agent;
     let settings = AgentSettings { model: request.model.map(str::to_owned).or_else(|| settings.model.clone()), ..settings.clone() };

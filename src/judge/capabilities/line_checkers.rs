@@ -1,4 +1,4 @@
-//! Checkers that stay: programs that judge line by line, each started once.
+//! Keeps programs running that judge line by line, so that each starts once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
@@ -10,13 +10,13 @@ use watchdog_core::checks::LineOutcome;
 use watchdog_facts::display::{bounded, log_millis};
 use watchdog_process::{CancelFlag, LineAnswer, LineProgram, StartError};
 
-/// Programs that stay, by what was started and where. They end with the last owner.
+/// The running programs, by command line and folder. They end with the last owner.
 #[derive(Default)]
 pub struct LineCheckers {
     running: Mutex<HashMap<(Vec<OsString>, PathBuf), ProgramSlot>>,
 }
 
-/// Where one program is while nobody talks to it; empty where it does not run.
+/// Holds one program between two questions; empty where it does not run.
 type ProgramSlot = Arc<Mutex<Option<LineProgram>>>;
 
 impl LineCheckers {

@@ -1,4 +1,4 @@
-//! The outside of checks for real: processes, git, files of the worktree, models.
+//! The real `Capabilities` of checks: processes, git, files of the worktree, models.
 
 mod at_begin;
 mod check_cache;

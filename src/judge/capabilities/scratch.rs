@@ -1,5 +1,5 @@
-//! Scratch checkouts: folders of the state directory with the files of one tree, in which a check runs where nothing else is. They have
-//! no repository of their own, and go away with their owner; what a killed watchdog left is removed by the next.
+//! Scratch checkouts: folders of the state directory with the files of one tree and nothing else, in which a check runs. They have no
+//! repository of their own. Their owner removes them; those of a killed watchdog the next one removes.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -16,7 +16,7 @@ pub(super) struct ScratchCheckout {
 }
 
 impl ScratchCheckout {
-    /// Writes a tree below `parent`. The error says why it cannot be had.
+    /// Writes a tree below `parent`. The error is for a person.
     pub(super) fn of(worktree: &Worktree, tree: &str, parent: &Path) -> Result<Self, String> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let refused = |error: std::io::Error| format!("no scratch checkout can be made in {}: {error}", parent.display());
@@ -45,7 +45,7 @@ impl Drop for ScratchCheckout {
     }
 }
 
-/// Removes what processes left that do not run any more.
+/// Removes the checkouts of processes that do not run any more.
 fn remove_left_behind(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
