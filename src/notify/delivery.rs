@@ -1,5 +1,5 @@
-//! Delivers what waits in the outbox, in a thread of its own, so that no work ever waits for it. What is not delivered when the
-//! command ends stays in the outbox for the next one; a lease keeps two processes from delivering the same.
+//! Delivers the notices of the outbox in a thread of its own, so that no work ever waits for it. Those not delivered when the command ends
+//! stay for the next one; a lease keeps two processes from delivering the same one.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -26,10 +26,10 @@ use crate::clock::pauses;
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-/// How much longer than its deadline an attempt may hold the right to deliver.
+/// How much longer than the deadline of an attempt its lease lasts.
 const SLACK: Duration = Duration::from_secs(15);
 
-/// A next attempt further away than this was noted by a clock that was wrong.
+/// A next attempt that is further away than this was stored by a wrong clock.
 const FAR: jiff::SignedDuration = jiff::SignedDuration::from_hours(1);
 
 /// Delivers notices. Clones share one thread, which begins with the first notice.
@@ -44,20 +44,20 @@ struct WorkerShared {
 
 #[derive(Default)]
 struct WorkerState {
-    /// Where the outbox is; `None` before there was anything to do.
+    /// The store of the outbox; `None` until the first notice.
     store: Option<Arc<dyn LocalStore>>,
-    /// Something was put in.
+    /// The outbox has a new notice.
     woken: bool,
     /// The command ends: one last round, and no more waiting.
     closing: bool,
     /// The thread ended.
     ended: bool,
-    /// The program that is being told right now.
+    /// The program that receives a notice at this moment.
     telling: Option<RowKey>,
 }
 
 impl NotificationWorker {
-    /// Says that something may wait in the outbox.
+    /// Wakes the thread, as the outbox may have a notice.
     pub fn wake(&self, store: &Arc<dyn LocalStore>) {
         let mut state = self.state();
         state.woken = true;
@@ -74,8 +74,8 @@ impl NotificationWorker {
         self.0.changed.notify_all();
     }
 
-    /// Lets it deliver what can be delivered within `bound`; returns how many notices still wait.
-    /// A program that is being told then runs on by itself, and counts as told.
+    /// Delivers what it can within `bound`; returns how many notices still wait. A program that is receiving one then runs on by itself,
+    /// and its notice counts as delivered.
     pub fn finish(&self, bound: Duration) -> usize {
         let deadline = Instant::now() + bound;
         let mut state = self.state();
@@ -182,7 +182,7 @@ impl WorkerShared {
     }
 }
 
-/// Writes down what came of an attempt; returns when the next one is due.
+/// Records the outcome of an attempt; returns when the next one is due.
 fn settle(
     store: &dyn LocalStore,
     lease: &Lease,
@@ -207,7 +207,7 @@ fn settle(
     Ok(None)
 }
 
-/// Notes in the journal that somebody was told, or will not be.
+/// Records in the journal that a notice was delivered, or will not be.
 fn note(store: &dyn LocalStore, notice: &OutboxNotice, why: Option<String>) {
     let to = recipient(&notice.to);
     let data = json!({"event": notice.event["id"], "kind": notice.event["kind"], "delivered": why.is_none(),
@@ -218,7 +218,7 @@ fn note(store: &dyn LocalStore, notice: &OutboxNotice, why: Option<String>) {
     let _ = store.append(&[noted], None);
 }
 
-/// Who is told, without what may be a secret: the arguments of a program, what follows the host of an address.
+/// The receiver without possible secrets: the arguments of a program, and all that follows the host of an address, are left out.
 fn recipient(to: &NotifyTarget) -> &str {
     match to {
         NotifyTarget::Command(argv) => argv.first().map_or("", String::as_str),

@@ -1,5 +1,5 @@
-//! The end of the journal, as it grows. Waits for a change of the state directory, and looks from time to time as well: a folder on
-//! another machine tells nothing, and a store that is replaced goes on in a new file.
+//! Follows the end of the journal. Waits for a change of the state directory, and reads from time to time as well: a network folder reports
+//! no changes, and a replaced store goes on in a new file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use watchdog_store::{LocalStore, StoreError};
 /// How many events are read at a time.
 const BATCH: usize = 500;
 
-/// The pause between looks while the folder is watched, and while it cannot be.
+/// The pause between readings while the folder is watched, and while it cannot be.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_millis(500));
 
 /// A burst of writes is one change.
@@ -26,7 +26,7 @@ pub struct EventTail {
     cursor: EventCursor,
     moved: Arc<Notify>,
     watching: Option<FolderWatch>,
-    /// A change was heard of, and what belongs to it is let arrive.
+    /// A change was reported; the rest of its burst may still come.
     stirred: bool,
 }
 
@@ -53,7 +53,7 @@ impl EventTail {
         Ok(events)
     }
 
-    /// Waits until it is worth to read again. Loses nothing where it is dropped before.
+    /// Waits until another reading may find events. Safe to cancel.
     pub async fn changed(&mut self) {
         let pause = if self.watching.is_some() { PAUSES.0 } else { PAUSES.1 };
         if !self.stirred {

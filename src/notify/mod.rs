@@ -1,4 +1,4 @@
-//! Who is told of what: the rules, the delivery in a thread of its own, and the one kind that needs a network.
+//! Notifications: the rules, their delivery in a thread of its own, and the webhook, the one kind that needs a network.
 
 pub mod delivery;
 pub(crate) mod event_tail;

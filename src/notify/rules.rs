@@ -1,5 +1,5 @@
-//! Which events are told to whom, by the `notify` of a trusted configuration. What is to be told goes into the outbox of the store
-//! before the event itself is written down; the courier delivers it.
+//! Decides by the `notify` of a trusted configuration which events go to whom. A notice goes into the outbox of the store before the
+//! journal gets its event; the notification worker delivers it.
 
 use std::path::Path;
 
@@ -28,12 +28,12 @@ impl NotificationRules {
         NotificationRules { rules, path: root.display().to_string() }
     }
 
-    /// Whether nobody is ever told anything.
+    /// Whether there is no rule.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Puts what is to be told about these events into the outbox, and says whether there is anything.
+    /// Puts the notices for these events into the outbox, and returns whether there are any.
     ///
     /// # Errors
     /// Where the store refuses, or the outbox is full.
@@ -59,8 +59,8 @@ impl NotificationRules {
     }
 }
 
-/// Whether an event says of its spec what was said of the same state: the same verdict on the same commits and changes, or the end of a
-/// task whose verdict was told already. A new session, or a new task, begins anew.
+/// Whether an event repeats the last one of its spec about the same state: the same verdict on the same commits and changes, or the end of
+/// a task whose verdict was sent already. A new session, or a new task, begins anew.
 fn is_repeated(store: &dyn LocalStore, event: &NewEvent) -> Result<bool, StoreError> {
     let spec = event.spec.as_deref().unwrap_or_default();
     let text = |key: &str| event.data.get(key).and_then(Value::as_str).unwrap_or_default();

@@ -11,17 +11,17 @@ pub struct WebhookPost<'a> {
     pub body: &'a [u8],
     /// Names and values of further header lines.
     pub headers: &'a [(&'a str, &'a str)],
-    /// For everything together, the look-up of the name included.
+    /// The limit for the whole call, DNS included.
     pub timeout: Duration,
 }
 
-/// Why it did not arrive.
+/// Why a notice did not arrive.
 #[derive(Debug, thiserror::Error)]
 pub enum PostError {
-    /// Somebody answered, and did not accept it.
+    /// The server answered, and did not accept it.
     #[error("the answer was HTTP {0}")]
     Refused(u16),
-    /// Nobody answered, or not in time.
+    /// No answer came, or not in time.
     #[error("{0}")]
     Unreachable(String),
 }

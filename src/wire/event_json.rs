@@ -1,4 +1,4 @@
-//! An event of the journal as programs read it: `watchdog events --json`, and what a notification carries. See `docs/events.md`.
+//! The JSON of an event: for `watchdog events --json`, and for notifications. See `docs/events.md`.
 
 use serde_json::{Value, json};
 

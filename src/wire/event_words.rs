@@ -1,11 +1,11 @@
-//! The words that an event answers to: its kind; a verdict's status and reason; `breaker_open` when the breaker opened.
-//! `watchdog events --kind` and `notify[].on` choose by them.
+//! The words that select an event: its kind; a verdict's status and reason; `breaker_open` when the breaker opened. `watchdog events
+//! --kind` and `notify[].on` use them.
 
 use watchdog_core::config::notification_words;
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::journal::kind;
 
-/// Every word of an event.
+/// All words of one event.
 pub fn words_of(event: &StoredEvent) -> Vec<&str> {
     let text = |key: &str| event.data.get(key).and_then(serde_json::Value::as_str);
     let mut words = vec![event.kind.as_str()];
@@ -17,12 +17,12 @@ pub fn words_of(event: &StoredEvent) -> Vec<&str> {
     words
 }
 
-/// Whether an event answers to one of these words; no words stand for every event.
+/// Whether one of these words selects an event; no words select every event.
 pub fn answers_to(event: &StoredEvent, wanted: &[String]) -> bool {
     wanted.is_empty() || words_of(event).iter().any(|word| wanted.iter().any(|wanted| wanted == word))
 }
 
-/// Every word that some event answers to: the kinds, and the statuses and reasons of verdicts.
+/// Every word that selects some event: the kinds, and the statuses and reasons of verdicts.
 pub fn event_words() -> Vec<&'static str> {
     // Nobody is told about being told, nor about answers that the user of the agent saw; but they can be looked at.
     notification_words().iter().copied().chain([kind::HOOK, kind::NOTIFY]).collect()

@@ -1,4 +1,4 @@
-//! Everything that leaves as JSON: verdicts and events. Inside, the same things are plain values.
+//! The JSON of verdicts and events. Inside the program they are plain values.
 
 pub mod event_json;
 pub(crate) mod event_words;

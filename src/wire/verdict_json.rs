@@ -1,4 +1,4 @@
-//! The verdict as programs read it: one JSON object, `schema` 1. Fields may be added; none changes its meaning.
+//! The JSON of a verdict: one object, `schema` 1. Fields may be added; none changes its meaning.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Status, Verdict};
 
 use super::loop_json::loop_json;
 
-/// What a verdict was about, and what stands around it.
+/// A verdict with its metadata: what it is about, and what surrounds it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     /// The judgement itself.
@@ -41,7 +41,7 @@ pub struct Judgement {
     pub duration: Duration,
 }
 
-/// The session in a verdict: whom a question goes to.
+/// The session in a verdict: the one that probes ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JudgedSession {
     /// The agent's own name for it, where it is known.
@@ -203,7 +203,7 @@ pub fn probe_json(record: &ProbeRecord) -> Value {
     })
 }
 
-/// What questions cost, as in `probe_usage` of a verdict. Figures that the agent does not tell are null.
+/// What questions cost, as in `probe_usage` of a verdict. Figures that the agent does not report are null.
 pub fn usage_json(usage: &ProbeUsage) -> Value {
     json!({
         "requests": usage.requests,
@@ -213,7 +213,7 @@ pub fn usage_json(usage: &ProbeUsage) -> Value {
     })
 }
 
-/// The reply that a probe brought, if it brought one.
+/// The reply of a probe, if it brought one.
 pub fn reply_of(outcome: &ProbeOutcome) -> Option<&Reply> {
     match outcome {
         ProbeOutcome::Reply(reply) => Some(reply),
