@@ -37,7 +37,7 @@ pub struct CheckRequest {
     pub spec: Option<String>,
     /// A process to wait for first.
     pub pid: Option<u32>,
-    /// What the command line asks for.
+    /// The overrides of the command line.
     pub asked: Overrides,
 }
 
@@ -47,7 +47,7 @@ pub async fn check(command_env: &CommandEnv, request: CheckRequest, signals: &Si
     try_check(command_env, request, signals, begun).await.unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
 }
 
-/// The same; where nothing could be judged, why.
+/// The same; `Err` says why nothing was judged.
 pub async fn try_check(
     command_env: &CommandEnv,
     request: CheckRequest,
@@ -88,13 +88,13 @@ pub fn judge_place(
     Ok(settled.judge_here(SessionSeen::default(), signals))
 }
 
-/// A session that nobody holds the worktree for, as hooks tell of one: who judges its work should know that it has stalled.
+/// A recorded session, such as a hook's, whose worktree nobody has locked: who judges its work should know that it has stalled.
 fn stalled_session(command_env: &CommandEnv, place: &OpenWorktree) -> Option<Degradation> {
     let running = RunningSession::of(command_env, place.store.as_ref(), (&place.worktree_id, place.root()), None).ok()??;
     (running.live.doing == SessionActivity::Stalled).then(|| Degradation { code: WarningCode::SessionStalled, detail: running.in_words() })
 }
 
-/// Of a session that keeps us away, the verdict says how it is doing.
+/// Adds to a verdict that a live session caused how that session is doing.
 fn with_its_session(command_env: &CommandEnv, place: &OpenWorktree, refusal: Refusal, begun: Timestamp) -> Refusal {
     let Refusal::Verdict(verdict) = refusal else { return refusal };
     if verdict.reason != Reason::SessionActive {
@@ -126,7 +126,7 @@ fn judgement_input(command_env: &CommandEnv, place: OpenWorktree, request: &Chec
     Ok(JudgementInput::new(place, recorded, known, effective, request.asked.clone()))
 }
 
-/// A commit that was named in place of the recorded one; what was uncommitted when the session began is what was recorded all the same.
+/// The baseline at a commit that the command line names. What was uncommitted when the session began stays as it was recorded.
 fn replaced(found: Option<RecordedBaseline>, point: BaselinePoint, spec: Option<&str>, place: &OpenWorktree) -> RecordedBaseline {
     let no_record = || {
         let detail = "no baseline is recorded here, so everything uncommitted counts as the session's work".to_string();

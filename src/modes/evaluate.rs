@@ -1,5 +1,5 @@
-//! `watchdog evaluate`: judges the configured checks against what somebody tells about a session. Takes no lock, asks nobody, commits
-//! nothing: it may be called from inside of a session, as often as one likes.
+//! `watchdog evaluate`: judges the configured checks against a context of a session that the caller gives. It takes no lock, asks no agent
+//! and commits nothing, so a session may call it about itself, as often as it likes.
 
 use std::sync::Arc;
 
@@ -32,13 +32,13 @@ use crate::judge::spawn_io::spawn_io;
 use crate::judge::waiting_pace::drive_to_the_end;
 use crate::wire::verdict_json::Judgement;
 
-/// Judges the configured checks against what is told.
+/// Judges the configured checks against the given context.
 pub async fn evaluate(command_env: &CommandEnv, context: SessionContext, asked: Overrides, signals: &SignalState) -> Judgement {
     let begun = now();
     try_evaluate(command_env, context, asked, signals, begun).await.unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
 }
 
-/// The same; where nothing could be judged, why.
+/// The same; `Err` says why nothing was judged.
 pub async fn try_evaluate(
     command_env: &CommandEnv,
     context: SessionContext,
@@ -117,7 +117,7 @@ fn resolve(worktree: &Worktree, rev: &str) -> Result<BaselinePoint, UnreadableFa
     if rev == "unborn" { Ok(BaselinePoint::Unborn) } else { Ok(worktree.resolve(rev)?) }
 }
 
-/// What is settled before any check: limits first, then what still runs, then the agent's own word.
+/// The verdict that needs no check: limits first, then what still runs, then the agent's own word.
 fn without_checks(limits: &Limits, context: &SessionContext, at: Timestamp) -> Option<Verdict> {
     let next = course(limits, &SpentUsage::of(&context.usage), at, None, context.claims_done);
     if let LoopCourse::Stop(stop) = next {

@@ -1,4 +1,4 @@
-//! Whether a session that runs, under whatever program, shows life: its log, its transcript, its files and its processes are looked at once.
+//! Finds out once whether a running session, of whatever program, shows life: by its log, its transcript, its files and its processes.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,13 +19,13 @@ use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::wire::verdict_json::JudgedSession;
 
-/// Processor time is looked at for so long, where nothing else shows life: a hundredth of a core is one tick in it.
+/// How long processor time is measured, where nothing else shows life: a hundredth of a core is one tick in it.
 const STRETCH: Duration = Duration::from_secs(1);
 
 /// How a session that runs is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionActivity {
-    /// It shows life, or did a short while ago; or nobody can tell.
+    /// It shows life, or did a short while ago, or that is unknown.
     Running,
     /// It is silent, and waits for a permission or a person.
     Waiting,
@@ -33,12 +33,12 @@ pub enum SessionActivity {
     Stalled,
 }
 
-/// One look at a session that runs.
+/// The state of a running session at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveSession {
     /// How it is doing.
     pub doing: SessionActivity,
-    /// For how long it has been silent, where anything tells.
+    /// For how long it has been silent; `None` where nothing shows that.
     pub idle: Option<Duration>,
 }
 
@@ -108,7 +108,7 @@ impl RunningSession {
         format!("a session of '{spec}' runs in this worktree since {:.0} (process {pid}){}", record.started_at, live.in_words())
     }
 
-    /// The verdict to give instead of beginning another session of the same spec, whose baseline would take the place of this one's.
+    /// The verdict to give instead of starting another session of the same spec: its baseline would replace that of this one.
     pub fn not_beside_it(&self) -> Verdict {
         let message = format!("{}; wait for its end, or give the new one a name of its own with --spec", self.in_words());
         Verdict::new(Reason::SessionActive, message)
@@ -167,7 +167,7 @@ pub fn look_at_session(record: &SessionRecord, root: &Path, state: &StateDir, ho
     }
 }
 
-/// Whether its processes use a hundredth of a core, and the last look at them. One that cannot be looked at may.
+/// Whether its processes use a hundredth of a core, and their state after the measurement. A process that cannot be read counts as active.
 fn works(pid: Option<u32>) -> (bool, Option<ProcessLook>) {
     let Some(before) = pid.and_then(processes_below) else { return (true, None) };
     std::thread::sleep(STRETCH);
@@ -176,7 +176,7 @@ fn works(pid: Option<u32>) -> (bool, Option<ProcessLook>) {
     (used.is_none_or(|used| used * 100 >= STRETCH), after)
 }
 
-/// When a log, or one of the parts that a long one has while it grows, was last written.
+/// When a log was last written, or one of the parts that a long one has while it grows.
 fn last_output(log: &Path) -> Option<Timestamp> {
     let name = log.file_name()?;
     let parts = std::fs::read_dir(log.parent()?).ok()?.flatten();

@@ -1,5 +1,5 @@
-//! One module for each way in which watchdog is used. Each reads as the same five steps: open the worktree and lock it, wait for the
-//! session, settle what is to be judged, see whether it may be, and let the judge drive it to a verdict.
+//! One module for each mode of watchdog. Each takes the same five steps: open the worktree and lock it, wait for the session, collect the
+//! input of the judgement, check whether it may begin, and let the judge drive it to a verdict.
 
 pub(crate) mod check;
 pub(crate) mod evaluate;

@@ -9,14 +9,14 @@ use crate::agent::transcript::ClaudeHome;
 use crate::agent::transcript_read;
 use watchdog_process::own_stdin::stdin_is_terminal;
 
-/// Of a transcript so much is read, from its end, for the calls that nobody answered.
+/// How much of a transcript is read, from its end, to find calls without a result.
 const WINDOW: u64 = 1 << 20;
-/// Hooks of Claude Code by which a person hears of a question, or answers it.
+/// Hooks of Claude Code that notify a person of a question, or answer it.
 const ASKING_HOOKS: [&str; 2] = ["PermissionRequest", "Notification"];
 /// Options of Claude Code that name who answers.
 const ANSWERING_OPTIONS: [&str; 1] = ["--permission-prompt-tool"];
 
-/// The tools that were called last and have not answered, as the transcript has it.
+/// The last tool calls of the transcript that have no result yet.
 pub fn calls_in_transcript(path: Option<&Path>) -> Vec<String> {
     path.and_then(|path| transcript_read::read(path, WINDOW).ok()).map(|transcript| transcript.unanswered).unwrap_or_default()
 }
@@ -27,7 +27,7 @@ pub fn person_can_answer(root: &Path, home: &ClaudeHome, command: &[OsString]) -
     stdin_is_terminal() || command.iter().any(named) || hooks_ask(root, home)
 }
 
-/// Whether a hook tells a person of a question.
+/// Whether a hook notifies a person of a question.
 pub fn hooks_ask(root: &Path, home: &ClaudeHome) -> bool {
     let own = ["settings.json", "settings.local.json"].map(|name| root.join(".claude").join(name));
     let users = home.folder().map(|folder| folder.join("settings.json"));

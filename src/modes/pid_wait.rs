@@ -1,4 +1,4 @@
-//! Waits for the end of a process that somebody else started, until a signal asks for an end.
+//! Waits for the end of a process that another program started, until a signal asks for an end.
 
 use std::time::Duration;
 

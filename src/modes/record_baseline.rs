@@ -20,11 +20,11 @@ pub struct BaselineOrder {
     pub spec: Option<String>,
     /// What is uncommitted now is the spec's work.
     pub adopt: bool,
-    /// From now on the criteria and guarded files count as they are here, whoever changed them.
+    /// Accepts the criteria and guarded files as they are here, whoever changed them.
     pub accept_criteria: bool,
 }
 
-/// Records the baseline. Beside it: why the configuration could not be read, where it could not; whoever judges will say it again.
+/// Records the baseline. Returns also why the configuration could not be read, if so; the judgement will report that again.
 ///
 /// # Errors
 /// Where the worktree could not be read, or nothing could be written down.

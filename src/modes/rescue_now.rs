@@ -1,4 +1,4 @@
-//! A rescue that somebody asks for: everything that is uncommitted goes into a snapshot, then into commits as the configuration says.
+//! `watchdog rescue`: takes a snapshot of everything uncommitted, then commits it as the configuration says.
 
 use serde_json::{Map, Value, json};
 
@@ -45,7 +45,7 @@ pub struct RescueOrder {
     pub dry_run: bool,
 }
 
-/// How the agent is asked for a plan of the commits, and how that is given up: whoever calls knows of signals.
+/// How to ask the agent for a plan of the commits, and how to cancel that: only the caller knows of signals.
 pub type PlanQuestion<'a> = &'a dyn Fn(&CommitPlanner<'_>, &str, u32) -> Result<Map<String, Value>, NoPlan>;
 
 /// Rescues what is uncommitted, with what a person should know beside it.

@@ -1,4 +1,4 @@
-//! One hook, one answer: in time, whatever happens. A deadline, a signal, a failure or a panic lets the agent go, loudly.
+//! Answers one hook, in time in every case. On a deadline, a signal, a failure or a panic the agent may go on, and the user sees why.
 
 use std::io::Read;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::{begin, finish, judged};
 use crate::judge::command_env::CommandEnv;
 use crate::judge::signals::{SignalState, SignalUrgency};
 
-/// How long programs of checks get to end when the time is over.
+/// How long programs of checks get to end after the deadline.
 const WIND_UP: Duration = Duration::from_secs(2);
 
 /// The tool through which an agent gives structured output.
@@ -49,7 +49,7 @@ fn settled(done: Result<HookReply, JoinError>) -> HookReply {
     done.unwrap_or_else(|_| failed("this is a bug in watchdog; please report it"))
 }
 
-/// The agent goes on as if watchdog were not there, and the user is told why.
+/// Lets the agent go on as if watchdog were not there, and tells the user why.
 fn failed(why: &str) -> HookReply {
     HookReply::tell(format!("watchdog: could not judge, so the agent was not held: {why}"))
 }

@@ -1,4 +1,4 @@
-//! A session begins, or goes on: where it began is recorded once, and the agent is told what done means.
+//! Answers the begin of a session, or its continuation: records once where it began, and tells the agent what completion means.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -23,7 +23,7 @@ use crate::judge::configuration::{EffectiveConfig, effective};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::settle_anchor;
 
-/// Records the beginning, and says what done means.
+/// Records the beginning, and says what completion means.
 pub fn begin(command_env: &CommandEnv, request: &HookRequest, input: &HookInput, scene: HookWorktree) -> Result<HookReply, UnreadableFact> {
     let HookWorktree { place, session: earlier } = scene;
     let store = place.store.as_ref();
@@ -78,7 +78,8 @@ pub fn begin(command_env: &CommandEnv, request: &HookRequest, input: &HookInput,
     Ok(HookReply { message, ..reply })
 }
 
-/// Keeps what is uncommitted before an agent may disturb it. A hook cannot refuse a session, so the user is told where it fails.
+/// Takes a snapshot of what is uncommitted before an agent may disturb it. A hook cannot refuse a session, so the user sees a warning where
+/// that fails.
 fn keep(
     command_env: &CommandEnv,
     place: &OpenWorktree,
@@ -114,7 +115,7 @@ fn active(
     }))
 }
 
-/// Tells the running session its agent's id, unless it knows one that still runs: that one is asked, and not an agent inside it.
+/// Records the agent's id with the running session, unless it has one that still runs: probes ask that one, and not an agent inside it.
 fn adopt(
     store: &dyn watchdog_store::LocalStore,
     worktree_id: &str,
@@ -146,7 +147,7 @@ fn parent() -> Option<u32> {
     rustix::process::getppid().and_then(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok())
 }
 
-/// What the agent is told, and what the user is.
+/// The text for the agent, and the one for the user.
 fn what_done_means(effective: &EffectiveConfig) -> HookReply {
     let mut notes: Vec<String> =
         effective.notes.iter().filter(|note| note.code != WarningCode::Untrusted).map(|note| note.detail.clone()).collect();

@@ -1,4 +1,4 @@
-//! A session ends. The host does not wait long: first its end is written down, then what is uncommitted is kept.
+//! Answers the end of a session. The host does not wait long: the record of the end comes first, then the snapshot of what is uncommitted.
 
 use serde_json::json;
 

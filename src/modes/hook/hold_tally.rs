@@ -1,4 +1,4 @@
-//! How often an agent was held in a row, from call to call.
+//! Counts how often an agent was held in a row, from call to call.
 
 use jiff::Timestamp;
 
@@ -12,7 +12,7 @@ pub struct HoldTally<'a> {
     store: &'a dyn LocalStore,
     session_id: String,
     agent_id: Option<String>,
-    /// What is kept, or what would be kept if there were anything.
+    /// The stored count, or the first one.
     kept: HookSession,
     /// Whether it was there already.
     known: bool,
@@ -57,7 +57,7 @@ impl<'a> HoldTally<'a> {
         }
     }
 
-    /// Writes down what became of the count.
+    /// Stores the new count.
     pub fn count(mut self, counted: HoldCountChange, holding: HoldMode, input: &HookInput, now: Timestamp) -> Result<(), UnreadableFact> {
         let before = self.kept.clone();
         match counted {

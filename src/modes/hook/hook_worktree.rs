@@ -30,7 +30,7 @@ pub struct HookRequest {
     pub spec: Option<String>,
     /// Whether the user named the worktree; otherwise it is the session's.
     pub worktree_named: bool,
-    /// What the host's environment tells.
+    /// What the environment of the host says.
     pub host: HookHost,
 }
 
@@ -65,7 +65,7 @@ impl HookHost {
     }
 }
 
-/// The place that a hook is about.
+/// The worktree that a hook is about.
 pub struct HookWorktree {
     /// The worktree with watchdog's records.
     pub place: OpenWorktree,
@@ -90,8 +90,8 @@ impl HookWorktree {
     }
 }
 
-/// The folder whose worktree is judged. An agent that changes its folder does not change who judges it: where a session began counts
-/// more than where it is, and where the user points counts most.
+/// The folder whose worktree is judged. An agent cannot choose another judge by changing its folder: the folder where a session began goes
+/// before the present one, and the one that the user names before both.
 fn folder(command_env: &CommandEnv, request: &HookRequest, input: &HookInput, session: Option<&HookSession>) -> PathBuf {
     let there = |path: Option<&Path>| path.filter(|path| path.is_dir()).map(Path::to_owned);
     let (reported, began) = (there(input.cwd.as_deref()), session.map(|session| session.worktree.as_path()));

@@ -1,4 +1,4 @@
-//! Stops and structured outputs: gathers what the answer stands on, has the machine judge and `hooks` answer, and writes it down.
+//! Answers stops and structured outputs: gathers the facts, has the machine judge and `hooks` answer, and records the answer.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -127,7 +127,7 @@ fn changed_something(case: &JudgementInput) -> bool {
     moved || session_work::look(&worktree, &case.work).map_or(true, |found| found.changes.work_left())
 }
 
-/// How often the agent may be held: as the configuration says, but the host must not be the one who gives up.
+/// How often the agent may be held: as the configuration says, but less often than the host allows.
 fn most(limits: &Limits, request: &HookRequest, holding: HoldMode) -> u32 {
     let host = if holding == HoldMode::Stop { request.host.stop_blocks } else { request.host.output_retries };
     limits.max_stop_blocks.min(host.saturating_sub(1))
@@ -159,7 +159,7 @@ fn asks_the_transcript(case: &JudgementInput) -> bool {
     budget || case.settings.checks.iter().any(asks_what_was_said)
 }
 
-/// Whether a check looks at what was said and done. One of a type that is not known here does.
+/// Whether a check reads what was said and done. One of an unknown type counts as one that does.
 fn asks_what_was_said(check: &CheckSpec) -> bool {
     match check {
         CheckSpec::Group { checks, .. } => checks.iter().any(asks_what_was_said),
@@ -167,7 +167,7 @@ fn asks_what_was_said(check: &CheckSpec) -> bool {
     }
 }
 
-/// What the answer stands on. Limits come first, whatever else is true.
+/// The facts behind the answer. Limits come first, whatever else is true.
 #[expect(clippy::too_many_arguments, reason = "each is a fact of its own, and none goes with another")]
 fn ground(
     command_env: &CommandEnv,
@@ -225,7 +225,7 @@ fn judged(outcome: GroupOutcome, known: bool) -> ChecksJudged {
     }
 }
 
-/// Keeps what is uncommitted before the programs of checks run.
+/// Takes a snapshot of what is uncommitted before the programs of checks run.
 fn keep_work(command_env: &CommandEnv, case: &JudgementInput) -> Result<(), String> {
     let runs_programs = case.setup(EarlierRounds::default(), None, false).checks_run_programs;
     if !runs_programs || case.settings.rescue.mode == RescueMode::Off {
@@ -242,7 +242,7 @@ fn keep_work(command_env: &CommandEnv, case: &JudgementInput) -> Result<(), Stri
     Ok(())
 }
 
-/// Writes down what was answered. Quiet where nothing was judged.
+/// Records the answer in the journal; nothing where nothing was judged.
 fn write_down(
     journal: &CommandJournal,
     event: HookEvent,
@@ -278,7 +278,7 @@ fn write_down(
     );
 }
 
-/// What weakens the criteria is told beside whatever is answered.
+/// Adds warnings about weak criteria to any answer.
 fn with_notes(reply: HookReply, case: &JudgementInput) -> HookReply {
     let notes: Vec<&str> =
         case.notes.iter().filter(|note| note.code == WarningCode::CriteriaChanged).map(|note| note.detail.as_str()).collect();

@@ -1,4 +1,4 @@
-//! The session that a killed watchdog left behind: it may still work, and two at once would spoil each other's work.
+//! Waits for the session that a killed watchdog left behind: it may still work, and two at once would spoil each other's work.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -17,13 +17,13 @@ use watchdog_store::looped::{self, LoopRecord};
 /// Bytes of a feedback that are kept.
 const FEEDBACK: usize = 16 * 1024;
 
-/// How a loop stands, and where that is kept.
+/// The state of a loop, and the store that keeps it.
 pub struct LoopState {
     store: Arc<dyn LocalStore>,
     worktree_id: String,
     spec: String,
     record: LoopRecord,
-    /// Whether this process goes on with a loop of another one.
+    /// Whether this process resumes a loop of another one.
     pub resumed: bool,
 }
 
@@ -47,7 +47,7 @@ impl LoopState {
         Ok(LoopState { store: Arc::clone(store), worktree_id, spec: spec.to_owned(), record, resumed })
     }
 
-    /// What is remembered.
+    /// The state.
     pub fn record(&self) -> &LoopRecord {
         &self.record
     }
@@ -57,13 +57,13 @@ impl LoopState {
         self.record.origin.clone().map_or(BaselinePoint::Unborn, BaselinePoint::Commit)
     }
 
-    /// Changes what is remembered, and writes it down.
+    /// Changes the state, and stores it.
     pub fn keep(&mut self, change: impl FnOnce(&mut LoopRecord)) -> Result<(), UnreadableFact> {
         change(&mut self.record);
         Ok(looped::record(self.store.as_ref(), &self.worktree_id, &self.spec, &self.record)?)
     }
 
-    /// Takes in an iteration that was judged.
+    /// Adds a judged iteration.
     pub fn judged(&mut self, standing: &LoopStanding, iteration: IterationRecord, verdict: &Verdict) -> Result<(), UnreadableFact> {
         self.keep(|record| {
             record.standing = standing.clone();
@@ -75,7 +75,7 @@ impl LoopState {
         })
     }
 
-    /// The last verdict as far as it is remembered, for the next prompt of a loop that goes on in another process.
+    /// The stored part of the last verdict, for the next prompt of a loop that goes on in another process.
     pub fn last_verdict(&self) -> Option<Verdict> {
         let last = self.record.records.last()?;
         let feedback = self.record.feedback.clone();

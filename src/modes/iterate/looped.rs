@@ -1,4 +1,4 @@
-//! Drives the state machine of a loop: plays iterations, waits, keeps how it stands, and ends with one verdict.
+//! Drives the state machine of a loop: runs iterations, waits, stores the state, and ends with one verdict.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,7 +85,7 @@ enum IterationInput {
     PauseOver,
 }
 
-/// An iteration that was played.
+/// A finished iteration.
 struct PlayedIteration {
     judgement: Judgement,
     outcome: IterationOutcome,
@@ -236,7 +236,7 @@ impl LoopRun {
         Ok(IterationInput::Played(Box::new(self.judged(settled, number, SessionSeen::default(), crash, signals).await)))
     }
 
-    /// Plays one iteration. `Err` holds the verdict of one that could not begin.
+    /// Runs one iteration. `Err` holds the verdict of one that could not begin.
     async fn iterate(&mut self, number: u32, signals: &mut SignalState) -> Result<PlayedIteration, Refusal> {
         let begun = now();
         let LoopContext { command_env, .. } = &self.ground;
@@ -316,7 +316,7 @@ impl LoopRun {
         PlayedIteration { judgement, outcome, record }
     }
 
-    /// Takes in what came, and says what comes next.
+    /// Takes an event, and returns the next step.
     fn next(&mut self, came: IterationInput) -> LoopAction {
         let played = match came {
             IterationInput::Begin => return self.machine.step(now(), self.wall(), LoopEvent::Begin),

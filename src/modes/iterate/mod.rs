@@ -1,7 +1,8 @@
 //! `watchdog loop`: sessions one after the other, each judged, until the work is complete or something ends it.
 //!
-//! `request` is what is asked, `looped` drives the state machine of [`watchdog_core::decision::iteration`], `session` plays one iteration,
-//! `loop_state` keeps how the loop stands, `pause` waits, `left_over` looks after what a killed watchdog left, `view` is what a terminal shows.
+//! `request` is what is asked, `looped` drives the state machine of [`watchdog_core::decision::iteration`], `session` runs one iteration,
+//! `loop_state` stores the state of the loop, `pause` waits, `left_over` waits for the session of a killed watchdog, `view` is what a
+//! terminal shows.
 
 mod left_over;
 mod loop_messages;

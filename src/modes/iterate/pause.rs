@@ -9,10 +9,10 @@ use crate::clock::pauses;
 use crate::judge::signals::{SignalState, SignalUrgency};
 use watchdog_core::decision::iteration::next::PauseLength;
 
-/// The longest that the wall clock is not looked at: a machine that was suspended wakes up later than its timers think.
+/// The longest time between two readings of the wall clock: after a suspend, timers fire too late.
 const LOOK: Duration = Duration::from_secs(20);
 
-/// Between two words about how long it still is.
+/// The time between two messages about the rest of a pause.
 const TELL: Duration = Duration::from_secs(600);
 
 /// When a pause that begins now is over.
@@ -26,7 +26,7 @@ pub fn end_of(length: PauseLength, from: Timestamp) -> Timestamp {
     from.checked_add(length).unwrap_or(Timestamp::MAX)
 }
 
-/// Waits until then, and tells now and then how long that still is; false if a signal came first.
+/// Waits until then, and shows now and then how long that still is; `false` if a signal came first.
 pub async fn wait_until(until: Timestamp, signals: &mut SignalState, tell: impl Fn(Duration)) -> bool {
     let mut reported_at = now();
     loop {

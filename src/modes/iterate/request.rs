@@ -20,15 +20,15 @@ pub struct LoopRequest {
     pub worker: SessionWorker,
     /// Whether each session goes on in the conversation of the last one, instead of a new one.
     pub same_conversation: bool,
-    /// What the sessions are told.
+    /// The prompt of the sessions.
     pub prompts: PromptSet,
     /// Limits over those of the configuration.
     pub limits: AskedLimits,
-    /// After so many iterations that left the work as it was, a person is asked; 0 = never.
+    /// After so many iterations without a change of the work, watchdog asks for a person; 0 = never.
     pub no_progress: u32,
-    /// A usage limit that lasts longer is not waited for.
+    /// The longest usage limit to wait for.
     pub max_wait: Duration,
-    /// Whether a loop that was cut short is forgotten, instead of gone on with.
+    /// Whether to start anew instead of resuming an interrupted loop.
     pub restart: bool,
     /// When a session is ended; by default what the configuration says.
     pub timeout: Option<Duration>,

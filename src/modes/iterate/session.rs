@@ -33,9 +33,9 @@ use crate::wire::verdict_json::Judgement;
 
 use super::request::LoopRequest;
 
-/// What all iterations of a loop stand on.
+/// What all iterations of a loop share.
 pub struct LoopContext {
-    /// What the command was told from outside.
+    /// The environment of the command.
     pub command_env: CommandEnv,
     /// What is asked.
     pub request: LoopRequest,
@@ -63,7 +63,7 @@ impl LoopContext {
         &self.effective.settings
     }
 
-    /// The verdict to give where something of git's is half done before the first session.
+    /// The verdict to give where a git operation is half done before the first session.
     pub fn half_done_before(&self) -> Option<Verdict> {
         half_done_before(&Worktree::open(&self.root).ok()?, &self.request.asked)
     }
@@ -73,7 +73,7 @@ impl LoopContext {
         Ok(OpenWorktree { worktree_id: self.worktree_id.clone(), worktree, store: Arc::clone(&self.store), notes: self.store.notes() })
     }
 
-    /// A case with a baseline of its own, recorded now.
+    /// An input with a baseline of its own, recorded now.
     ///
     /// What was uncommitted before the first of a loop is adopted where that is asked for; later, only what its own sessions left.
     pub fn begin(&self, number: u32) -> Result<JudgementInput, UnreadableFact> {
@@ -86,7 +86,7 @@ impl LoopContext {
         Ok(self.case(place, recorded, true, false))
     }
 
-    /// The case of the session that was started last, for one that was cut off or whose work goes on elsewhere.
+    /// The input of the session that started last, for one that was interrupted or whose work goes on in the background.
     pub fn last_case(&self, no_probe: bool) -> Result<JudgementInput, UnreadableFact> {
         let place = self.place()?;
         let found = recorded(&place.store, &self.worktree_id, Some(&self.spec))?;
@@ -107,7 +107,7 @@ impl LoopContext {
         JudgementInput::new(place, recorded, known, settled, asked).begun_at(self.origin.clone(), self.refs.clone())
     }
 
-    /// Whether the work tree's criteria differ by now from those that govern.
+    /// Whether the work tree's criteria differ from those in force.
     fn criteria_changed(&self, place: &OpenWorktree, known: &[Degradation]) -> Option<Degradation> {
         // One that does not even parse any more is no reason to end: it does not count.
         let notes = effective(&self.command_env, place, Some(&self.spec), Some(&self.origin)).map(|found| found.notes).unwrap_or_default();
@@ -143,7 +143,7 @@ impl LoopContext {
         })
     }
 
-    /// The state of the work now. `None` where it could not be read, which is told.
+    /// The present state of the work. `None` where it could not be read, with a warning.
     pub async fn work(&self) -> Option<String> {
         let (root, spec, rescue) = (self.root.clone(), self.spec.clone(), self.settings().rescue.clone());
         let looked = spawn_io(move || {

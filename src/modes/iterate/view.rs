@@ -1,4 +1,4 @@
-//! What whoever watches a loop is shown, whenever something of it changes.
+//! What a live view shows of a loop, whenever something of it changes.
 
 use jiff::Timestamp;
 use watchdog_core::decision::breaker::BreakerState;
@@ -49,13 +49,13 @@ pub enum LoopPhase {
     Over,
 }
 
-/// Shows how a loop stands. Called often; must not block.
+/// Shows the state of a loop. Called often; must not block.
 pub trait LoopView: Send + Sync {
     /// Something changed.
     fn show(&self, status: &LoopStatus);
 }
 
-/// Nobody watches; the story alone must do.
+/// Shows nothing; the lines of progress remain.
 impl LoopView for () {
     fn show(&self, _status: &LoopStatus) {}
 }

@@ -1,4 +1,4 @@
-//! Holds the budgets against a session: before it starts, while it runs, and when it has ended.
+//! Compares a session with the budgets: before it starts, while it runs, and when it has ended.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use watchdog_facts::evidence::StopReason;
 
 use crate::clock::now;
 
-/// How often a running session's figures are looked at.
+/// How often the figures of a running session are read.
 const LOOK: Duration = Duration::from_millis(250);
-/// How long a session that has just spent a budget may go on: most end by themselves with what spent it.
+/// How long a session may go on after it has spent a budget: most end by themselves with what spent it.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// The budgets of one session.
@@ -37,7 +37,7 @@ impl SessionBudget<'_> {
         }
     }
 
-    /// Comes back once a budget is spent and the session had time to end by itself; never where no such budget is set.
+    /// Completes once a budget is spent and the session had time to end by itself; never where no such budget is set.
     pub async fn spent_while_it_runs(&self) {
         let limits = self.limits;
         if limits.max_turns.is_none() && limits.max_total_tokens.is_none() && limits.max_cost_usd.is_none() {
@@ -51,12 +51,12 @@ impl SessionBudget<'_> {
         tokio::time::sleep(LAST_WORDS).await;
     }
 
-    /// Why the session was the last one, if it was.
+    /// Why no further session may start; `None` where one may.
     pub fn stop(&self, spent: SpentUsage, at: Timestamp) -> Option<StopReason> {
         termination(self.limits, &self.before.plus(spent), at)
     }
 
-    /// Which budgets could not be held against the session.
+    /// Warnings about budgets that could not be compared with the session.
     pub fn unknown(&self, spent: SpentUsage) -> Option<Degradation> {
         unknown(self.limits, &spent)
     }

@@ -1,5 +1,5 @@
-//! Checks that must fail before the work begins: each runs once in a scratch checkout of where it begins. One that passes there would
-//! prove nothing, so that no session is started for it.
+//! Runs the checks that must fail before the work begins, each once in a scratch checkout of the commit where it begins. One that passes
+//! there would prove nothing, so that no session starts.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::judge::judgement_input::JudgementInput;
 use crate::judge::signals::{SignalState, SignalUrgency};
 use crate::judge::spawn_io::spawn_io;
 
-/// The verdict to give instead of a session, where a check passes that must fail first. The case comes back as it was.
+/// The verdict to give instead of a session, where a check passes that must fail first. Returns the input as it was.
 pub async fn refuse_what_passes(
     case: JudgementInput,
     command_env: &CommandEnv,
@@ -47,7 +47,7 @@ pub async fn refuse_what_passes(
     (case, found)
 }
 
-/// The checks that must fail first, of criteria that count.
+/// The checks that must fail first, of trusted criteria.
 fn wanted(case: &JudgementInput) -> Vec<(String, CommandCriterion)> {
     fn add(check: &CheckSpec, found: &mut Vec<(String, CommandCriterion)>) {
         match check {

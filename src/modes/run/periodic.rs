@@ -1,9 +1,8 @@
-//! Snapshots while a session runs, so that what the agent itself throws away can be had back.
+//! Takes snapshots while a session runs, so that work that the agent itself discards can be restored.
 //!
-//! A thread of its own looks at the work tree now and then, with its own view of the repository: it takes no lock, writes
-//! nothing but objects and refs, and runs at the lowest priority, so that the agent never waits for it. On Linux the
-//! priority of disk access follows from that of the processor, as nothing else is set. It is no thread of the runtime's,
-//! because a priority that was lowered cannot be raised again.
+//! A thread of its own scans the work tree now and then, with its own view of the repository. It takes no lock, writes nothing but objects
+//! and refs, and runs at the lowest priority, so that the agent never waits for it. On Linux the priority of disk access follows that of
+//! the processor, as nothing else is set. The thread is not one of the runtime's, because a lowered priority cannot be raised again.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -25,7 +24,7 @@ use crate::clock::now;
 use crate::judge::command_env::OnProgress;
 use crate::judge::kept_elsewhere::keep_elsewhere;
 
-/// Between two looks that tell whether the work tree is quiet, at most.
+/// The longest time between two scans that show whether the work tree is quiet.
 const SETTLE: Duration = Duration::from_secs(10);
 
 /// What snapshots during a session are taken of.
@@ -38,11 +37,11 @@ pub struct SnapshotSubject {
     pub spec: String,
     /// How often, and what is kept apart.
     pub settings: RescueSettings,
-    /// What tells the session's helpers, whose worktrees are kept like its own.
+    /// Finds the session's helpers, whose worktrees get snapshots like its own.
     pub evidence: OriginEvidence,
     /// For the journal.
     pub store: Arc<dyn LocalStore>,
-    /// Whom to tell.
+    /// Where progress goes.
     pub narrate: OnProgress,
     /// The state in which each helper was kept, and when.
     pub helpers: RefCell<HashMap<PathBuf, (u64, Instant)>>,
@@ -55,10 +54,10 @@ pub struct PeriodicSnapshots {
 }
 
 impl PeriodicSnapshots {
-    /// Begins, unless the configuration wants no snapshots. To be called before the session starts.
+    /// Starts, unless the configuration wants no snapshots. Call it before the session starts.
     ///
-    /// What is uncommitted already is kept before this returns: it is work that the session did not make and may destroy. Returns why
-    /// it could not be kept, where it could not.
+    /// Takes a snapshot of what is uncommitted already before it returns: the session did not make that work, and may destroy it. Returns
+    /// why that failed, if it did.
     pub fn start(subject: SnapshotSubject) -> (Option<Self>, Option<String>) {
         if subject.settings.mode == RescueMode::Off {
             return (None, None);
@@ -140,7 +139,7 @@ impl SnapshotSubject {
         Ok(())
     }
 
-    /// A helper that is seen for the first time is kept at once, later ones as often as the session's own worktree.
+    /// A new helper gets a snapshot at once, later ones as often as the session's own worktree.
     fn look_at_helpers(&self, worktree: &Worktree, request: &SnapshotRequest<'_>) {
         let every = self.settings.snapshot_every;
         let is_due = |root: &Path, state: u64| {
@@ -177,20 +176,20 @@ fn lower_priority() {
     }
 }
 
-/// When to look, and whether what is seen is worth a snapshot. Pure.
+/// Decides when to scan, and whether a scan is worth a snapshot. Pure.
 #[derive(Debug)]
 struct SnapshotRhythm {
     every: Duration,
     settle: Duration,
     /// How long ago the last snapshot was taken, as the pauses since say.
     since: Duration,
-    /// The fingerprint at the last look, while it is watched for quiet.
+    /// The fingerprint at the last scan, while the work tree is watched for quiet.
     last: Option<u64>,
     /// For how long it is watched.
     restless: Duration,
     /// The fingerprint of the last snapshot.
     kept: Option<u64>,
-    /// Nothing was looked at yet.
+    /// No scan yet.
     first: bool,
     /// The last look was not the first.
     begun: bool,
@@ -212,7 +211,7 @@ impl SnapshotRhythm {
         }
     }
 
-    /// Takes in what was seen (`None`: nothing uncommitted); says whether to take a snapshot now.
+    /// Takes the fingerprint of a scan (`None`: nothing uncommitted); returns whether to take a snapshot now.
     fn is_due(&mut self, seen: Option<u64>) -> bool {
         if !self.first {
             self.since += self.pause;

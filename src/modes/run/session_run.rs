@@ -1,4 +1,5 @@
-//! One session under watch: started, shown, logged, kept in snapshots, waited for with its children, written down. Judges nothing.
+//! Runs one session: starts it, shows and logs its output, takes snapshots, waits for it and its children, and records its end. Judges
+//! nothing.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -54,7 +55,7 @@ pub struct SessionOrder {
     pub stdin: StdinSource,
     /// When it is ended; by default what the configuration says.
     pub timeout: Option<Duration>,
-    /// How long it may be silent before it is ended; for ever, without.
+    /// How long it may be silent before it is ended; `None` = for ever.
     pub idle_timeout: Option<Duration>,
     /// Between TERM and KILL.
     pub grace: Duration,
@@ -64,13 +65,13 @@ pub struct SessionOrder {
     pub end_survivors: bool,
     /// Where its output is shown.
     pub mirror: OutputMirror,
-    /// Looks at its output while it runs, for whoever wants to show it.
+    /// Reads its output while it runs, for a live view.
     pub tap: StreamTap,
-    /// What earlier sessions of the same undertaking spent of its budgets.
+    /// What earlier sessions of the same loop or task spent of its budgets.
     pub before: SpentUsage,
 }
 
-/// Runs one session in the worktree of a case to its end. What is uncommitted before it starts is kept first.
+/// Runs one session in the worktree of an input to its end. A snapshot of what is uncommitted comes first.
 pub async fn run_session(
     command_env: &CommandEnv,
     case: &JudgementInput,
@@ -223,15 +224,15 @@ async fn run_in_span(
     seen
 }
 
-/// Records what the session left uncommitted: what changes later is not its work. `None` where that could not be read or recorded; then
-/// whatever is found counts as its work.
+/// Records what the session left uncommitted: later changes are not its work. `None` where that could not be read or recorded; then all
+/// that is found counts as its work.
 fn uncommitted_at_end(case: &JudgementInput, store: &Arc<dyn LocalStore>) -> Option<ContentIds> {
     let end = case.worktree.lock().expect("mutex poisoned").uncommitted_contents().ok()?.1;
     let recorded = uncommitted::ended(store.as_ref(), &case.worktree_id, &case.spec, case.recorded_at?, &end);
     recorded.ok().map(|()| end)
 }
 
-/// A snapshot that is under way is let finish: the judgement would only begin the same.
+/// Waits for a snapshot in progress: the judgement would only begin the same one.
 fn stop(snapshots: Option<PeriodicSnapshots>) {
     if let Some(snapshots) = snapshots {
         snapshots.stop();
@@ -293,7 +294,7 @@ fn see(
     }
 }
 
-/// What the events of a session add to what its process told; `cut_short` is the note on what ended it early.
+/// Adds what the events of a session show to how its process ended; `cut_short` is the warning about what ended it early.
 fn told_end(end: SessionEnd, summary: &SessionSummary, outcome: &SessionOutcome, cut_short: Option<Degradation>) -> SessionEnd {
     let survivors = !outcome.survivors.is_empty();
     match end {
@@ -311,7 +312,7 @@ fn told_end(end: SessionEnd, summary: &SessionSummary, outcome: &SessionOutcome,
     }
 }
 
-/// That the service had no room for the session: nothing that its agent did or left undone.
+/// The warning that the service had no room for the session: the agent is not at fault.
 fn no_room(outcome: &SessionOutcome, at: Timestamp) -> Option<Degradation> {
     let why = ended_in_overload(&outcome.tail_stdout, outcome.exit?, at)?;
     Some(Degradation { code: WarningCode::Overloaded, detail: format!("the service had no room for the session: {why}") })
@@ -330,14 +331,14 @@ fn cannot_work(summary: &SessionSummary, outcome: &SessionOutcome, exit: Process
     }
 }
 
-/// Tools that the agent was refused, with the option that allows them.
+/// The warning about tools that the agent was refused, with the option that allows them.
 fn refused_tools(summary: &SessionSummary) -> Option<Degradation> {
     let tools = (!summary.refused_tools.is_empty()).then(|| summary.refused_tools.join(" "))?;
     let detail = format!("the agent was refused tools; allow them with --allowedTools {tools}");
     Some(Degradation { code: WarningCode::ToolsRefused, detail })
 }
 
-/// The agent's program has limits of its own; one that ended the session is no end of the work.
+/// The warning about a limit of the agent's own program that ended the session: the work is not at its end.
 fn limit_of_its_own(summary: &SessionSummary) -> Option<Degradation> {
     let ended = summary.ended.as_deref().filter(|ended| ended.starts_with("error_max"))?;
     let why = summary.error.as_deref().unwrap_or(ended);
@@ -358,7 +359,7 @@ fn limit_met(end: Option<&SessionEnd>) -> Option<Value> {
     }
 }
 
-/// What a session spent, as events and reports have it. `null` is unknown.
+/// What a session spent, in the shape of events and reports. `null` is unknown.
 fn usage_json(summary: &SessionSummary, wall_seconds: Option<f64>) -> Value {
     json!({"turns": summary.usage.turns, "input_tokens": summary.usage.input_tokens, "output_tokens": summary.usage.output_tokens,
            "cost_usd": summary.usage.cost_usd, "session_cost_usd": summary.session_cost_usd, "wall_seconds": wall_seconds})
@@ -369,7 +370,7 @@ fn not_started(error: StartError) -> SessionEnd {
     SessionEnd::NotStarted { why: format!("the session could not be started: {error}"), shortage }
 }
 
-/// Processes in words, the first few.
+/// The first few processes, in words.
 fn named(survivors: &[SurvivingProcess]) -> String {
     const NAMED: usize = 5;
     let mut words: Vec<String> = survivors.iter().take(NAMED).map(|left| format!("{} (process {})", left.name, left.pid)).collect();
@@ -392,7 +393,7 @@ fn end_word(end: Option<&SessionEnd>) -> String {
     }
 }
 
-/// The command line for the journal, each word cut: prompts are long, and their place is not the journal.
+/// The command line for the journal, each word cut short: prompts are long, and do not belong there.
 fn shown(command: &[OsString]) -> Vec<String> {
     command.iter().take(20).map(|word| word.to_string_lossy().chars().take(200).collect()).collect()
 }

@@ -1,4 +1,4 @@
-//! Waits for the end of a session, in a thread that was there before it, and ends it where something asks for that: a signal, a spent budget, silence.
+//! Waits for the end of a session in a thread that was made before it, and ends it on a signal, on a spent budget, or on silence.
 
 use std::io;
 use std::sync::mpsc::{Sender, channel};
@@ -21,7 +21,7 @@ pub struct EndTerms {
     pub grace: Duration,
 }
 
-/// The threads that a session needs while it runs, before there is one.
+/// The threads that a session needs while it runs, made before it starts.
 pub struct SessionWaiter {
     cancel: CancelFlag,
     give: Sender<(SessionProcess, EndTerms)>,
@@ -48,8 +48,8 @@ impl SessionWaiter {
         Ok(SessionWaiter { cancel, give, outcome, silence })
     }
 
-    /// Waits for a session. A first signal ends it with its grace period, a second one at once. So does a budget that is spent while it runs,
-    /// unless it ends by itself first, and silence.
+    /// Waits for a session. A first signal ends it with its grace period, a second one at once. A budget that it spends while it runs ends
+    /// it, too, unless it ends by itself first, and so does silence.
     pub async fn wait(
         self,
         session: SessionProcess,

@@ -1,7 +1,7 @@
-//! Watches a session for silence, in a thread of its own, while another waits for its end. What it sees is judged by `decision::silence`.
+//! Watches a session for silence, in a thread of its own, while another waits for its end. `decision::silence` judges what it sees.
 //!
-//! Output, transcript and processes are looked at often. The files are looked at only once all of these have been silent for long enough: their
-//! own times tell since when nothing changed.
+//! It reads output, transcript and processes often, and the files only once all of these have been silent for long enough: the files' own
+//! times say since when nothing changed.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,18 +20,18 @@ use watchdog_process::session_meter::{CpuUse, ProcessLook, SessionMeter};
 use crate::clock::now;
 use crate::modes::person::calls_in_transcript;
 
-/// Between two looks, at least and at most.
+/// The shortest and the longest time between two readings.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
-/// Processor time is judged over stretches of this length, or of the limit where that is shorter.
+/// Processor time is measured over this length of time, or over the limit where that is shorter.
 const STRETCH: Duration = Duration::from_secs(60);
-/// Looking at files may cost one part in so many of the time.
+/// Reading files may take one part in so many of the time.
 const COST: u32 = 50;
 
 /// A session to watch.
 pub struct WatchedSession {
     /// Its output and its processes.
     pub meter: SessionMeter,
-    /// What its output tells.
+    /// Reads its output.
     pub tap: StreamTap,
     /// How long it may be silent; for ever, without.
     pub limit: Option<Duration>,
@@ -43,7 +43,7 @@ pub struct WatchedSession {
     pub except: Vec<PathBuf>,
     /// Where its transcript would be.
     pub home: ClaudeHome,
-    /// Whether somebody may still tell it something, so that no result is its last.
+    /// Whether it may still get input, so that no result is its last.
     pub may_hear_more: bool,
     /// Whether a person can answer what it asks.
     pub can_answer: bool,
@@ -54,7 +54,7 @@ pub struct WatchedSession {
 pub enum SilenceEnd {
     /// It fell silent for this long.
     Idle(Duration),
-    /// It told its final result and did not end.
+    /// It reported its final result and did not end.
     Finished(Duration),
 }
 
@@ -88,7 +88,7 @@ impl SilenceWatch {
         let _ = self.begin.send(session);
     }
 
-    /// Comes back when the session is to be ended; otherwise never.
+    /// Completes when the session is to be ended; otherwise never.
     pub async fn falls_silent(&mut self) -> SilenceEnd {
         match (&mut self.end).await {
             Ok(end) => end,
@@ -111,7 +111,7 @@ fn watch(session: WatchedSession, stopped: &Receiver<WatchedSession>) -> Option<
 struct WatchState {
     session: WatchedSession,
     begun: (Instant, Timestamp),
-    /// Time that was watched: while this process was stopped, or the machine suspended, nobody was silent.
+    /// The time that was really watched: where this process was stopped, or the machine suspended, that time is no silence.
     watched: Duration,
     last_look: Instant,
     pause: Duration,
@@ -189,7 +189,7 @@ impl WatchState {
         silence(self.watched, self.session.limit, &self.signals)
     }
 
-    /// Whether a process of the session began after it last said something, or may have: between two looks nobody can tell.
+    /// Whether a process of the session began after its last output, or may have: what happens between two readings is unknown.
     fn began_something(&self, processes: Option<ProcessLook>) -> bool {
         let said = self.signals.output.max(self.signals.transcript.unwrap_or_default());
         let ago = self.watched.saturating_sub(said);

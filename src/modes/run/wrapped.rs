@@ -1,4 +1,4 @@
-//! `watchdog run`: wraps one session. Baseline, session, its end and that of its children, judgement.
+//! `watchdog run`: records a baseline, runs one session, waits for it and its children, and judges.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -52,7 +52,7 @@ pub struct RunRequest {
     pub end_survivors: bool,
     /// Whether stdout belongs to the verdict, so that the session's output goes to stderr.
     pub output_to_stderr: bool,
-    /// What the command line asks for.
+    /// The overrides of the command line.
     pub asked: Overrides,
 }
 
@@ -62,7 +62,7 @@ pub async fn run(command_env: &CommandEnv, request: RunRequest, signals: &mut Si
     try_run(command_env, request, signals, begun).await.unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
 }
 
-/// The same; where no session was started, why.
+/// The same; `Err` says why no session started.
 async fn try_run(command_env: &CommandEnv, request: RunRequest, signals: &mut SignalState, begun: Timestamp) -> Result<Judgement, Refusal> {
     let place = OpenWorktree::open(command_env)?;
     let mut lock = place.lock(command_env, "watchdog run", true)?;
@@ -108,7 +108,7 @@ async fn try_run(command_env: &CommandEnv, request: RunRequest, signals: &mut Si
     Ok(judgement)
 }
 
-/// What the session did to the file in force is told like what was found before it.
+/// Adds a warning about what the session did to the file in force to those from before it.
 fn note_changed_criteria(case: &mut JudgementInput, command_env: &CommandEnv, store: &Arc<dyn LocalStore>) {
     let Ok(worktree) = Worktree::open(case.worktree.get_mut().expect("mutex poisoned").root()) else { return };
     let place = OpenWorktree { worktree_id: case.worktree_id.clone(), worktree, store: Arc::clone(store), notes: Vec::new() };
@@ -119,7 +119,7 @@ fn note_changed_criteria(case: &mut JudgementInput, command_env: &CommandEnv, st
     case.notes.extend(new);
 }
 
-/// The verdict to give where a session of the same spec runs, as a hook tells of one or a killed watchdog leaves one: its baseline stays.
+/// The verdict to give where a session of the same spec runs that a hook reported or a killed watchdog left: its baseline stays.
 fn beside_a_live_session(command_env: &CommandEnv, place: &OpenWorktree, named: Option<&str>) -> Result<Option<Verdict>, UnreadableFact> {
     let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, named)?;
     let running = RunningSession::of(command_env, place.store.as_ref(), (&place.worktree_id, place.root()), Some(&spec))?;
@@ -143,7 +143,7 @@ fn open_case(
     Ok(JudgementInput::new(place, recorded, true, effective, request.asked.clone()))
 }
 
-/// What a person should know before the session begins, in one line: whose the uncommitted files are, and what becomes of silence.
+/// One line for a person before the session begins: whose the uncommitted files are, and what silence leads to.
 fn first_line(case: &JudgementInput, ends_silence: bool) -> String {
     match ends_silence {
         true => case.whose_work(),
