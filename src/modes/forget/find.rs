@@ -1,4 +1,4 @@
-//! What watchdog left of worktrees. Only looks.
+//! Finds what watchdog left of worktrees. Changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
@@ -19,7 +19,7 @@ use crate::judge::refusal::Refusal;
 /// Claude Code's settings of a project, from its root.
 const SETTINGS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
 
-/// git gives a second worktree of the same name a number behind it; so many are looked for.
+/// git appends a number to the name of a second worktree with the same folder name; so many are tried.
 const NUMBERED: u32 = 20;
 
 /// Finds what is left of the worktrees that an order means.

@@ -1,4 +1,4 @@
-//! `watchdog forget`: what watchdog left of worktrees, found, then removed.
+//! `watchdog forget`: finds what watchdog left of worktrees, then removes it.
 
 mod find;
 mod leftovers;

@@ -1,7 +1,7 @@
 //! Removes what watchdog left of a worktree, or of all worktrees of a repository: hooks, records, refs, logs, locks.
 //!
-//! Every step can be done twice, and a mark in the records names the worktrees until all of them are done: a call that was killed is simply
-//! made again. Snapshots, and commits that no other ref keeps, stay unless they are asked for by name.
+//! Every step may run twice, and a mark in the records names the worktrees until all steps are done: after a kill, the same call completes
+//! the work. Snapshots, and commits that no other ref keeps, stay unless the command line names them.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -26,7 +26,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::{OpenWorktree, taken};
 use crate::judge::refusal::Refusal;
 
-/// How the lock names this command.
+/// The name of this command in a lock.
 const COMMAND: &str = "watchdog forget";
 
 /// Removes what was left, and returns what that was.
@@ -64,7 +64,7 @@ pub fn forget(command_env: &CommandEnv, place: &OpenWorktree, order: &ForgetOrde
     Ok(found)
 }
 
-/// Takes the lock of each worktree, in one order, so that two of us never wait for one another.
+/// Takes the lock of each worktree, always in the same order, so that two calls never deadlock.
 fn lock_all(command_env: &CommandEnv, meant: &Leftovers) -> Result<Vec<WorktreeLock>, Refusal> {
     let mut locks = Vec::new();
     for worktree in &meant.worktrees {
@@ -81,7 +81,7 @@ fn lock_all(command_env: &CommandEnv, meant: &Leftovers) -> Result<Vec<WorktreeL
     Ok(locks)
 }
 
-/// A session that a hook told of holds no lock.
+/// Refuses where a session runs that a hook reported: it holds no lock.
 fn refuse_live_sessions(place: &OpenWorktree, meant: &Leftovers) -> Result<(), Refusal> {
     for (id, spec, record) in session::everywhere(place.store.as_ref())? {
         let Some(worktree) = meant.worktrees.iter().find(|worktree| worktree.id == id) else { continue };
@@ -101,7 +101,7 @@ fn at(worktree: &MeantWorktree) -> String {
     worktree.root.as_ref().map(|root| format!(", in {}", root.display())).unwrap_or_default()
 }
 
-/// Takes our entries out of the settings. A file that cannot be edited stays as it is, and that is told.
+/// Removes our entries from the settings. A file that cannot be edited stays as it is, with a warning.
 fn remove_hooks(found: &mut Leftovers, program: &str) {
     let mut left = 0;
     for file in &found.settings {

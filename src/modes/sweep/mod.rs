@@ -1,7 +1,8 @@
-//! `watchdog sweep`: looks once at every worktree of repositories and folders, each under its own lock.
+//! `watchdog sweep`: judges every worktree of repositories and folders once, each under its own lock.
 //!
-//! [`sweep`] finds them and sends a crew over them; `scan` judges one, `sweep_pace` has its machine driven without waiting,
-//! `probe_budget` says who may still be asked, and `sweep_cache` spares the look where nothing moved since the last sweep. Whatever becomes of one worktree, the others do not notice.
+//! [`sweep`] finds them and runs a pool of threads over them. `scan` judges one, `drive` moves its machine without waiting, `probe_budget`
+//! decides whether another probe is allowed, and `sweep_cache` reuses the verdict where nothing changed since the last sweep. A failure in
+//! one worktree does not affect the others.
 
 mod pool;
 mod probe_budget;

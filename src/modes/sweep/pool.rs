@@ -1,4 +1,4 @@
-//! The crew of a sweep: threads that look at worktrees, and a few that ask agents. One store, one journal, one ration.
+//! The threads of a sweep: many that scan worktrees, and a few that ask agents. They share one store, one journal and one probe budget.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
@@ -45,7 +45,7 @@ pub struct WorkerPool<'a> {
     pub(super) watched: HashSet<String>,
     /// Those for which a session is.
     pub(super) with_sessions: HashSet<String>,
-    /// Repositories whose old snapshots were looked for in this sweep.
+    /// Repositories whose old snapshots were already deleted in this sweep.
     expired: Mutex<HashSet<PathBuf>>,
     jobs: Mutex<VecDeque<FoundWorktree>>,
     total: usize,
@@ -53,7 +53,7 @@ pub struct WorkerPool<'a> {
     report: Mutex<SweepReport>,
 }
 
-/// Looks once at every worktree. A first signal ends it after what is under way.
+/// Judges every worktree once. A first signal ends it after the judgements in progress.
 ///
 /// # Errors
 /// When watchdog's own state cannot be read; whatever is wrong with a worktree is a row.
@@ -78,7 +78,7 @@ fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) ->
     let mut notes: Vec<String> = store.notes().into_iter().map(|note| note.detail).collect();
     notes.extend(found.notes);
     let mut jobs = VecDeque::from(found.worktrees);
-    // Begun elsewhere each time, so that a spent ration does not always leave the same ones out.
+    // Begins at another worktree each time, so that a spent probe budget does not always leave out the same ones.
     if !jobs.is_empty() {
         let turn = usize::try_from(now().as_second().unsigned_abs()).unwrap_or(0).wrapping_mul(7919) % jobs.len();
         jobs.rotate_left(turn);
@@ -191,7 +191,7 @@ impl WorkerPool<'_> {
         (self.request.on_row)(row, done, self.total);
     }
 
-    /// Drops old snapshots, looked for once per repository and sweep.
+    /// Deletes old snapshots, once per repository and sweep.
     pub(super) fn expire(&self, judgement_run: &JudgementRun) {
         let worktree = judgement_run.case.worktree.lock().expect("mutex poisoned");
         if !held(&self.expired).insert(worktree.common_dir().to_owned()) {

@@ -1,4 +1,4 @@
-//! How many questions a sweep may still put to agents: tokens are the user's.
+//! The probe budget of a sweep: how many questions it may still put to agents, because tokens are the user's.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -25,12 +25,12 @@ pub struct SweepRow {
 pub enum SweepOutcome {
     /// It has a verdict.
     Judged(Box<Judgement>),
-    /// Nothing moved since an earlier sweep, whose verdict it has again.
+    /// Nothing changed since an earlier sweep; its verdict stands.
     Again {
         /// The verdict's object.
         verdict: Box<Value>,
     },
-    /// No baseline is recorded: nobody asked for it to be watched.
+    /// No baseline is recorded, so it is not watched.
     Unwatched {
         /// Why it could not have been looked at, where that is so.
         note: Option<String>,
@@ -43,7 +43,7 @@ pub enum SweepOutcome {
 }
 
 impl SweepRow {
-    /// The verdict's object; for what was not judged, one that has the same keys as far as they mean anything.
+    /// The verdict's object; for a worktree that was not judged, one with those of its keys that mean something.
     pub fn to_json(&self) -> Value {
         let (word, message) = match &self.outcome {
             SweepOutcome::Judged(judgement) => return judgement.to_json(),
@@ -100,7 +100,7 @@ impl SweepRow {
     }
 }
 
-/// One worktree in the table. A verdict with all its commits and paths would be too much to keep of thousands.
+/// One worktree in the table. Whole verdicts, with all their commits and paths, would be too large for thousands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SweepLine {
     /// Its top folder.

@@ -1,4 +1,4 @@
-//! One worktree of a sweep: whether it is anybody's, whether it is free, and what it comes to.
+//! One worktree of a sweep: decides whether it is watched and unlocked, then judges it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -27,18 +27,18 @@ use watchdog_git::{FoundWorktree, RepoCache, WorktreeState};
 use watchdog_store::baseline;
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
 
-/// What is said of a worktree that was removed meanwhile.
+/// The message for a worktree that was removed meanwhile.
 const VANISHED: &str = "its folder vanished while it was looked at";
 
-/// What a first look came to.
+/// The outcome of a judgement without questions.
 pub enum SweepScanOutcome {
     /// The end.
     Row(SweepRow),
-    /// Only the agent can tell more.
+    /// A question to the agent must come next.
     Wants(Box<PendingProbe>),
 }
 
-/// A judgement that waits for its turn to ask. The worktree stays ours meanwhile.
+/// A judgement that waits for its turn to ask. It keeps the lock meanwhile.
 pub struct PendingProbe {
     found: FoundWorktree,
     judgement_run: JudgementRun,
@@ -56,7 +56,7 @@ impl PendingProbe {
     }
 }
 
-/// Does one worktree's work, so that a bug that it meets is a row like any other.
+/// Does one worktree's work, and makes a row of a panic.
 pub fn isolated(root: PathBuf, work: impl FnOnce() -> SweepScanOutcome) -> SweepScanOutcome {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(looked) => looked,
@@ -65,7 +65,7 @@ pub fn isolated(root: PathBuf, work: impl FnOnce() -> SweepScanOutcome) -> Sweep
 }
 
 impl WorkerPool<'_> {
-    /// Looks at one worktree as far as that costs nobody anything.
+    /// Judges one worktree as far as that takes no question.
     pub fn look(&self, found: &FoundWorktree, family: &mut RepoCache) -> SweepScanOutcome {
         let row = |outcome| SweepScanOutcome::Row(SweepRow { worktree: found.root.clone(), outcome });
         let judged = |verdict| SweepScanOutcome::Row(unjudged(found.root.clone(), verdict));
@@ -109,14 +109,14 @@ impl WorkerPool<'_> {
         })
     }
 
-    /// Whether a baseline was recorded for what stood at this place. A broken `.git` does not tell under which name; where the
-    /// records cannot be read, it may have been.
+    /// Whether a baseline was recorded for the worktree that was at this place. A broken `.git` does not say under which name; where the
+    /// records cannot be read, one may have been.
     fn was_watched(&self, root: &Path) -> bool {
         baseline::everywhere(self.store.as_ref())
             .map_or(true, |rows| rows.into_iter().any(|(_, _, row)| row.is_ok_and(|row| row.worktree == root)))
     }
 
-    /// A session that a hook or `run` wrote down, and whose process still lives.
+    /// A session that a hook or `run` recorded, and whose process still lives.
     fn session_active(&self, id: &str, root: &Path) -> Option<(Verdict, JudgedSession)> {
         if !self.with_sessions.contains(id) {
             return None;
@@ -163,7 +163,7 @@ impl WorkerPool<'_> {
         let _within = judgement_run.span.clone().entered();
         match drive(&mut machine, MachineEvent::Start, &mut self.pace(&judgement_run, &|_| false)) {
             DriveOutcome::Ended(mut verdict) => {
-                // Who would have been asked is told why not, also where the ration was spent before this look began.
+                // The message says why the agent was not asked, also where the probe budget was spent before this judgement began.
                 if spent && self.request.max_probes_total > 0 && !self.request.asked.no_probe && verdict.reason == Reason::Working {
                     verdict.degraded.push(self.rationed());
                 }
@@ -183,7 +183,7 @@ impl WorkerPool<'_> {
         }
     }
 
-    /// Goes on with a judgement whose turn it is to ask.
+    /// Continues a judgement whose turn it is to ask.
     pub fn ask(&self, pending: PendingProbe) -> SweepRow {
         let PendingProbe { found, judgement_run, setup, mut machine, action, _lock } = pending;
         // A plan belongs to the answer that led to it; another question is one more of the ration.
@@ -203,7 +203,7 @@ impl WorkerPool<'_> {
         }
     }
 
-    /// Judges without asking, because the ration is spent: the next sweep may.
+    /// Judges without asking, because the probe budget is spent: the next sweep may ask.
     pub fn without_asking(&self, pending: PendingProbe) -> SweepRow {
         let PendingProbe { found, judgement_run, mut setup, _lock, .. } = pending;
         setup.no_probe = true;

@@ -1,6 +1,6 @@
-//! The verdict of an earlier sweep again, where everything that it rested on stands as it stood: the files of the worktree
-//! and of its git directory, what watchdog recorded, what is asked, and the user's configuration. Nothing else is taken
-//! over: an answer of an agent, a check's result or a breaker's state are asked for anew each time.
+//! Reuses the verdict of an earlier sweep where all its inputs are unchanged: the files of the worktree and of its git directory, what
+//! watchdog recorded, what is asked, and the user's configuration. Nothing else is reused: the answers of agents, the results of checks and
+//! the state of breakers are always read anew.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -24,10 +24,10 @@ use watchdog_store::engine::RowRevision;
 use watchdog_store::sweep_cache::{self, SweepCacheEntry};
 use watchdog_store::{LocalStore, StoreError, rows_of_worktrees};
 
-/// How many looks are written together.
+/// How many verdicts are written in one transaction.
 const TOGETHER: usize = 128;
 
-/// What earlier sweeps left behind.
+/// The verdicts of earlier sweeps.
 pub struct EarlierSweeps {
     store: Arc<dyn LocalStore>,
     /// What is asked of every worktree alike.
@@ -59,7 +59,7 @@ impl EarlierSweeps {
         })
     }
 
-    /// The verdict of an earlier sweep, if nothing that it rested on moved. To be called under the worktree's lock.
+    /// The verdict of an earlier sweep, if none of its inputs changed. Call it under the worktree's lock.
     pub fn recall(&self, found: &FoundWorktree, id: &str) -> Option<Value> {
         self.looks.get(id)?;
         // One that cannot be read costs a look.
@@ -109,7 +109,7 @@ impl EarlierSweeps {
         if due.is_empty() { Ok(()) } else { sweep_cache::keep(self.store.as_ref(), &due) }
     }
 
-    /// Lets go of what is known of a worktree that is gone.
+    /// Deletes the cached verdict of a worktree that is gone.
     pub fn forget(&self, id: &str) {
         if let Some(rev) = self.looks.get(id) {
             // It is small, and in nobody's way.

@@ -1,4 +1,4 @@
-//! Searches for worktrees, in a thread of its own, and again after something moved.
+//! Searches for worktrees, in a thread of its own, and again after events of the file system.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::judge::spawn_io::or_panic;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_git::{SearchResult, WorktreeState, find_worktrees};
 
-/// When to search after something moved: what git is making then is not whole at once.
+/// How long after an event to search: what git is making then is incomplete at first.
 const PAUSES: [Duration; 3] = [Duration::from_millis(50), Duration::from_millis(500), Duration::from_secs(5)];
 
-/// A search pauses for so many times as long as the last one took, so that it never takes more than a part of one processor.
+/// The pause after a search, as a multiple of the time that it took, so that searches never use more than a part of one processor.
 const REST: u32 = 4;
 
 /// Searches the named paths.
@@ -33,13 +33,13 @@ pub struct Discovery {
 }
 
 impl Discovery {
-    /// Searches nothing yet.
+    /// Starts without a search.
     pub fn new(paths: Vec<PathBuf>) -> Self {
         let now = Instant::now();
         Discovery { paths, under_way: None, begun: now, rested: now, next: None, left: 0, is_over: Arc::default() }
     }
 
-    /// Asks for a search, as worktrees may have come, gone or moved.
+    /// Schedules a search, as worktrees may have come, gone or moved.
     pub fn want(&mut self) {
         let soon = Instant::now() + PAUSES[0];
         self.next = Some(self.next.map_or(soon, |next| next.min(soon)));
@@ -66,7 +66,7 @@ impl Discovery {
         self.under_way = Some(tokio::task::spawn_blocking(move || find_worktrees(&paths, &|| is_over.load(Ordering::Relaxed))));
     }
 
-    /// What the search under way found, or the bug that ended it; never, where there is none. Loses nothing where it is dropped before.
+    /// The result of the search in progress, or its panic; never completes where there is none. Safe to cancel.
     pub async fn found(&mut self) -> Result<SearchResult, JoinError> {
         let found = match &mut self.under_way {
             Some(search) => search.await,
@@ -77,12 +77,12 @@ impl Discovery {
         found
     }
 
-    /// Ends a search under way soon.
+    /// Cancels a search in progress.
     pub fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// The first search. Where there is nothing to watch, the paths were mistaken, and waiting would hide that.
+    /// The first search. Finding nothing is an error: the paths are probably mistaken, and waiting would hide that.
     pub async fn first(&mut self, signals: &mut SignalState) -> Result<SearchResult, UnreadableFact> {
         self.begin();
         let search = tokio::select! {

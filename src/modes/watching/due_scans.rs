@@ -18,7 +18,7 @@ struct DueScan {
 pub struct DueScans(BTreeMap<String, DueScan>);
 
 impl DueScans {
-    /// Notes that a worktree is to be looked at. Where that is known for a stronger reason, nothing changes.
+    /// Schedules a scan of a worktree.
     pub fn add(&mut self, id: String, cause: ScanCause, pause: Duration) {
         let at = Instant::now() + pause;
         let due = self.0.entry(id).or_insert(DueScan { at, since: Instant::now(), cause });

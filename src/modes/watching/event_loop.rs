@@ -1,5 +1,5 @@
-//! The loop of a watch: hears movements, waits until git is done, and has each worktree looked at, a few at the same time and
-//! none twice at a time.
+//! The event loop of a watch: receives events of the file system, waits until git is done, and has each worktree judged, a few at a time
+//! and none twice at a time.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -35,22 +35,22 @@ use watchdog_store::LocalStore;
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::journal::{is_ours, kind};
 
-/// Movements of one commit come within milliseconds of each other.
+/// The events of one commit come within milliseconds of each other.
 const SETTLE: Duration = Duration::from_millis(4);
 /// A lock that stays longer than this is not that of a commit under way, and what is broken for longer is not about to be removed.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How soon a worktree that somebody else works on is looked at again, at first and at the longest.
+/// The first and the longest pause before a locked worktree is tried again.
 const BUSY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
-/// How soon one that cannot be read is looked at again, at the longest.
+/// The longest pause before an unreadable worktree is tried again.
 const BROKEN: Duration = Duration::from_secs(60);
-/// Whatever was heard, everything is looked at this often: some file systems tell nothing.
+/// Every worktree is scanned this often, with or without events: some file systems report none.
 const ROUND: Duration = Duration::from_secs(300);
 /// How often the outbox is emptied.
 const TICK: Duration = Duration::from_secs(30);
 /// How many worktrees have their HEAD read at a time.
 const TOGETHER: usize = 64;
 
-/// A look that is under way.
+/// A scan in progress.
 struct RunningScan {
     id: String,
     cause: ScanCause,
@@ -69,22 +69,22 @@ struct WatchLoop<'a, L> {
     quiet: BTreeMap<String, Instant>,
     look: L,
     looking: JoinSet<WatchScanOutcome>,
-    /// Which look is whose, also where a bug ended it.
+    /// The worktree of each scan in progress, also to find it after a panic.
     tasks: HashMap<Id, RunningScan>,
-    /// Which worktrees are being looked at.
+    /// The worktrees that are being scanned.
     under_way: BTreeSet<String>,
     discovery: Discovery,
     suspend_detector: SuspendDetector,
     last_round: Instant,
-    /// When work trees that nobody can hear were last looked at.
+    /// When work trees without events were last scanned.
     last_work: Instant,
     told_deaf: bool,
-    /// What could not be looked at and was told, by worktree.
+    /// The faults that were reported already, by worktree.
     complaints: BTreeMap<String, String>,
     stalled: StalledSessions,
 }
 
-/// Watches until a signal comes or nobody listens any more. Returns the number of the signal, 0 where there was none.
+/// Watches until a signal comes or the output is closed. Returns the number of the signal, or 0.
 ///
 /// # Errors
 /// Where there is no place for the records, or they cannot be read.
@@ -92,7 +92,7 @@ pub async fn watch(around: &CommandEnv, request: &WatchRequest, signals: &mut Si
     watch_by(around, request, signals, look).await
 }
 
-/// The same, with each look made by `look`.
+/// The same, with `look` for each scan.
 pub(super) async fn watch_by(
     around: &CommandEnv,
     request: &WatchRequest,
@@ -173,7 +173,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         self.request.poll_only || self.fs_events.watch_error.is_some()
     }
 
-    /// Only hints come in here, in bursts; nothing is opened or read.
+    /// Events are only hints, and come in bursts; nothing is opened or read here.
     fn heard(&mut self, moved: FsMovement) {
         let mut next = Some(moved);
         while let Some(moved) = next.take().or_else(|| self.fs_events.more()) {
@@ -292,7 +292,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         self.tasks.insert(task.id(), RunningScan { id, cause, since });
     }
 
-    /// Takes in what a look came to; `false` where nobody listens any more.
+    /// Takes the outcome of a scan; `false` where the output is closed.
     fn looked(&mut self, looked: Result<(Id, WatchScanOutcome), JoinError>) -> bool {
         let task = looked.as_ref().map_or_else(JoinError::id, |(task, _)| *task);
         let Some(RunningScan { id, cause, since }) = self.tasks.remove(&task) else { return true };
@@ -346,8 +346,8 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         }
     }
 
-    /// A bug that one worktree meets is told of that worktree, and does not end the watch over the others. It is looked at again when
-    /// something moves there: at once, the same bug would be met again.
+    /// A panic is reported for its worktree only, and the watch over the others goes on. That worktree is scanned again on its next event:
+    /// at once, it would only panic again.
     fn panicked(&mut self, id: String, panicked: JoinError) -> bool {
         let Ok(panic) = panicked.try_into_panic() else { return true };
         let worktree = self.watch_set.get(&id).map(|member| member.root.clone()).unwrap_or_else(|| id.into());
@@ -355,7 +355,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         (self.request.on_row)(&about(&around, None, verdict_of_panic(panic.as_ref()), now()))
     }
 
-    /// What other processes wrote down: ends of sessions, and verdicts that make ours superfluous.
+    /// Reads what other processes recorded: ends of sessions, and verdicts that make ours superfluous.
     async fn read(&mut self, tail: &mut EventTail) {
         // A store that cannot be read now is read with the next change.
         while let Ok(events) = tail.read().await {
@@ -412,7 +412,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                     self.due.add(id, ScanCause::Head, SETTLE);
                 }
             }
-            // Without ears nobody knows for how long changes were left alone; that they are judged once is what remains.
+            // Without events it is unknown for how long changes were left alone; then they are judged once.
             if self.request.quiet_for.is_some_and(|quiet| self.last_work.elapsed() >= quiet) {
                 self.last_work = Instant::now();
                 for id in self.watch_set.names() {
@@ -429,7 +429,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         }
     }
 
-    /// Takes in what a search came to.
+    /// Takes the result of a search.
     async fn found(&mut self, search: SearchResult) {
         let before = self.watch_set.size();
         for note in search.notes {

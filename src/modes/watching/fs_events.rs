@@ -1,4 +1,4 @@
-//! Hears movements in folders. What is heard is bounded: where too much comes at once, it is "anywhere".
+//! Receives events of the file system in folders. The queue is bounded: where too many come at once, they become one event "anywhere".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -11,17 +11,17 @@ use super::watched_folders::WatchedFolders;
 use crate::judge::spawn_io::spawn_io;
 use crate::watch::{FsMovement, WatchDepth, WatchError};
 
-/// How many movements wait to be looked at.
+/// The length of the queue.
 const WAITING: usize = 8192;
 
-/// Hears movements in a set of folders.
+/// Receives events in a set of folders.
 pub struct FsEvents {
     /// `None` where nothing is to be heard, and while a thread has them.
     folders: Option<WatchedFolders>,
     heard: Receiver<FsMovement>,
-    /// More came than waits. Kept until it was heard of, however much is taken out meanwhile.
+    /// Whether events were dropped. Kept until that is reported, however many are taken out meanwhile.
     dropped: Arc<Notify>,
-    /// Folders that came unheard may lie below those that are watched as trees.
+    /// Whether new folders without a watch may lie below those that are watched as trees.
     missed: bool,
     /// Why not everything is watched.
     pub watch_error: Option<WatchError>,
@@ -30,7 +30,7 @@ pub struct FsEvents {
 }
 
 impl FsEvents {
-    /// Ears that hear nothing yet; with `closed`, never anything. Blocks.
+    /// Watches nothing yet; with `closed`, never anything.
     pub fn new(closed: bool) -> Self {
         let (sender, heard) = channel(WAITING);
         let dropped = Arc::new(Notify::new());
@@ -42,8 +42,8 @@ impl FsEvents {
         FsEvents { folders, heard, dropped, missed: false, watch_error, _sender: sender }
     }
 
-    /// Watches these folders and no others, and returns those that are only now: what moved in them before went unheard. What cannot be
-    /// watched is noted in `watch_error`.
+    /// Watches these folders and no others, and returns the new ones: earlier events in them were missed. `watch_error` holds why one
+    /// cannot be watched.
     pub async fn listen_to(&mut self, wanted: BTreeMap<PathBuf, WatchDepth>) -> BTreeSet<PathBuf> {
         let Some(mut folders) = self.folders.take() else { return BTreeSet::new() };
         let missed = std::mem::take(&mut self.missed);
@@ -62,7 +62,7 @@ impl FsEvents {
         self.folders.as_ref().map_or(0, WatchedFolders::count)
     }
 
-    /// The next movement. Loses nothing where it is dropped before.
+    /// The next event. Safe to cancel.
     pub async fn next(&mut self) -> FsMovement {
         let moved = tokio::select! {
             () = self.dropped.notified() => FsMovement::Anywhere,
@@ -71,7 +71,7 @@ impl FsEvents {
         self.noted(moved)
     }
 
-    /// A movement that waits already.
+    /// An event that is in the queue already.
     pub fn more(&mut self) -> Option<FsMovement> {
         let moved = self.heard.try_recv().ok()?;
         Some(self.noted(moved))
@@ -83,7 +83,7 @@ impl FsEvents {
     }
 }
 
-/// Hands movements over; what finds no room is told by `dropped`.
+/// Puts events into the queue; sets `dropped` where it is full.
 fn hearing(sender: Sender<FsMovement>, dropped: Arc<Notify>) -> impl Fn(FsMovement) + Send + 'static {
     move |moved| {
         if sender.try_send(moved).is_err() {

@@ -1,9 +1,8 @@
-//! `watchdog watch`: stays, and judges as commits, ends of sessions and changes happen.
+//! `watchdog watch`: judges worktrees on every commit, session end or change.
 //!
-//! [`watch`] is the loop; `watch_set` knows which worktrees there are and whom a movement is about; `fs_events` hears movements; `due_scans`
-//! knows which looks are due; `suspend_detector` notices time that went by unheard. What touches files blocks, and runs in threads:
-//! `watch_sources` opens what is listened to, `watched_folders` has the system tell of movements, `discovery` searches, `head_scan` reads
-//! where HEAD is, `scan` judges one worktree, as `check --once` does, and `stalled` tells of sessions that fell silent.
+//! [`watch`] is the loop. `watch_set` keeps the watched worktrees and finds those that an event concerns, `fs_events` receives events of
+//! the file system, `discovery` searches for worktrees, `scan` judges one as `check --once` does, `suspend_detector` notices suspends and
+//! clock jumps, `stalled` reports sessions that fell silent.
 
 mod discovery;
 mod due_scans;

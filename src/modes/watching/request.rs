@@ -18,14 +18,14 @@ pub struct WatchRequest {
     pub probe: bool,
     /// Watch work trees too, and judge uncommitted changes that were left alone for so long.
     pub quiet_for: Option<Duration>,
-    /// How often to look where the system lets nobody watch.
+    /// How often to scan where the system allows no watch.
     pub poll: Duration,
-    /// Only look every so often.
+    /// Only scan every so often.
     pub poll_only: bool,
     /// How many judgements at the same time.
     pub jobs: usize,
-    /// Who hears of each judgement; `false` ends the watch, as nobody listens any more.
+    /// Called with each judgement; `false` ends the watch, as the output is closed.
     pub on_row: Arc<dyn Fn(&Judgement) -> bool>,
-    /// Whether anybody listens, asked from time to time while there is nothing to hear.
+    /// Whether the output is still open, asked from time to time between judgements.
     pub is_heard: Arc<dyn Fn() -> bool>,
 }

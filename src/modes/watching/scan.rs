@@ -1,4 +1,4 @@
-//! One look at one worktree: whether there is anything to judge, and the judgement, as `check --once` makes it.
+//! Scans one worktree: decides whether there is anything to judge, and judges it as `check --once` does.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
 
-/// Why a worktree is looked at; a later one is the stronger reason.
+/// Why a worktree is scanned; a later one is the stronger reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ScanCause {
     /// Changes in its work tree fell quiet.
@@ -43,7 +43,7 @@ impl ScanCause {
     }
 }
 
-/// A worktree to look at, with what was seen of it before.
+/// A worktree to scan, with what was seen of it before.
 pub struct ScanSubject {
     /// Its name in the records.
     pub id: String,
@@ -57,9 +57,9 @@ pub struct ScanSubject {
     pub fingerprint: Option<u64>,
 }
 
-/// What one look is given.
+/// The inputs of one scan.
 pub struct ScanTask {
-    /// What was told from outside, with the worktree's own folder.
+    /// The environment of the command, with the worktree's own folder.
     pub around: CommandEnv,
     /// The records.
     pub store: Arc<dyn LocalStore>,
@@ -71,16 +71,16 @@ pub struct ScanTask {
     pub signals: SignalState,
 }
 
-/// What a look came to.
+/// The outcome of a scan.
 pub enum WatchScanOutcome {
-    /// Nobody asked for this worktree to be watched: it has no baseline.
+    /// It has no baseline, so it is not watched.
     Unwatched,
     /// Nothing is new.
     Same {
         /// Where HEAD is.
         head: Option<BaselinePoint>,
     },
-    /// Somebody else works on it.
+    /// Another process holds its lock.
     Busy,
     /// A judgement.
     Judged {
@@ -91,7 +91,7 @@ pub enum WatchScanOutcome {
         /// The judgement.
         judgement: Box<Judgement>,
     },
-    /// It could not even be looked at.
+    /// It could not be read.
     Unreadable {
         /// Why.
         why: UnreadableFact,
@@ -179,8 +179,7 @@ fn prepare(around: &CommandEnv, store: &Arc<dyn LocalStore>, subject: &ScanSubje
     Ok(PreparedScan::Place(Box::new(place), lock, head, fingerprint))
 }
 
-/// Whether the last that was written down about a worktree is a verdict on this very head. Whoever held the lock until now may have written
-/// it, and nobody have read it yet.
+/// Whether the last record of a worktree is a verdict on this very head: whoever held the lock until now may have just written one.
 fn was_judged(store: &dyn LocalStore, id: &str, head: Option<&BaselinePoint>) -> Result<bool, UnreadableFact> {
     let (events, _) = store.read_back(store.cursor_at(Timestamp::MAX)?, Some(id), 1)?;
     let busy = |reason: &str| [Reason::Locked, Reason::SessionActive].iter().any(|busy| reason == busy.as_str());

@@ -1,4 +1,4 @@
-//! A look that panics, with the real loop and ears around it: no input is known that makes a real look do so.
+//! Tests a scan that panics, in the real event loop: no input is known that makes a real scan panic.
 
 use std::fs;
 use std::path::Path;

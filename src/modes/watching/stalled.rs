@@ -1,4 +1,5 @@
-//! Tells once of each session of a watched worktree that has stalled. It is not judged while it runs: a person, or its own watchdog, ends it.
+//! Reports once each session of a watched worktree that has stalled. A running session is not judged: a person, or its own watchdog, ends
+//! it.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ use watchdog_store::{LocalStore, session};
 /// A session, by its worktree and its beginning.
 type SessionKey = (String, Timestamp);
 
-/// Sessions that stalled and were told.
+/// The stalled sessions that were reported.
 #[derive(Default)]
 pub struct StalledSessions {
     reported: Arc<Mutex<BTreeSet<SessionKey>>>,
@@ -23,7 +24,7 @@ pub struct StalledSessions {
 }
 
 impl StalledSessions {
-    /// Looks at the sessions that run in these worktrees, in a thread of its own, unless the last look is still under way.
+    /// Checks the sessions that run in these worktrees, in a thread of its own, unless the last check is still in progress.
     pub fn look(&mut self, around: &CommandEnv, store: &Arc<dyn LocalStore>, worktrees: Vec<(String, PathBuf)>) {
         if worktrees.is_empty() || self.under_way.as_ref().is_some_and(|look| !look.is_finished()) {
             return;

@@ -1,7 +1,7 @@
-//! Notices that time went by unheard: the machine slept, the process was stopped, or the clock was set. Reads no clock.
+//! Detects time that the loop missed: the machine was suspended, the process was stopped, or the clock was set. Reads no clock.
 //!
-//! While a machine sleeps, the clock that timers run by stands still and the wall clock goes on; a stopped process finds both gone on.
-//! Either may have missed something: a file system of another machine keeps no movements for those who are away.
+//! While a machine is suspended, the clock of timers stands still and the wall clock goes on; a stopped process finds both gone on. Either
+//! may have missed events: a network file system keeps none for an absent client.
 
 use std::time::Duration;
 
@@ -24,8 +24,8 @@ impl SuspendDetector {
         SuspendDetector { own, wall }
     }
 
-    /// One more turn: whether time went by since the last one that nobody saw pass. A wall clock that was set back counts as well, since
-    /// nobody can tell for how long it had been wrong.
+    /// One more turn: whether the loop missed time since the last one. A wall clock that was set back counts as well, since it may have
+    /// been wrong for any time.
     pub fn stood_still(&mut self, own: Instant, wall: Timestamp) -> bool {
         let before = std::mem::replace(self, SuspendDetector { own, wall });
         own.duration_since(before.own) > STILL || wall.duration_since(before.wall).unsigned_abs() > STILL

@@ -1,4 +1,4 @@
-//! Which worktrees are watched, and whom a movement is about. Knows no clock and no watch.
+//! The watched worktrees, and which of them an event concerns. Knows no clock and no watch.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -23,7 +23,7 @@ pub struct WatchedWorktree {
     pub fingerprint: Option<u64>,
 }
 
-/// What a movement asks for.
+/// What follows from an event.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct WatchConcern {
     /// The worktrees whose HEAD may have moved.
@@ -47,9 +47,9 @@ pub struct WatchSet {
 }
 
 impl WatchSet {
-    /// Takes over what a search found; what is known of those that stay is kept. One that is broken stays as well, since somebody may
-    /// count on it, also where the search did not take it for a worktree any more: `is_left` says whether anything of it is there. Returns
-    /// the names of those that are new, in a new place, or broken.
+    /// Takes the result of a search, and keeps what is known of those that stay. A broken worktree stays, too, since somebody may count on
+    /// it, even where the search did not recognize it any more: `is_left` says whether anything of it is there. Returns the names of those
+    /// that are new, in a new place, or broken.
     pub fn replace(&mut self, found: &[FoundWorktree], is_left: &dyn Fn(&Path) -> bool) -> Vec<String> {
         let mut old = std::mem::take(self).members;
         let mut new = Vec::new();
@@ -137,7 +137,7 @@ impl WatchSet {
         folders.iter().filter_map(|folder| self.by_root.get(folder)).cloned().collect()
     }
 
-    /// Whom a movement at this path is about.
+    /// The worktrees that an event at this path concerns.
     pub fn concern(&self, path: &Path) -> WatchConcern {
         let mut concern = WatchConcern::default();
         // The nearest git directory around the path; `worktrees/<name>` lies inside the shared one.
@@ -176,7 +176,7 @@ impl WatchedWorktree {
     }
 }
 
-/// Whether a branch is the one that moved, or lies in a folder of branches that came or went as a whole.
+/// Whether a branch is the changed one, or lies in a folder of branches that came or went as a whole.
 fn is_or_below(branch: &[u8], moved: &[u8]) -> bool {
     branch.strip_prefix(moved).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }

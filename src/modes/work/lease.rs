@@ -1,4 +1,4 @@
-//! Keeps a lease while what it is for is worked on.
+//! Renews a lease while its task is worked on.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl RenewedLease {
         *self.lost.borrow()
     }
 
-    /// Comes when it is lost; never, where it is given back in time.
+    /// Completes when it is lost; never, where it is released in time.
     pub fn lost(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut lost = self.lost.clone();
         async move {

@@ -1,6 +1,6 @@
-//! Work on tasks: `task` takes one, has a loop work on it, and writes down what came of it; `pool` gives idle agents their next ones.
+//! Works on tasks: `task` leases one, runs a loop on it and records the outcome; `pool` gives idle agents their next ones.
 //!
-//! `own_worktree` makes the worktree and branch of a task, `lease` keeps what is taken while it is worked on.
+//! `own_worktree` makes the worktree and branch of a task, `lease` renews its lease meanwhile.
 
 mod lease;
 mod order;

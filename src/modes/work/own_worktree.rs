@@ -15,7 +15,7 @@ const DEADLINE: Duration = Duration::from_secs(900);
 /// How many worktrees beside each other are looked at.
 const MOST: u32 = 50;
 
-/// Between two tries beside another git; in all they take two and a half seconds.
+/// The shortest and the longest pause between two tries while another git works; all tries take two and a half seconds.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1280);
 
@@ -36,7 +36,7 @@ pub struct TaskWorktree {
 /// Why there is no worktree for a task.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotReady {
-    /// The work of a dependency does not go together with what is there.
+    /// The work of a dependency conflicts with what is there.
     #[error("the work of {dependency} does not merge into {branch}; merge it by hand in {root}, then run the task again: {why}")]
     Conflict { dependency: String, branch: String, root: String, why: String },
     /// The branch is in use where the tasks themselves are.
@@ -163,7 +163,7 @@ fn why_not_free(from: &Worktree, folder: &Path, taken: &[String]) -> Option<Stri
     }
 }
 
-/// Merges what dependencies made and the branch does not have yet. A worktree with unsaved work is left to the agent whose it is.
+/// Merges the dependencies' commits that the branch lacks. A worktree with unsaved work is left to its agent.
 fn bring_in(root: &Path, wanted: &WorktreePurpose, notes: &mut Vec<String>) -> Result<(), NotReady> {
     let failed = |error: watchdog_git::Error| NotReady::Git(error.to_string());
     let worktree = Worktree::open(root).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! A crew of agents and a queue: whoever is idle takes the next task of its role, until nothing is left that could begin.
+//! Runs a pool of agents on the queue: an idle one takes the next task of its role, until no task can begin.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How long a task that could not be begun is left alone.
 const LEFT_ALONE: Duration = Duration::from_secs(5);
 
-/// So many errors in a row, and an agent takes no more tasks.
+/// After so many errors in a row an agent takes no more tasks.
 const ERRORS: u32 = 2;
 
 /// An agent that works on tasks.
@@ -94,7 +94,7 @@ impl CrewReport {
     }
 }
 
-/// An agent as the crew sees it.
+/// An agent of the pool, with its state.
 struct AgentSeat {
     member: PoolAgent,
     /// The task that it works on.
@@ -119,7 +119,7 @@ struct AgentPool<'a> {
 
 type FinishedTask = (usize, String, Result<TaskReport, UnreadableFact>);
 
-/// Has the crew work until nothing is left that could begin, or a signal comes.
+/// Runs the pool until no task can begin, or a signal comes.
 ///
 /// # Errors
 /// Where the tasks cannot be read at the beginning.
@@ -376,7 +376,7 @@ impl AgentPool<'_> {
     }
 }
 
-/// Several loops at once are told about line by line.
+/// A view that shows nothing: several loops at once show lines of progress.
 struct LineByLine;
 
 impl LoopView for LineByLine {

@@ -1,4 +1,4 @@
-//! One task from being taken to what came of it.
+//! Works on one task, from its lease to its outcome.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -138,7 +138,7 @@ pub async fn run_task(
     taken.carry_out(view, signals, begun).await
 }
 
-/// What is said of a task that is complete already. It rests on the record alone, so it is no evidence of its own.
+/// The verdict on a task that is complete already. It rests on the record alone, so it is no evidence of its own.
 fn complete_before(entry: &BoardTask) -> Verdict {
     let (id, record) = (entry.id(), &entry.record);
     let recorded = record.reason.as_deref().and_then(|word| Reason::ALL.iter().find(|reason| reason.as_str() == word).copied());
@@ -217,7 +217,7 @@ impl TakenTask<'_> {
         Ok(TaskReport { id: self.order.id.clone(), agent: self.order.agent.clone(), end, judgement, worktree: root })
     }
 
-    /// Writes down that the task is begun, and makes its worktree.
+    /// Records that the task is begun, and makes its worktree.
     async fn prepare(&self, store: &Arc<dyn LocalStore>) -> Result<TaskWorktree, Box<Verdict>> {
         let wanted = self.wanted().map_err(|unreadable| Box::new(Verdict::unreadable(unreadable)))?;
         let baseline = self.baseline().as_str().to_owned();

@@ -113,8 +113,8 @@ impl TaskQueue {
         Ok(ledger)
     }
 
-    /// Writes steps into the journal, each under its task's name, and tells those who want to be told. The journal tells a story; the
-    /// records, which are written already, are the truth, so that a step which cannot be told changes nothing.
+    /// Writes steps into the journal, each under its task's name, and puts notifications into the outbox. The records are the truth and are
+    /// written already, so a failure here changes nothing.
     pub fn note(&self, changes: &[TaskStep]) {
         let at = now();
         let event_of =
@@ -129,8 +129,8 @@ impl TaskQueue {
         let _ = self.place.store.append(&events, None);
     }
 
-    /// The copy of a task's file that counts: that of the commit at which the task was first begun (HEAD, as long as it was not), so
-    /// that no agent moves its own goalposts; the work tree's only where that commit has none.
+    /// The copy of a task's file in force: that of the commit at which the task first began (HEAD until then), so that no agent changes its
+    /// own criteria; that of the work tree only where that commit has none.
     ///
     /// # Errors
     /// Where the commit, or its copy, cannot be read.
