@@ -1,7 +1,7 @@
 //! The lock before the database: shared for users, exclusive for whoever creates it or puts a damaged one aside.
 //!
-//! It is a lock on a file that is never deleted; the kernel opens it when its holder dies. Every use of the database passes
-//! through it, so a damaged file is never renamed under somebody who writes to it.
+//! It is a lock on a file that is never deleted; the kernel releases it when its holder dies. Every use of the database takes it first, so
+//! that no process renames a damaged file while another writes to it.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -17,7 +17,7 @@ use super::file::open_private;
 /// What [`AccessLock::say_left_in_order`] leaves behind.
 const LEFT_IN_ORDER: &[u8; 1] = b"+";
 
-/// The gate of one database.
+/// The access lock of one database.
 #[derive(Debug)]
 pub(super) struct AccessLock {
     file: Arc<File>,
@@ -36,38 +36,38 @@ impl Drop for AccessGuard {
 }
 
 impl AccessLock {
-    /// The gate that the lock file at `path` stands for.
+    /// The access lock with the lock file at `path`.
     pub(crate) fn open(path: &Path, patience: Duration) -> Result<Self, StoreError> {
         Ok(AccessLock { file: Arc::new(open_private(path)?), patience })
     }
 
-    /// Waits until nobody has the gate alone. `database` is named in the error.
+    /// Waits until no process holds the lock exclusively. `database` is named in the error.
     pub(crate) fn shared(&self, database: &Path) -> Result<AccessGuard, StoreError> {
         self.wait(database, File::try_lock_shared).map(|()| AccessGuard(self.file.clone()))
     }
 
-    /// Waits until nobody else uses the database.
+    /// Waits until no other process uses the database.
     pub(crate) fn alone(&self, database: &Path) -> Result<AccessGuard, StoreError> {
         self.wait(database, File::try_lock).map(|()| AccessGuard(self.file.clone()))
     }
 
-    /// Takes the lock exclusively if nobody else uses the database.
+    /// Takes the lock exclusively if no other process uses the database.
     pub(crate) fn try_alone(&self) -> Option<AccessGuard> {
         self.file.try_lock().is_ok().then(|| AccessGuard(self.file.clone()))
     }
 
-    /// Takes the shared lock until this is dropped or used otherwise.
+    /// Holds the shared lock until this is dropped or used otherwise.
     pub(crate) fn stay(&self, database: &Path) -> Result<(), StoreError> {
         self.wait(database, File::try_lock_shared)
     }
 
-    /// Leaves word in the gate's file whether the last one in it left in good order. A hint that survives the death of processes,
-    /// not that of the machine, so it need not be made durable; one that cannot be written counts as never left.
+    /// Records in the lock file whether its last holder ended in good order. This hint survives the death of processes, not that of the
+    /// machine, so it need not be durable; one that cannot be written counts as "not in good order".
     pub(crate) fn say_left_in_order(&self, in_order: bool) {
         let _ = self.file.write_all_at(if in_order { LEFT_IN_ORDER } else { b"-" }, 0);
     }
 
-    /// Whether the last one that had the gate left in good order.
+    /// Whether the last holder ended in good order.
     pub(crate) fn was_left_in_order(&self) -> bool {
         let mut word = [0; LEFT_IN_ORDER.len()];
         self.file.read_exact_at(&mut word, 0).is_ok_and(|()| &word == LEFT_IN_ORDER)

@@ -1,7 +1,7 @@
-//! The clock that leases are judged by: time since boot, which nobody can set.
+//! The clock of leases: time since boot, which no process can set.
 //!
-//! A lease of an earlier boot is over, because no process of that boot is left. `/proc/uptime` counts while the machine sleeps,
-//! and is the same for every process. Where it is missing the wall clock stands in.
+//! A lease of an earlier boot is over, because no process of that boot is left. `/proc/uptime` counts during a suspend, too, and is the
+//! same for every process. Where it is missing, the wall clock replaces it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -45,7 +45,7 @@ pub enum SwapOutcome {
     Ok(RowRevision),
     /// Something else was there; nothing was written.
     Conflict,
-    /// Sent, and the answer never came: look again.
+    /// Sent, and no answer came: read the row again.
     Unknown,
 }
 
@@ -166,11 +166,11 @@ pub trait SharedStore: Send + Sync {
     /// Moves the end of a lease to `ttl` from now, if it still stands.
     fn renew(&self, lease: &Lease, ttl: Duration) -> Result<LeaseHold, StoreError>;
 
-    /// Gives a lease back. Without effect, and `false`, if it does not stand any more.
+    /// Releases a lease. Without effect, and `false`, if it does not stand any more.
     fn release(&self, lease: &Lease) -> Result<bool, StoreError>;
 
-    /// Writes events down, all or none; with a guard, only while that lease stands. Survives the death of any process;
-    /// the last events before a power cut may be lost.
+    /// Writes events, all or none; with a guard, only while that lease stands. Survives the death of any process; the last events before a
+    /// power cut may be lost.
     fn append(&self, events: &[NewEvent], guard: Option<&Lease>) -> Result<AppendOutcome, StoreError>;
 
     /// At most `limit` events after `after`, and where to go on from.
@@ -201,16 +201,17 @@ pub trait LocalStore: SharedStore {
     /// At most `limit` of the newest events, newest last.
     fn newest(&self, limit: usize) -> Result<Vec<StoredEvent>, StoreError>;
 
-    /// Forgets events beyond what `retention` keeps, at most [`PRUNED_AT_ONCE`], so that nobody waits long for it. Says how many;
-    /// fewer than that means that none is left to forget.
+    /// Deletes events beyond what `retention` keeps, at most [`PRUNED_AT_ONCE`], so that nothing waits long for it. Returns how many; fewer
+    /// than that means that none is left to delete.
     fn prune(&self, retention: &EventRetention) -> Result<u64, StoreError>;
 
     /// How many events there are about a worktree, and the size of what they hold, in bytes.
     fn events_of(&self, worktree: &str) -> Result<(u64, u64), StoreError>;
 
-    /// Removes the oldest events about a worktree, at most [`PRUNED_AT_ONCE`], and says how many; fewer than that means that none is left.
+    /// Deletes the oldest events about a worktree, at most [`PRUNED_AT_ONCE`], and returns how many; fewer than that means that none is
+    /// left.
     fn remove_events(&self, worktree: &str) -> Result<u64, StoreError>;
 
-    /// What weakened this store since the last call, such as a damaged database that was put aside. Each note is told once.
+    /// What weakened this store since the last call, such as a damaged database that was put aside. Each note is returned once.
     fn notes(&self) -> Vec<Degradation>;
 }

@@ -119,7 +119,7 @@ const FOLDED_AT_ONCE: usize = 2_000;
 /// After so many judgements one more batch of events may go. One leaves five events or so, hardly ever ten.
 const JUDGEMENTS_A_BATCH: usize = PRUNED_AT_ONCE as usize / 10;
 
-/// An event with an id of its own. What looks like a secret in its texts is masked: events are kept for long, and are told to others.
+/// An event with an id of its own. Texts that look like secrets are masked: events are kept for long, and are sent to others.
 pub fn event(at: Timestamp, worktree_id: &str, spec: Option<&str>, kind: &str, mut data: serde_json::Value) -> NewEvent {
     mask_value(&mut data);
     NewEvent { id: event_id(at), at, worktree: worktree_id.into(), spec: spec.map(Into::into), kind: kind.into(), data }
@@ -160,9 +160,9 @@ pub fn is_ours(id: &str) -> bool {
     own.splitn(4, '-').skip(1).take(2).eq(id.splitn(4, '-').skip(1).take(2))
 }
 
-/// Folds what is new into the figures, then forgets old events, so that the journal does not grow for ever and the figures outlive it.
-/// Cheap where there is nothing to do; for the end of a command, which says how many judgements it made: as many events as those can have
-/// left go, and some more, and a long journal in several calls.
+/// Adds new events to the figures, then deletes old events, so that the journal does not grow for ever and the figures outlive it. Cheap
+/// where there is nothing to do. Called at the end of a command, with the number of its judgements: it deletes as many events as those can
+/// have written, and some more, so that a long journal shrinks over several calls.
 pub fn tidy(store: &dyn LocalStore, now: Timestamp, judgements: usize) -> Result<u64, StoreError> {
     let older_than = now.checked_sub(KEPT).unwrap_or(Timestamp::MIN);
     let retention = EventRetention { older_than, at_least: KEPT_AT_LEAST, at_most: KEPT_AT_MOST };

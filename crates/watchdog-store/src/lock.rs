@@ -51,7 +51,7 @@ struct HolderV1 {
 #[must_use = "the worktree is only ours while the lock is held"]
 #[derive(Debug)]
 pub enum LockAttempt {
-    /// It is ours until dropped.
+    /// This process holds it until it is dropped.
     Held(WorktreeLock),
     /// Somebody else has it; `None` where they have not said yet who they are.
     Busy(Option<LockHolder>),
@@ -103,13 +103,13 @@ impl WorktreeLock {
         }
     }
 
-    /// Tells others whether a session runs under this lock.
+    /// Writes into the lock file whether a session runs under this lock.
     pub fn set_session_active(&mut self, active: bool) -> Result<(), StoreError> {
         self.holder.session_active = active;
         self.say().map_err(|e| StoreError::io("write", &self.path, &e))
     }
 
-    /// Tells others the spec, where it became known only under the lock.
+    /// Writes the spec into the lock file, where it became known only under the lock.
     pub fn set_spec(&mut self, spec: &str) -> Result<(), StoreError> {
         self.holder.spec = Some(spec.to_string());
         self.say().map_err(|e| StoreError::io("write", &self.path, &e))
@@ -135,8 +135,8 @@ impl Drop for WorktreeLock {
     }
 }
 
-/// Who wrote into the lock's file that it is theirs, and has not taken that back. Takes no lock, so that a look keeps nobody away;
-/// whoever wrote it may have died since, which their process tells.
+/// The holder that the lock's file names. Takes no lock, so that reading keeps no other process away; the holder may have died since, which
+/// its process id shows.
 pub fn named_holder(dir: &StateDir, worktree_id: &str) -> Option<LockHolder> {
     read_holder(&lock_file(dir, worktree_id))
 }

@@ -1,4 +1,4 @@
-//! Rows made anew from git's refs after the database was lost. git is the truth; the database only remembers.
+//! Makes rows anew from git's refs after the database was lost. git is the truth; the database is only a record.
 
 use jiff::Timestamp;
 
@@ -7,23 +7,23 @@ use super::engine::LocalStore;
 use super::error::StoreError;
 use super::journal;
 
-/// A baseline as git's refs tell it.
+/// A baseline, read from git's refs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaselineFact {
     /// The worktree's id.
     pub worktree_id: String,
     /// The spec that it was recorded for.
     pub spec: String,
-    /// What can be told about it; `refs` may be empty, and then nothing proves a commit imported.
+    /// What the refs hold of it; `refs` may be empty, and then nothing proves a commit imported.
     pub baseline: BaselineRecord,
 }
 
-/// A snapshot as git's refs tell it.
+/// A snapshot, read from git's refs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotFact {
     /// The worktree's id.
     pub worktree_id: String,
-    /// The spec, where the ref or its commit tells it.
+    /// The spec, where the ref or its commit names it.
     pub spec: Option<String>,
     /// The full name of the ref.
     pub reference: String,
@@ -33,7 +33,7 @@ pub struct SnapshotFact {
     pub at: Timestamp,
 }
 
-/// What git's refs tell.
+/// All that git's refs hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RebuildFacts {
     /// Every baseline ref.
@@ -42,7 +42,7 @@ pub struct RebuildFacts {
     pub snapshots: Vec<SnapshotFact>,
 }
 
-/// What was made anew.
+/// How many rows were made anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RebuildResult {
     /// Baselines that were missing.

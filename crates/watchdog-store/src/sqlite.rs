@@ -121,7 +121,7 @@ fn after(now: StoreTime, ttl: Duration) -> StoreTime {
     StoreTime(now.0.saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX)))
 }
 
-/// Text that a damaged disk may have garbled must not make a whole listing unreadable.
+/// Reads text that a damaged disk may have garbled, so that one row cannot make a whole listing unreadable.
 fn text(row: &Row<'_>, index: usize) -> rusqlite::Result<String> {
     Ok(String::from_utf8_lossy(row.get_ref(index)?.as_bytes()?).into_owned())
 }

@@ -101,8 +101,8 @@ impl StateDir {
         self.root.join("trust")
     }
 
-    /// Takes the rights of others away where the directory is plainly ours (new, or used by us before). Any other directory keeps
-    /// its mode, because somebody may have named one that serves more than us; it is refused where others may write.
+    /// Removes the rights of other users where the directory is plainly ours (new, or used by us before). Any other directory keeps its
+    /// mode, because it may serve more than watchdog; it is refused where others may write.
     fn close_to_others(&self, mode: u32) -> Result<(), StoreError> {
         let looking = |e: io::Error| StoreError::io("look at", &self.root, &e);
         if mode & 0o077 == 0 {
@@ -117,8 +117,8 @@ impl StateDir {
     }
 }
 
-/// Looks at a directory; `None` where nothing is there. Refuses what another user owns: the directory, or a link that could be
-/// turned elsewhere.
+/// Checks a directory; `None` where nothing is there. Refuses what another user owns: the directory, or a link whose target could be
+/// changed.
 fn owned(dir: &Path) -> Result<Option<Metadata>, StoreError> {
     let looking = |e: io::Error| StoreError::io("look at", dir, &e);
     let link = match fs::symlink_metadata(dir) {
@@ -137,7 +137,7 @@ fn owned(dir: &Path) -> Result<Option<Metadata>, StoreError> {
     }
 }
 
-/// Creates a directory, and looks at it as [`owned`] does: somebody else may have been quicker.
+/// Creates a directory, and checks it as [`owned`] does: another process may have been quicker.
 fn owned_anew(dir: &Path) -> Result<Metadata, StoreError> {
     create_private_dir(dir)?;
     owned(dir)?.ok_or_else(|| StoreError::io("create", dir, &io::ErrorKind::NotFound.into()))

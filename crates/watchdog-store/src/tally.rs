@@ -11,7 +11,7 @@ use super::engine::StoredEvent;
 use super::journal::kind;
 use watchdog_facts::verdict::Reason;
 
-/// So many worktrees have figures of their own in a day; later ones count in the day's alone.
+/// The most worktrees with figures of their own in a day; later ones count in the day's figures alone.
 pub const WORKTREES: usize = 500;
 
 /// The outcomes of probes that have figures of their own.
@@ -48,11 +48,11 @@ pub mod word {
     pub const TOKENS_IN: &str = "input_tokens";
     /// Tokens that sessions wrote.
     pub const TOKENS_OUT: &str = "output_tokens";
-    /// Ended sessions that told both.
+    /// Ended sessions that reported both.
     pub const TOKENS_TOLD: &str = "tokens_told";
     /// Millionths of a US dollar that sessions cost.
     pub const COST: &str = "cost_micros";
-    /// Ended sessions that told their cost.
+    /// Ended sessions that reported their cost.
     pub const COST_TOLD: &str = "cost_told";
     /// Questions to agents and models, for plans and judges too.
     pub const QUESTIONS: &str = "questions";
@@ -60,15 +60,15 @@ pub mod word {
     pub const QUESTION_TOKENS_IN: &str = "question_input_tokens";
     /// Tokens that questions wrote.
     pub const QUESTION_TOKENS_OUT: &str = "question_output_tokens";
-    /// Judgements whose questions told both.
+    /// Judgements whose questions reported both.
     pub const QUESTION_TOKENS_TOLD: &str = "question_tokens_told";
     /// Millionths of a US dollar that questions cost.
     pub const QUESTION_COST: &str = "question_cost_micros";
-    /// Judgements whose questions told their cost.
+    /// Judgements whose questions reported their cost.
     pub const QUESTION_COST_TOLD: &str = "question_cost_told";
 }
 
-/// Sums by word. A word that is missing was never met.
+/// Sums by word. A missing word stands for zero.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WordSums(BTreeMap<String, u64>);
@@ -178,7 +178,7 @@ fn amounts(event: &StoredEvent) -> Vec<(String, u64)> {
     }
 }
 
-/// What a session spent, as far as it told.
+/// What a session spent, as far as it reported that.
 fn ended(data: &Value) -> Vec<(String, u64)> {
     let mut amounts = vec![(word::ENDED.to_owned(), 1)];
     let usage = &data["usage"];
@@ -191,7 +191,7 @@ fn ended(data: &Value) -> Vec<(String, u64)> {
     amounts
 }
 
-/// What the questions of a judgement cost, as far as the agents told.
+/// What the questions of a judgement cost, as far as the agents reported that.
 fn questions(usage: &Value) -> Vec<(String, u64)> {
     let asked = usage["requests"].as_u64().unwrap_or(0);
     if asked == 0 {

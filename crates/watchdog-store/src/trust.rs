@@ -1,6 +1,6 @@
-//! Which configuration files may run commands: those whose very bytes were allowed, one small readable file for each.
+//! Records which configuration files may run commands: those whose exact bytes a person allowed, one small readable file for each.
 //!
-//! Plain files, so that trust can be read and taken back with `ls` and `rm`, and holds where the database does not.
+//! They are plain files, so that `ls` shows trust and `rm` revokes it, and trust holds where the database does not.
 
 use std::fs;
 use std::io;
@@ -20,7 +20,7 @@ const DOMAIN: &[u8] = b"watchdog-trust-v1";
 
 /// The fingerprint of a configuration: of its repository, its path in the worktree and its bytes, in lower-case hexadecimal digits.
 ///
-/// The worktree is no part of it, so the same bytes in another worktree of the repository need no new word; changed bytes do.
+/// The worktree is no part of it, so the same bytes in another worktree of the repository need no new permission; changed bytes do.
 pub fn fingerprint(repository_id: &str, relative_path: &Path, bytes: &[u8]) -> String {
     sha256_hex(&[DOMAIN, repository_id.as_bytes(), relative_path.as_os_str().as_bytes(), bytes])
 }
@@ -78,7 +78,7 @@ impl TrustStore {
         replace(&file, &text)
     }
 
-    /// Takes a grant back, and says whether there was one.
+    /// Revokes a grant, and returns whether there was one.
     pub fn revoke(&self, hash: &str) -> Result<bool, StoreError> {
         let file = self.file(hash)?;
         match fs::remove_file(&file) {

@@ -25,12 +25,12 @@ pub struct AnchorRecord {
     pub differing: BTreeMap<String, Option<String>>,
     /// When it was recorded or moved last.
     pub at: Timestamp,
-    /// What was seen when the last session ended; `None` while one runs, or where nobody saw it end.
+    /// The state at the end of the last session; `None` while one runs, or where its end was not seen.
     #[serde(default)]
     pub end: Option<SeenAtEnd>,
 }
 
-/// What was seen when a session ended: whatever is different later, nobody of that session made.
+/// The state at the end of a session: later differences are not that session's work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenAtEnd {
     /// The commit that HEAD named; `None` = unborn.
