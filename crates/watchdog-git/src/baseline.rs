@@ -1,4 +1,4 @@
-//! Where HEAD is, what a revision names, and where all refs point: what a baseline consists of.
+//! Reads the parts of a baseline: where HEAD is, what a revision names, and where all refs point.
 
 use gix::ObjectId;
 use gix::bstr::ByteSlice;

@@ -1,4 +1,4 @@
-//! Tells a repository from another one that was made at the same path later.
+//! Distinguishes a repository from another one that was made later at the same path.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

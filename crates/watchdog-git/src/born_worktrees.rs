@@ -1,5 +1,5 @@
-//! The worktrees of a session's helpers. A snapshot of the session's own worktree holds what lies inside of it, but none is taken where
-//! nothing of its own changed: each helper is kept by itself, wherever it lies.
+//! Finds the worktrees of a session's helpers. A snapshot of the session's own worktree holds what lies inside of it, but none is taken
+//! where nothing of its own changed. So each helper gets a snapshot of its own, wherever it lies.
 
 use std::collections::HashSet;
 use std::fs;

@@ -1,4 +1,5 @@
-//! What is uncommitted in a worktree: the same facts as `git status`, read without touching anything.
+//! Reads what is uncommitted in a worktree: the same facts as `git status`, without changing anything. Nothing is written, not even the
+//! index's own cache of file times, and no program of the repository runs.
 //!
 //! Nothing is written, not even the index's own cache of file times, and no program of the repository runs.
 

@@ -1,4 +1,4 @@
-//! Whether a tracked file still is what the index says: by its file times where they tell, else by content.
+//! Decides whether a tracked file still is what the index says: by its file times where they are conclusive, else by content.
 
 use std::io::Read;
 use std::os::fd::BorrowedFd;

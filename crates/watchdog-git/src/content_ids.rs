@@ -1,4 +1,4 @@
-//! What uncommitted files hold, by content: so that it can be told later whether a file is as it was.
+//! Hashes the content of uncommitted files, to find out later whether a file is as it was.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;

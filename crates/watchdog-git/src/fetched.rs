@@ -1,4 +1,4 @@
-//! Where HEAD came to by a fast-forward or a rebase onto what was fetched, and nothing of a session had a part in.
+//! Finds where HEAD came to by a fast-forward or a rebase onto fetched commits, without any work of a session.
 
 use gix::ObjectId;
 

@@ -1,4 +1,4 @@
-//! Which of the files that say what done means differ from a commit: as HEAD has them, as the index has them, and as they lie on disk.
+//! Finds which of the files that define completion differ from a commit: in HEAD, in the index, and on disk.
 //!
 //! Nothing that a session could write is believed. Bytes on disk are hashed, whatever the index says of them; line endings are converted
 //! by the attributes of the commit alone, without programs; new files are found without the ignore rules of today. Where two things

@@ -1,4 +1,4 @@
-//! Files on disk against a commit: their very bytes, and new ones without the ignore rules of today.
+//! Compares files on disk with a commit: their exact bytes, and new ones without the present ignore rules.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

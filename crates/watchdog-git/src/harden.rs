@@ -1,4 +1,5 @@
-//! Opening rules that keep a repository from choosing what runs, or where we look.
+//! Rules for opening a repository, so that it cannot choose what runs, or where watchdog reads. Its settings that change what git sees
+//! (line endings, file modes, excludes) stay in force, or the verdict would differ from git's; only its programs are dropped.
 //!
 //! The repository's settings that change what git sees (line endings, file modes, excludes) stay in
 //! force, or the verdict would differ from git's; only its programs are dropped.

@@ -1,4 +1,4 @@
-//! Whether HEAD has a path, for what somebody says that it has.
+//! Looks up whether HEAD has a path, to verify a claim that it does.
 
 use super::error::Error;
 use super::open::Worktree;

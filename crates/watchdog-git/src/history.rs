@@ -1,4 +1,4 @@
-//! The commits since a baseline: how many, made where, and whether they changed anything.
+//! Reads the commits since a baseline: how many, made where, and whether they changed anything.
 
 use std::collections::HashSet;
 

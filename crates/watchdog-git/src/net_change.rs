@@ -1,4 +1,4 @@
-//! Whether the commits made here changed anything in the end.
+//! Decides whether the commits made here changed anything in the end.
 //!
 //! Without imported or rescued commits that is simple: a file of HEAD's tree differs from the baseline's. With them that difference may
 //! be theirs alone. Then some file that the commits made here changed must differ in HEAD from what it would be without them: from each

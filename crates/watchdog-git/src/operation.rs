@@ -1,4 +1,4 @@
-//! What git operation was left half done in a worktree.
+//! Finds a git operation that was left half done in a worktree.
 
 use std::fs;
 use std::path::Path;

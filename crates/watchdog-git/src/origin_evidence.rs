@@ -1,4 +1,4 @@
-//! What watchdog itself recorded about where commits come from. It beats what a session can write into the repository.
+//! What watchdog itself recorded about where commits come from. It goes before what a session can write into the repository.
 
 use std::collections::HashSet;
 use std::sync::Arc;

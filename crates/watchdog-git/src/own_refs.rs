@@ -1,7 +1,7 @@
 //! Every ref that watchdog keeps in a repository: what it is, which commits nothing else keeps, and how all of them are removed.
 //!
-//! Only watchdog writes below `refs/watchdog/`, and whoever removes holds the worktree's lock. A loose ref is therefore unlinked without a
-//! lock of git's, so that a kill leaves none behind that would hold up the next try; only packed ones need a transaction.
+//! Only watchdog writes below `refs/watchdog/`, and whoever removes a ref holds the worktree's lock. A loose ref is therefore unlinked
+//! without a lock of git's, so that a kill leaves no lock that would block the next try; only packed refs need a transaction.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;

@@ -1,5 +1,5 @@
-//! Names a change by what it does and not by where it stands, so that a rebased or reworded commit is
-//! recognised as the same work. Close to `git patch-id --stable`.
+//! Identifies a change by its content and not by its position, so that a rebased or reworded commit is recognised as the same work. Close
+//! to `git patch-id --stable`.
 
 use gix::ObjectId;
 use gix::bstr::ByteSlice;

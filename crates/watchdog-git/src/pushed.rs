@@ -1,4 +1,4 @@
-//! Whether a remote has HEAD, as far as the remote-tracking branches of this repository tell. Nobody is asked over the network.
+//! Reads whether a remote has HEAD, from the remote-tracking branches of this repository. No network is used.
 
 use gix::ObjectId;
 

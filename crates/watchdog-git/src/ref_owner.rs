@@ -1,6 +1,5 @@
-//! Whose a worktree or a branch of this repository is: this session's own, a helper's that was born during the session, or somebody
-//! else's. A worktree is somebody else's that was there when the baseline was recorded, or that has a record of its own; a branch is that
-//! was there, or that such a worktree has checked out.
+//! Decides whose a worktree or a branch of this repository is: this session's own, that of a helper that began during the session, or
+//! another's.
 
 use std::collections::HashSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Reads reflogs: the record of how HEAD came to where it is. What is not written there is not known.
+//! Reads reflogs: the record of the movements of HEAD. Movements without an entry are unknown.
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,5 +1,5 @@
-//! One repository opened once and lent to all of its linked worktrees: they share objects and configuration, and of a
-//! thousand of them each would otherwise read both again.
+//! Opens a repository once and shares it among all of its linked worktrees: they have the same objects and configuration, and otherwise
+//! each of a thousand would read both again.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

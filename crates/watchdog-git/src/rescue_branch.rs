@@ -1,4 +1,4 @@
-//! The branch that takes a rescue's commits where they may not go to the current one.
+//! The branch for the commits of a rescue where the current branch must not get them.
 
 use gix::bstr::ByteSlice;
 

@@ -1,5 +1,5 @@
-//! Which commits a rescue made: by their names as the store has them, and after a rewrite by what they change, by who authored them
-//! when, or by the snapshot that their message names. All of it only takes credit away.
+//! Finds which commits a rescue made: by the names that the store has, and after a rewrite by their change, by author and author date, or
+//! by the snapshot that their message names. A match only ever takes credit away.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,6 @@
-//! Looks again where a `git pack-refs`, `gc` or `repack` beside us moved refs or objects from one place to another while they were
-//! read: what is in neither place for a moment is there all the same.
+//! Reads again where a concurrent `git pack-refs`, `gc` or `repack` moved refs or objects while they were read: what is in neither place
+//! for a moment exists all the same. git writes the new place first and clears the old one afterwards, so a reader that has cached the old
+//! state of one, and comes late to the other, finds nothing. A second reading without the cache does.
 //!
 //! git writes the new place first and clears the old one afterwards, so a look that began with the old state of the one
 //! and came late to the other finds nothing. A second look with fresh eyes does.

@@ -1,5 +1,4 @@
-//! After a rewritten history: which commits are really new, and which only a new form of what the
-//! baseline had.
+//! Finds after a rewritten history which commits are really new, and which only a new form of commits before the baseline.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,5 @@
-//! Looks through folders for worktrees: each repository once, with all of its worktrees, wherever those are.
+//! Searches folders for worktrees: each repository once, with all of its worktrees, wherever those are. It follows no links and enters no
+//! other file systems, so that the walk ends, and skips caches.
 //!
 //! Links are not followed and other file systems not entered, so that a walk ends; what is only a cache is passed by.
 

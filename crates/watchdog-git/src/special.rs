@@ -1,5 +1,5 @@
-//! Files of a repository that are none: to open a pipe is to wait until somebody writes to it, and one worktree would keep all others
-//! waiting for ever.
+//! Refuses files of a repository that are not regular: opening a pipe waits until another process writes to it, and one worktree would
+//! block all others for ever.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;

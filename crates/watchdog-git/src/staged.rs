@@ -1,4 +1,4 @@
-//! The index against HEAD's tree.
+//! Compares the index with HEAD's tree.
 
 use gix::ObjectId;
 use gix::diff::index::ChangeRef;

@@ -1,5 +1,5 @@
-//! What would have to move if anything changed: the files and folders that a look at a worktree rested on. As long as
-//! their sizes, times and numbers are the same, another look would see the same; git trusts its index by the same rule.
+//! Fingerprints of the files and folders that a scan of a worktree read. As long as their sizes, times and inode numbers are the same,
+//! another scan would find the same; git trusts its index by the same rule.
 //!
 //! It holds only for what is older than the look: what is written during it, or in the same tick of the clock, could
 //! change again without a trace. And only where the file system tells the time finely.

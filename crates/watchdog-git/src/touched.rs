@@ -1,4 +1,6 @@
-//! Which paths differ from the baseline, committed or not.
+//! Finds the paths that differ from the baseline, committed or not. A path counts where its committed, its staged or its present state
+//! differs: undoing a change in one of the three does not hide it in the others. What other people's commits brought, and nobody here
+//! changed since, does not count.
 //!
 //! A path counts where its committed, its staged or its present state differs: undoing a change in one of the three does not hide it in
 //! the others. What somebody else's commits brought, and nobody here changed since, does not count.

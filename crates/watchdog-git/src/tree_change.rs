@@ -1,4 +1,4 @@
-//! What differs between trees, file by file. Every object that is read must match its name.
+//! Compares trees, file by file. Every object that is read must match its name.
 
 use std::collections::HashSet;
 

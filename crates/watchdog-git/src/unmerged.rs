@@ -1,5 +1,5 @@
-//! What the helpers of a session hold: worktrees and branches that were born during it, without a record of their own, and what they have
-//! that HEAD lacks.
+//! Finds work of a session's helpers that HEAD lacks: in worktrees and branches that were made during the session, and have no record of
+//! their own.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! What differs between the baseline and the files as they are now, written as git writes differences. Bounded; nothing is run.
+//! Writes the differences between the baseline and the files as they are now, in git's format. Bounded; no program runs.
 
 use std::fs::{self, File};
 use std::io::Read as _;

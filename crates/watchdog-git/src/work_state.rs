@@ -1,4 +1,4 @@
-//! The state of the work as one text, to tell whether anything was done: what is committed and what is not, by content alone.
+//! Writes the state of the work as one text, to find out whether anything was done: committed and uncommitted, by content alone.
 
 use jiff::Timestamp;
 

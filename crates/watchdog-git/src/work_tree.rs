@@ -1,4 +1,6 @@
-//! The work tree against the index: changed, missing, conflicted and untracked files.
+//! Compares the work tree with the index: changed, missing, conflicted and untracked files. One pass over the folders finds all of them.
+//! Ignore files are only read where there are untracked files, and contents only where the file times are not conclusive. What cannot be
+//! read is noted and skipped.
 //!
 //! One pass over the folders finds all of them. Ignore files are only read where something untracked
 //! turns up, and contents only where the file times do not tell. What cannot be read is noted and gone around.

@@ -1,5 +1,5 @@
-//! Which worktrees a repository has: the main one, and those that its `worktrees` folder tells of. Nothing of them is
-//! opened, so that a broken one is an entry like the others.
+//! Lists the worktrees of a repository: the main one, and those in its `worktrees` folder. None is opened, so that a broken one is an entry
+//! like the others.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

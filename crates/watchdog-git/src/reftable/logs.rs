@@ -1,5 +1,5 @@
-//! Reflogs as git tells them, written as the files that they would be. git tells where each movement ended; it began where
-//! the one before it ended.
+//! Writes reflogs from git's output as the files that they would be. git prints where each movement ended; it began where the one before it
+//! ended.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! A folder of our own that looks to gix like a git directory whose refs are files: refs as git told them, and links to the
-//! rest. It is there as long as the value; one that a killed process left behind is removed by a later one.
+//! A folder of our own that looks to gix like a git directory whose refs are files: refs from git's output, and links to the rest. It
+//! exists as long as the value; a later process removes that of a killed one.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

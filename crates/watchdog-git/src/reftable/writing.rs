@@ -1,4 +1,4 @@
-//! Refs written by git itself, durably. One counts when git tells of it again.
+//! Has git write refs durably. A write counts once git reads it back.
 
 use gix::ObjectId;
 

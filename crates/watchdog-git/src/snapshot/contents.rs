@@ -1,4 +1,4 @@
-//! What a rescue needs to know of git before and after it commits.
+//! Reads what a rescue needs from git before and after it commits.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What differs between two trees, path by path.
+//! Compares two trees, path by path.
 
 use gix::ObjectId;
 use gix::bstr::BString;

@@ -1,4 +1,5 @@
-//! Looks at files below one folder without ever following a symlink or waiting on a pipe.
+//! Reads files below one folder without ever following a symlink or waiting on a pipe. Every path is walked component by component from an
+//! open folder, so that a folder swapped for a symlink cannot lead a read or a write out of the work tree.
 //!
 //! Every path is walked component by component from an open folder, so that a folder swapped for a
 //! symlink cannot lead a read or a write out of the work tree.

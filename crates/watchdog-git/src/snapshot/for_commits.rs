@@ -1,5 +1,4 @@
-//! What making commits needs to know of a snapshot: contents to look through, entries to commit as they were, and
-//! what became of both.
+//! Reads what making commits needs from a snapshot: contents to search, entries to commit as they were, and what became of both.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The snapshots that are there: listing, finding, dropping, expiring.
+//! Lists, finds, deletes and expires snapshots.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What is asked of a snapshot and what is told about one.
+//! The types of a request for a snapshot, and of its description.
 
 use jiff::Timestamp;
 

@@ -1,4 +1,4 @@
-//! What a snapshot would hold if it were taken now, without writing an object: for looking at what a rescue would do.
+//! Finds what a snapshot would hold if it were taken now, without writing an object: for previews of a rescue.
 
 use std::collections::BTreeMap;
 use std::io::Read;
