@@ -1,5 +1,5 @@
-//! The words that select an event: its kind; a verdict's status and reason; `breaker_open` when the breaker opened. `watchdog events
-//! --kind` and `notify[].on` use them.
+//! The words that select an event, for `watchdog events --kind` and for `notify[].on`: its kind; a verdict's status and reason;
+//! `breaker_open` when the breaker opened.
 
 use watchdog_core::config::notification_words;
 use watchdog_store::engine::StoredEvent;

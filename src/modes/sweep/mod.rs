@@ -1,8 +1,8 @@
 //! `watchdog sweep`: judges every worktree of repositories and folders once, each under its own lock.
 //!
-//! [`sweep`] finds them and runs a pool of threads over them. `scan` judges one, `drive` moves its machine without waiting, `probe_budget`
-//! decides whether another probe is allowed, and `sweep_cache` reuses the verdict where nothing changed since the last sweep. A failure in
-//! one worktree does not affect the others.
+//! [`sweep`] finds them and runs a pool of threads over them. `scan` judges one, `sweep_pace` drives its machine without waiting,
+//! `probe_budget` decides whether another probe is allowed, and `sweep_cache` reuses the verdict where nothing changed since the last
+//! sweep. A failure in one worktree does not affect the others.
 
 mod pool;
 mod probe_budget;

@@ -1,4 +1,4 @@
-//! The pace of a sweep: one round without a pause, in the thread that calls. A question to the agent is held back until its turn comes.
+//! The pace of a sweep: one round without a pause, in the calling thread. A question to the agent waits for its turn.
 
 use crate::judge::executor::ActionExecutor;
 use crate::judge::{journal, machine_log};
@@ -24,7 +24,7 @@ impl MachinePace for SweepPace<'_> {
         machine_log::step(machine, event)
     }
 
-    /// One round has no pause; the next sweep looks again.
+    /// One round has no pause; the next sweep is another round.
     fn perform(&mut self, action: &MachineAction, machine: &CheckMachine) -> Option<MachineEvent> {
         let held_back = asks(action, self.executor) && !(self.may_ask)(action);
         (!held_back).then(|| self.carry_out(action, machine))
@@ -32,7 +32,7 @@ impl MachinePace for SweepPace<'_> {
 }
 
 impl SweepPace<'_> {
-    /// Carries out an action whose turn it is, and says what came of it.
+    /// Carries out an action whose turn it is, and returns its event.
     pub fn carry_out(&self, action: &MachineAction, machine: &CheckMachine) -> MachineEvent {
         let event = self.executor.perform(action, &(machine.commits().cloned(), machine.changes().cloned()), self.cancel);
         journal::observed(self.executor.journal(), &event);

@@ -1,4 +1,4 @@
-//! The looks that are due, by worktree: when, since when, and why.
+//! The scans that are due, by worktree: when, since when, and why.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,7 +13,7 @@ struct DueScan {
     cause: ScanCause,
 }
 
-/// At most one look for each worktree.
+/// At most one scan for each worktree.
 #[derive(Default)]
 pub struct DueScans(BTreeMap<String, DueScan>);
 
@@ -27,12 +27,12 @@ impl DueScans {
         }
     }
 
-    /// Notes that a worktree that was due `since` then is to be looked at once more, unless a movement made it due already.
+    /// Schedules another scan of a worktree that was due `since` then, unless an event made it due already.
     pub fn add_again(&mut self, id: String, cause: ScanCause, since: Instant, pause: Duration) {
         self.0.entry(id).or_insert(DueScan { at: Instant::now() + pause, since, cause });
     }
 
-    /// The same for one that somebody else works on: no look comes before the pause is over, whatever moves.
+    /// The same for a locked worktree: no scan begins before the pause is over, whatever events come.
     pub fn add_again_after(&mut self, id: String, cause: ScanCause, since: Instant, pause: Duration) {
         let at = Instant::now() + pause;
         let due = self.0.entry(id).or_insert(DueScan { at, since, cause });
@@ -40,29 +40,29 @@ impl DueScans {
         due.at = due.at.max(at);
     }
 
-    /// Puts a look off.
+    /// Puts a scan off.
     pub fn put_off(&mut self, id: &str, pause: Duration) {
         if let Some(due) = self.0.get_mut(id) {
             due.at = Instant::now() + pause;
         }
     }
 
-    /// Whether a worktree is to be looked at.
+    /// Whether a scan of a worktree is due.
     pub fn has(&self, id: &str) -> bool {
         self.0.contains_key(id)
     }
 
-    /// Looks at a worktree no more, or looks now.
+    /// Removes the scan of a worktree, because it begins or is not needed.
     pub fn remove(&mut self, id: &str) {
         self.0.remove(id);
     }
 
-    /// When the next look is due, but for worktrees that are looked at already.
+    /// When the next scan is due; worktrees that are being scanned do not count.
     pub fn next(&self, under_way: &BTreeSet<String>) -> Option<Instant> {
         self.0.iter().filter(|(id, _)| !under_way.contains(*id)).map(|(_, due)| due.at).min()
     }
 
-    /// What is due by `time`, but for worktrees that are looked at already. Whoever waits longest comes first.
+    /// The scans that are due by `time`, the one that waits longest first; worktrees that are being scanned do not count.
     pub fn ready(&self, time: Instant, under_way: &BTreeSet<String>) -> Vec<(String, ScanCause, Instant)> {
         let ready = self.0.iter().filter(|(id, due)| due.at <= time && !under_way.contains(*id));
         let mut ready: Vec<(String, ScanCause, Instant)> = ready.map(|(id, due)| (id.clone(), due.cause, due.since)).collect();

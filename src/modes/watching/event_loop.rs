@@ -255,7 +255,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         if dirs.is_empty() { BTreeMap::new() } else { spawn_io(move || scan_heads(dirs)).await }
     }
 
-    /// Whether a look that is due is to be made now. One that is too early is put off, one that would find nothing is dropped.
+    /// Whether a due scan may begin now. One that is too early is put off, one that would find nothing is dropped.
     fn is_ready(&mut self, id: &str, cause: ScanCause, waited: Duration, head: &HeadScan) -> bool {
         if cause != ScanCause::Ended && head.is_busy && waited < PATIENCE {
             self.due.put_off(id, SETTLE);

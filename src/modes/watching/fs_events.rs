@@ -16,7 +16,7 @@ const WAITING: usize = 8192;
 
 /// Receives events in a set of folders.
 pub struct FsEvents {
-    /// `None` where nothing is to be heard, and while a thread has them.
+    /// `None` where nothing is watched, and while a thread has them.
     folders: Option<WatchedFolders>,
     heard: Receiver<FsMovement>,
     /// Whether events were dropped. Kept until that is reported, however many are taken out meanwhile.

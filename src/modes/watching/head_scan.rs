@@ -1,4 +1,4 @@
-//! What the files of worktrees say before any of them is opened. Everything here blocks.
+//! Reads the state of git directories from their files, before any worktree is opened. Everything here blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

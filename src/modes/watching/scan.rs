@@ -100,7 +100,7 @@ pub enum WatchScanOutcome {
     },
 }
 
-/// Looks in a thread of its own, and judges where there is something new.
+/// Scans in a thread of its own, and judges where there is something new.
 pub async fn look(task: ScanTask) -> WatchScanOutcome {
     spawn_io(move || look_here(&task)).await
 }

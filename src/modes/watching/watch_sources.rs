@@ -1,4 +1,4 @@
-//! What a watch listens to, opened before anything is looked at, so that nothing happens in between. Blocks.
+//! The sources of a watch, opened before anything is scanned, so that nothing happens unseen in between. Blocks.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use crate::notify::event_tail::EventTail;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_store::{LocalStore, StateDir, open_store};
 
-/// The records, their end, and the movements.
+/// The records, the end of the journal, and the events of the file system.
 pub struct WatchSources {
     /// The records.
     pub store: Arc<dyn LocalStore>,
-    /// What is written down from now on.
+    /// The events that the journal gets from now on.
     pub tail: EventTail,
-    /// Movements in folders; none are watched yet.
+    /// Events in folders; none is watched yet.
     pub fs_events: FsEvents,
 }
 
-/// Opens them all; with `poll_only`, no movement is heard.
+/// Opens them all; with `poll_only`, no folder is ever watched.
 pub fn open_sources(state: &StateDir, poll_only: bool) -> Result<WatchSources, UnreadableFact> {
     state.ensure()?;
     let store: Arc<dyn LocalStore> = open_store(state)?;

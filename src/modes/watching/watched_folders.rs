@@ -1,4 +1,4 @@
-//! The folders that a watch has the system tell of. Everything here blocks: a tree is read down to its last folder before it is watched.
+//! The folders that a watch gets events from. Everything here blocks: a tree is read down to its last folder before it is watched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
