@@ -3,9 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use regex::Regex;
+
+use crate::source_files::{Source, sources};
 
 /// The rooms by height. A room may import rooms that lie strictly lower; what lies level does not know each other.
 const HEIGHTS: &[(&str, u8)] = &[
@@ -98,72 +100,6 @@ const BLOCKING: &str = r"(?x)
     | \b(?:open_store|find_worktrees|recorded|effective|wait_for_pid|look_at_session|still_runs)\(
     | \b(?:check_here|evaluate_here|judge_here|judge_place|drive_to_the_end|look_here|sweep_now)\(
     | \b(?:open_sources|scan_heads|still_there|watch_folder)\(";
-
-struct Source {
-    /// Relative to the project, with `/`.
-    name: String,
-    /// The whole text.
-    text: String,
-    /// What ships of it: without comments and without the tests, which stand at the end of a file or in one of their own.
-    shipped: String,
-}
-
-impl Source {
-    /// The first folder below `src`, or the crate where a crate is one room; `None` for the roots (`main.rs`, `lib.rs`) and for tests.
-    fn room(&self) -> Option<&str> {
-        if let Some(path) = self.name.strip_prefix("crates/watchdog-") {
-            let (krate, path) = path.split_once("/src/")?;
-            return if krate == "core" { path.split_once('/').map(|(room, _)| room) } else { Some(krate) };
-        }
-        self.name.strip_prefix("src/")?.split_once('/').map(|(room, _)| room)
-    }
-
-    /// The files that this one declares for tests only.
-    fn test_files(&self) -> Vec<String> {
-        let declared =
-            Regex::new(r#"#\[cfg\(test\)\]\s*(?:#\[path = "([^"]+)"\]\s*)?(?:pub(?:\([a-z]+\))? )?mod (\w+);"#).expect("a fixed pattern");
-        let (folder, file) = self.name.rsplit_once('/').expect("every source is in a folder");
-        let inner = if ["mod.rs", "lib.rs", "main.rs"].contains(&file) { folder.to_string() } else { self.name.replace(".rs", "") };
-        let files = declared.captures_iter(&self.text).map(|found| match found.get(1) {
-            Some(path) => format!("{folder}/{}", path.as_str()),
-            None => format!("{inner}/{}.rs", &found[2]),
-        });
-        files.collect()
-    }
-}
-
-fn sources(folders: &[&str]) -> Vec<Source> {
-    let top = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut found = Vec::new();
-    let mut open: Vec<PathBuf> = folders.iter().map(|folder| top.join(folder)).collect();
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                open.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let name = path.strip_prefix(top).expect("below the top").to_string_lossy().replace('\\', "/");
-                found.push(Source { name, text: fs::read_to_string(&path).expect("a source file is text"), shipped: String::new() });
-            }
-        }
-    }
-    found.sort_by(|a, b| a.name.cmp(&b.name));
-    assert!(!found.is_empty(), "no sources in {folders:?}");
-    let mut tests: Vec<String> = found.iter().flat_map(Source::test_files).collect();
-    // What a file of tests declares is for tests only, too.
-    let declared = Regex::new(r"(?m)^mod (\w+);").expect("a fixed pattern");
-    for source in found.iter().filter(|source| tests.contains(&source.name)).collect::<Vec<_>>() {
-        let folder = source.name.trim_end_matches(".rs");
-        tests.extend(declared.captures_iter(&source.text).map(|file| format!("{folder}/{}.rs", &file[1])));
-    }
-    let inline = Regex::new(r"(?m)^\s*#\[cfg\(test\)\]\s*(pub(\([a-z]+\))? )?mod \w+ \{").expect("a fixed pattern");
-    for source in found.iter_mut().filter(|source| !tests.contains(&source.name)) {
-        let end = inline.find(&source.text).map_or(source.text.len(), |tests| tests.start());
-        let lines = source.text[..end].lines().filter(|line| !line.trim_start().starts_with("//"));
-        source.shipped = lines.flat_map(|line| [line, "\n"]).collect();
-    }
-    found
-}
 
 #[track_caller]
 fn assert_none(faults: &[String]) {
