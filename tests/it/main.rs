@@ -83,6 +83,8 @@ mod kill_nine;
 mod loop_resumed;
 // Loops of scripted sessions: what ends them, and what the next session is told.
 mod looped;
+// Which source files import each other in a circle.
+mod import_graph;
 // The source files that the rules are about.
 mod source_files;
 // The rules of `ARCHITECTURE.md` that a compiler does not enforce, and that this list is complete.
