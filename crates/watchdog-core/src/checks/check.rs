@@ -16,7 +16,7 @@ use super::capabilities::Capabilities;
 /// # Example
 /// A criterion of one's own: the changelog must be there, and the agent must have committed.
 /// ```
-/// use completion_watchdog::checks::{CheckContext, CompletionCheck, CheckJudgement};
+/// use watchdog_core::checks::{CheckContext, CompletionCheck, CheckJudgement};
 /// use watchdog_facts::verdict::Evidence;
 ///
 /// struct Changelog;

@@ -38,8 +38,8 @@ type MakeCheck = Box<dyn Fn(&Map<String, Value>) -> Result<BuiltCheck, String> +
 /// ```
 /// use std::path::Path;
 ///
-/// use completion_watchdog::checks::{CheckContext, CompletionCheck, CheckCost, CheckJudgement, CheckRegistry};
-/// use crate::config::parse_registered;
+/// use watchdog_core::checks::{CheckContext, CompletionCheck, CheckCost, CheckJudgement, CheckRegistry};
+/// use watchdog_core::config::parse_registered;
 /// use watchdog_facts::verdict::Evidence;
 ///
 /// struct Moved(u64);
@@ -66,7 +66,7 @@ type MakeCheck = Box<dyn Fn(&Map<String, Value>) -> Result<BuiltCheck, String> +
 /// let parsed = parse_registered(text, Path::new("completion.json"), &registry.types())?;
 /// assert_eq!(registry.describe(&parsed.settings), "all of these:\n  - HEAD has 2 commits more than when the session began");
 /// // And to judge: registry.evaluate(&parsed.settings, &context).
-/// # Ok::<(), crate::config::ConfigError>(())
+/// # Ok::<(), watchdog_core::config::ConfigError>(())
 /// ```
 #[derive(Default)]
 pub struct CheckRegistry {
