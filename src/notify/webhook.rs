@@ -4,6 +4,7 @@ use std::time::Duration;
 
 /// What to send.
 #[derive(Debug, Clone)]
+#[cfg_attr(not(feature = "webhooks"), expect(dead_code, reason = "a build without webhooks sends nothing"))]
 pub struct WebhookPost<'a> {
     /// Where to; `http://` or `https://`.
     pub url: &'a str,
@@ -17,6 +18,7 @@ pub struct WebhookPost<'a> {
 
 /// Why a notice did not arrive.
 #[derive(Debug, thiserror::Error)]
+#[cfg_attr(not(feature = "webhooks"), expect(dead_code, reason = "a build without webhooks gets no answer"))]
 pub enum PostError {
     /// The server answered, and did not accept it.
     #[error("the answer was HTTP {0}")]
