@@ -37,5 +37,5 @@ pub use super::https_post::post;
 /// Always: this build has no network.
 #[cfg(not(feature = "webhooks"))]
 pub fn post(_: &WebhookPost<'_>) -> Result<(), PostError> {
-    Err(PostError::Unreachable("this watchdog was built without webhooks (the cargo feature `webhooks`)".into()))
+    Err(PostError::Unreachable("this watchdog was built without webhooks: build it with --features webhooks".into()))
 }

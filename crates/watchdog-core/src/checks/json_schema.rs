@@ -30,5 +30,5 @@ pub(super) fn violations(schema: &Value, value: &Value) -> Result<Vec<String>, S
 /// Always: this build knows no schemas.
 #[cfg(not(feature = "jsonschema"))]
 pub(super) fn violations(_: &Value, _: &Value) -> Result<Vec<String>, String> {
-    Err("this watchdog was built without JSON Schema (the cargo feature `jsonschema`)".into())
+    Err("this watchdog was built without JSON Schema: build it with --features jsonschema".into())
 }
