@@ -179,7 +179,7 @@ fn claude(asking: &InvocationInputs<'_>) -> ProbeInvocation {
         (_, Some(id)) => start.option("--resume", id).for_safety(),
         (_, None) => start.word("--continue").for_safety(),
     };
-    let mut asked = resumed
+    let mut invocation = resumed
         .word("--print")
         .for_safety()
         .option("--output-format", "json")
@@ -197,12 +197,12 @@ fn claude(asking: &InvocationInputs<'_>) -> ProbeInvocation {
         .option("--permission-mode", "dontAsk")
         .word("--disable-slash-commands");
     if let Some(model) = &asking.settings.model {
-        asked = asked.option("--model", model);
+        invocation = invocation.option("--model", model);
     }
     if let Some(schema) = asking.question.schema() {
-        asked = asked.option("--json-schema", schema);
+        invocation = invocation.option("--json-schema", schema);
     }
-    asked
+    invocation
         .set("CLAUDE_CODE_MAX_RETRIES", claude_retries(asking.timeout).to_string())
         .set("CLAUDE_CODE_SKIP_PROMPT_HISTORY", "1")
         .set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
@@ -225,11 +225,11 @@ fn codex(asking: &InvocationInputs<'_>) -> ProbeInvocation {
         (_, Some(id)) => start.word("resume").word(id),
         (_, None) => start.word("resume").word("--last"),
     };
-    let mut asked = resumed.word("--json").word("--ephemeral").for_safety();
+    let mut invocation = resumed.word("--json").word("--ephemeral").for_safety();
     if let Some(model) = foreign_model(asking) {
-        asked = asked.option("--model", model);
+        invocation = invocation.option("--model", model);
     }
-    asked
+    invocation
         .option("-c", "sandbox_mode=\"read-only\"")
         .for_safety()
         .option("-c", "approval_policy=\"never\"")
@@ -241,22 +241,22 @@ fn codex(asking: &InvocationInputs<'_>) -> ProbeInvocation {
 fn gemini(asking: &InvocationInputs<'_>) -> ProbeInvocation {
     let start = start(asking, "gemini");
     let resumed = if asking.question == ProbeKind::Judge { start } else { start.option("--resume", "latest") };
-    let mut asked = resumed.option("--approval-mode", "plan").for_safety();
+    let mut invocation = resumed.option("--approval-mode", "plan").for_safety();
     if let Some(model) = foreign_model(asking) {
-        asked = asked.option("--model", model);
+        invocation = invocation.option("--model", model);
     }
-    asked.option("--output-format", "json").option("--prompt", asking.prompt)
+    invocation.option("--output-format", "json").option("--prompt", asking.prompt)
 }
 
 fn opencode(asking: &InvocationInputs<'_>) -> ProbeInvocation {
     let start = start(asking, "opencode").word("run");
     // The fork takes the question, so that the session itself stays as it is.
     let resumed = if asking.question == ProbeKind::Judge { start } else { start.word("--continue").word("--fork").for_safety() };
-    let mut asked = resumed.option("--format", "json");
+    let mut invocation = resumed.option("--format", "json");
     if let Some(model) = foreign_model(asking) {
-        asked = asked.option("--model", model);
+        invocation = invocation.option("--model", model);
     }
-    asked.word(asking.prompt).set("OPENCODE_PERMISSION", r#"{"*":"deny","edit":"deny","bash":"deny","webfetch":"deny"}"#)
+    invocation.word(asking.prompt).set("OPENCODE_PERMISSION", r#"{"*":"deny","edit":"deny","bash":"deny","webfetch":"deny"}"#)
 }
 
 #[cfg(test)]

@@ -219,7 +219,7 @@ fn put(
         let why = format!("no session of Claude Code is recorded for {}", request.worktree.display());
         return Err(Box::new(ProbeOutcome::NoConversation { why }));
     }
-    let mut asked = invocation(&InvocationInputs {
+    let mut invocation = invocation(&InvocationInputs {
         settings: request.settings,
         program: request.program.clone(),
         session_id: request.session_id,
@@ -230,7 +230,7 @@ fn put(
     });
     let mut spent = Duration::ZERO;
     for _ in 0..=FEWER_OPTIONS {
-        let finished = match run(&program(request, &asked, request.timeout.saturating_sub(spent))) {
+        let finished = match run(&program(request, &invocation, request.timeout.saturating_sub(spent))) {
             Ok(finished) => finished,
             Err(error) => return Err(Box::new(not_started(request, &error))),
         };
@@ -238,10 +238,10 @@ fn put(
         let stderr = plain_text(&finished.stderr.bytes).text;
         match failure::unknown_option(&stderr).filter(|_| !finished.exit.success() && request.settings.probe.is_none()) {
             None => return Ok(FinishedProbe { finished, stderr, spent }),
-            Some(option) => match asked.without(option) {
-                Some(fewer) => asked = fewer,
+            Some(option) => match invocation.without(option) {
+                Some(fewer) => invocation = fewer,
                 None => {
-                    let name = asked.argv()[0].to_string_lossy().into_owned();
+                    let name = invocation.argv()[0].to_string_lossy().into_owned();
                     let why = format!("this version of '{name}' does not know {option}, without which a probe could do harm; update it");
                     return Err(Box::new(ProbeOutcome::Failed { why }));
                 }
@@ -251,12 +251,12 @@ fn put(
     Err(Box::new(ProbeOutcome::Failed { why: "the agent's program knows too few of the options that a probe needs; update it".into() }))
 }
 
-fn program(request: &ProbeRequest<'_>, asked: &ProbeInvocation, deadline: Duration) -> ProgramRun {
+fn program(request: &ProbeRequest<'_>, invocation: &ProbeInvocation, deadline: Duration) -> ProgramRun {
     ProgramRun {
-        argv: asked.argv(),
+        argv: invocation.argv(),
         cwd: request.worktree.to_owned(),
-        env: asked.env.clone(),
-        stdin: asked.stdin.clone(),
+        env: invocation.env.clone(),
+        stdin: invocation.stdin.clone(),
         deadline,
         grace: GRACE,
         keep: KEEP,

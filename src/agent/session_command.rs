@@ -94,7 +94,7 @@ impl SessionWorker {
 
 /// A program's arguments with the prompt or its file in them; `None` where they ask for neither.
 fn filled_in(argv: &[OsString], prompt: &str, file: &Path) -> Result<Option<SessionCommand>, PromptTooLong> {
-    let mut asked = false;
+    let mut has_placeholder = false;
     let mut filled = Vec::with_capacity(argv.len());
     for word in argv {
         // An argument that is no text is not one that was typed with a placeholder.
@@ -103,13 +103,13 @@ fn filled_in(argv: &[OsString], prompt: &str, file: &Path) -> Result<Option<Sess
             continue;
         };
         let (with_prompt, with_file) = (text.contains("{prompt}"), text.contains("{prompt_file}"));
-        asked |= with_prompt || with_file;
+        has_placeholder |= with_prompt || with_file;
         // The file first: a prompt that speaks of `{prompt_file}` keeps its words.
         let named = text.replace("{{prompt_file}}", "{prompt_file}").replace("{prompt_file}", &file.to_string_lossy());
         let named = named.replace("{{prompt}}", "{prompt}");
         filled.push(if with_prompt { argument(&named.replace("{prompt}", prompt))? } else { named.into() });
     }
-    Ok(asked.then_some(SessionCommand { argv: filled, stdin: StdinSource::Null }))
+    Ok(has_placeholder.then_some(SessionCommand { argv: filled, stdin: StdinSource::Null }))
 }
 
 fn argument(text: &str) -> Result<OsString, PromptTooLong> {

@@ -76,7 +76,7 @@ pub enum TaskCommand {
     Run(TaskRunArgs),
     // No doc comment: rustdoc takes `<task>` for HTML.
     #[command(about = "Work on all tasks: each agent in a worktree of its own, on the branch watchdog/<task>")]
-    Work(TaskCrewArgs),
+    Work(AgentPoolArgs),
     /// Set the status of a task; a complete one becomes pending again with --reason
     Set {
         /// The task
@@ -148,7 +148,7 @@ pub struct TaskRunArgs {
 
 /// Arguments of `watchdog task work`.
 #[derive(Debug, Args)]
-pub struct TaskCrewArgs {
+pub struct AgentPoolArgs {
     /// So many agents at a time [default: those of completion.json, else 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub agents: Option<u16>,

@@ -147,9 +147,9 @@ fn print(text: &str) -> u8 {
 mod tests {
     use super::*;
 
-    fn each(command: &Command, look: &mut impl FnMut(&Command)) {
-        look(command);
-        command.get_subcommands().for_each(|sub| each(sub, look));
+    fn each(command: &Command, visit: &mut impl FnMut(&Command)) {
+        visit(command);
+        command.get_subcommands().for_each(|sub| each(sub, visit));
     }
 
     #[test]

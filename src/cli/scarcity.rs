@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use watchdog_facts::shortage::{Shortage, told_by};
+use watchdog_facts::shortage::{Shortage, shortage_in};
 
 static SEEN: OnceLock<Shortage> = OnceLock::new();
 
@@ -10,7 +10,7 @@ static SEEN: OnceLock<Shortage> = OnceLock::new();
 pub fn watch_panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if let Some(shortage) = told_by(&panic.to_string()) {
+        if let Some(shortage) = shortage_in(&panic.to_string()) {
             // The first one tells what began to be short.
             let _ = SEEN.set(shortage);
         }

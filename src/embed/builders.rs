@@ -150,25 +150,25 @@ impl CheckBuilder {
 
     /// Asks the agent at most so many times; 0 never does.
     pub fn max_probes(mut self, most: u32) -> Self {
-        self.request.asked.max_probes = Some(most);
+        self.request.overrides.max_probes = Some(most);
         self
     }
 
     /// Asks nobody: git and the checks decide.
     pub fn no_probe(mut self) -> Self {
-        self.request.asked.no_probe = true;
+        self.request.overrides.no_probe = true;
         self
     }
 
     /// Commits nothing; snapshots are taken all the same.
     pub fn no_rescue(mut self) -> Self {
-        self.request.asked.no_rescue = true;
+        self.request.overrides.no_rescue = true;
         self
     }
 
     /// Looks one time, without waiting; the next call goes on counting.
     pub fn once(mut self) -> Self {
-        self.request.asked.once = true;
+        self.request.overrides.once = true;
         self
     }
 
@@ -186,26 +186,26 @@ impl CheckBuilder {
 pub struct EvaluateBuilder {
     call: EmbeddedCall,
     context: SessionContext,
-    asked: Overrides,
+    overrides: Overrides,
 }
 
 impl EvaluateBuilder {
     /// Of this worktree, about this session.
     pub fn new(worktree: impl AsRef<Path>, context: SessionContext) -> Self {
-        EvaluateBuilder { call: EmbeddedCall::new(worktree.as_ref().into()), context, asked: Overrides::default() }
+        EvaluateBuilder { call: EmbeddedCall::new(worktree.as_ref().into()), context, overrides: Overrides::default() }
     }
 
     common_settings!();
 
     /// Runs all checks, and reports every failure.
     pub fn all(mut self) -> Self {
-        self.asked.every = true;
+        self.overrides.every = true;
         self
     }
 
     /// Runs commands again that passed before on the same tree.
     pub fn no_cache(mut self) -> Self {
-        self.asked.no_cache = true;
+        self.overrides.no_cache = true;
         self
     }
 
@@ -214,8 +214,8 @@ impl EvaluateBuilder {
     /// # Errors
     /// See [`evaluate`].
     pub fn run(self) -> Result<Judgement, Refusal> {
-        let EvaluateBuilder { call, context, asked } = self;
-        call.block_on(async |command_env, signals| try_evaluate(command_env, context, asked, signals, now()).await)
+        let EvaluateBuilder { call, context, overrides } = self;
+        call.block_on(async |command_env, signals| try_evaluate(command_env, context, overrides, signals, now()).await)
     }
 }
 
@@ -251,8 +251,8 @@ impl SnapshotBuilder {
     /// See [`snapshot`].
     pub fn run(self) -> Result<RecordedBaseline, Refusal> {
         let command_env = self.call.command_env()?;
-        let place = OpenWorktree::open(&command_env)?;
-        Ok(record_baseline(&command_env, &place, &self.order)?.0)
+        let open = OpenWorktree::open(&command_env)?;
+        Ok(record_baseline(&command_env, &open, &self.order)?.0)
     }
 }
 
@@ -288,10 +288,10 @@ impl RescueBuilder {
     /// See [`rescue`].
     pub fn run(self) -> Result<RescueReport, Refusal> {
         let command_env = self.call.command_env()?;
-        let place = OpenWorktree::open(&command_env)?;
+        let open = OpenWorktree::open(&command_env)?;
         let never = CancelFlag::new();
         let ask = |planner: &CommitPlanner<'_>, prompt: &str, attempt: u32| planner.ask(prompt, attempt, &never);
-        let (report, notes) = rescue_now(&command_env, &place, &self.order, &ask)?;
+        let (report, notes) = rescue_now(&command_env, &open, &self.order, &ask)?;
         notes.iter().for_each(|note| command_env.tell(&format!("{} ({})", note.detail, note.code)));
         Ok(report)
     }

@@ -113,8 +113,8 @@ pub struct HookDecision {
 const NO_WORDS: &str = "Tasks are incomplete";
 
 /// Decides.
-pub fn decide(holding: HoldMode, ground: &StopFacts, held: HoldStreak) -> HookDecision {
-    match ground {
+pub fn decide(holding: HoldMode, facts: &StopFacts, held: HoldStreak) -> HookDecision {
+    match facts {
         StopFacts::Nothing => {
             HookDecision { reply: free(holding, None), reason: None, message: String::new(), counted: HoldCountChange::Same }
         }

@@ -34,18 +34,18 @@ fn held(times: u32) -> HoldStreak {
     HoldStreak { times: Some(times), most: 7 }
 }
 
-fn answer(holding: HoldMode, ground: &StopFacts, held: HoldStreak) -> Value {
-    decide(holding, ground, held).reply.to_json()
+fn answer(holding: HoldMode, facts: &StopFacts, held: HoldStreak) -> Value {
+    decide(holding, facts, held).reply.to_json()
 }
 
 #[test]
 fn checks_that_are_not_met_hold_the_agent_with_what_is_missing() {
-    let ground = judged(CheckOutcome::Unmet, "write the tests");
-    assert_eq!(answer(HoldMode::Stop, &ground, held(0)), json!({"decision": "block", "reason": "write the tests"}));
-    let denied = answer(HoldMode::Output, &ground, held(0));
+    let facts = judged(CheckOutcome::Unmet, "write the tests");
+    assert_eq!(answer(HoldMode::Stop, &facts, held(0)), json!({"decision": "block", "reason": "write the tests"}));
+    let denied = answer(HoldMode::Output, &facts, held(0));
     assert_eq!(denied["hookSpecificOutput"]["permissionDecision"], "deny");
     assert_eq!(denied["hookSpecificOutput"]["permissionDecisionReason"], "write the tests");
-    let told = answer(HoldMode::OutputTaken { finish: true }, &ground, held(0));
+    let told = answer(HoldMode::OutputTaken { finish: true }, &facts, held(0));
     assert_eq!(
         told["hookSpecificOutput"]["additionalContext"],
         "Tasks incomplete: write the tests. Please complete the remaining tasks, then call StructuredOutput again with your final output."
@@ -62,12 +62,12 @@ fn an_agent_is_never_held_without_a_word() {
 
 #[test]
 fn a_pass_needs_no_words() {
-    let ground = judged(CheckOutcome::Pass, "");
-    assert_eq!(answer(HoldMode::Stop, &ground, held(3)), json!({}));
-    assert_eq!(answer(HoldMode::Output, &ground, held(3)), json!({}));
-    assert_eq!(answer(HoldMode::OutputTaken { finish: true }, &ground, held(3)), json!({"continue": false}));
-    assert_eq!(answer(HoldMode::OutputTaken { finish: false }, &ground, held(3)), json!({}));
-    assert_eq!(decide(HoldMode::Stop, &ground, held(3)).counted, HoldCountChange::Over);
+    let facts = judged(CheckOutcome::Pass, "");
+    assert_eq!(answer(HoldMode::Stop, &facts, held(3)), json!({}));
+    assert_eq!(answer(HoldMode::Output, &facts, held(3)), json!({}));
+    assert_eq!(answer(HoldMode::OutputTaken { finish: true }, &facts, held(3)), json!({"continue": false}));
+    assert_eq!(answer(HoldMode::OutputTaken { finish: false }, &facts, held(3)), json!({}));
+    assert_eq!(decide(HoldMode::Stop, &facts, held(3)).counted, HoldCountChange::Over);
     assert_eq!(answer(HoldMode::Stop, &StopFacts::Nothing, held(0)), json!({}));
     assert_eq!(answer(HoldMode::OutputTaken { finish: true }, &StopFacts::Nothing, held(0)), json!({"continue": false}));
 }
@@ -75,9 +75,9 @@ fn a_pass_needs_no_words() {
 #[test]
 fn the_cap_lets_the_agent_go_and_calls_it_stopped_never_complete() {
     for holding in [HoldMode::Stop, HoldMode::Output] {
-        let ground = judged(CheckOutcome::Unmet, "write the tests");
-        assert_eq!(decide(holding, &ground, held(6)).counted, HoldCountChange::OneMore);
-        let decision = decide(holding, &ground, held(7));
+        let facts = judged(CheckOutcome::Unmet, "write the tests");
+        assert_eq!(decide(holding, &facts, held(6)).counted, HoldCountChange::OneMore);
+        let decision = decide(holding, &facts, held(7));
         assert_eq!(decision.reason, Some(Reason::BudgetExhausted));
         assert_eq!(decision.counted, HoldCountChange::Same);
         assert_eq!(
@@ -85,7 +85,7 @@ fn the_cap_lets_the_agent_go_and_calls_it_stopped_never_complete() {
             json!({"systemMessage": "watchdog: stopped (budget_exhausted): the agent was held 7 times in a row and is let go; \
                    the work is not complete: write the tests"})
         );
-        let never = decide(holding, &ground, HoldStreak { times: Some(0), most: 0 });
+        let never = decide(holding, &facts, HoldStreak { times: Some(0), most: 0 });
         assert!(never.message.contains("max_stop_blocks is 0"), "{never:?}");
         assert_eq!(never.reason, Some(Reason::ChecksUnmet));
     }
@@ -101,7 +101,7 @@ fn a_count_that_could_not_be_read_holds_nobody() {
 #[test]
 fn whoever_is_let_go_with_the_work_not_shown_is_told_so() {
     let limit = StopFacts::Limit(StopReason { reason: Reason::DeadlineExceeded, why: "the deadline has passed".into() });
-    for (ground, start) in [
+    for (facts, start) in [
         (StopFacts::Failed { why: "git is broken".into() }, "watchdog: could not judge, so the agent was not held: git is broken"),
         (StopFacts::Untrusted { allow_with: "watchdog trust".into() }, "watchdog: review (untrusted): completion.json is not trusted"),
         (limit, "watchdog: stopped (deadline_exceeded): the deadline has passed; the work was not judged"),
@@ -119,18 +119,18 @@ fn whoever_is_let_go_with_the_work_not_shown_is_told_so() {
         (judged(CheckOutcome::TimedOut, "late"), "watchdog: review (verify_timeout): a check did not end in time"),
     ] {
         for holding in [HoldMode::Stop, HoldMode::Output, HoldMode::OutputTaken { finish: true }] {
-            let answer = answer(holding, &ground, held(0));
+            let answer = answer(holding, &facts, held(0));
             let object = answer.as_object().expect("an object");
-            assert_eq!(object.len(), 1, "{ground:?}: {answer}");
-            assert!(answer["systemMessage"].as_str().is_some_and(|told| told.starts_with(start)), "{ground:?}: {answer}");
+            assert_eq!(object.len(), 1, "{facts:?}: {answer}");
+            assert!(answer["systemMessage"].as_str().is_some_and(|told| told.starts_with(start)), "{facts:?}: {answer}");
         }
     }
 }
 
 #[test]
 fn evidence_that_is_too_weak_is_for_a_person() {
-    let ground = judged_with(CheckOutcome::Pass, "", Evidence::Claimed, Evidence::Verified);
-    let decision = decide(HoldMode::Stop, &ground, held(2));
+    let facts = judged_with(CheckOutcome::Pass, "", Evidence::Claimed, Evidence::Verified);
+    let decision = decide(HoldMode::Stop, &facts, held(2));
     assert_eq!((decision.reason, decision.counted), (Some(Reason::Disputed), HoldCountChange::Over));
     assert!(decision.message.contains("'claimed'") && decision.message.contains("'verified'"), "{}", decision.message);
 }
@@ -151,26 +151,26 @@ fn grounds() -> impl Strategy<Value = StopFacts> {
 proptest! {
     #[test]
     fn only_unmet_checks_hold_anybody_and_never_beyond_the_cap(
-        ground in grounds(), times in prop::option::of(0u32..20), most in 0u32..10, kind in 0u8..2
+        facts in grounds(), times in prop::option::of(0u32..20), most in 0u32..10, kind in 0u8..2
     ) {
         let holding = if kind == 0 { HoldMode::Stop } else { HoldMode::Output };
-        let decision = decide(holding, &ground, HoldStreak { times, most });
-        let unmet = matches!(ground, StopFacts::Unmet { .. });
+        let decision = decide(holding, &facts, HoldStreak { times, most });
+        let unmet = matches!(facts, StopFacts::Unmet { .. });
         let may = unmet && times.is_some_and(|times| times < most);
         prop_assert_eq!(decision.reply.act != HookAction::Nothing, may);
         prop_assert_eq!(decision.counted == HoldCountChange::OneMore, may);
-        let passes = matches!(ground, StopFacts::Nothing | StopFacts::Passed);
+        let passes = matches!(facts, StopFacts::Nothing | StopFacts::Passed);
         prop_assert_eq!(decision.reply.message.is_some(), !may && !passes);
         let complete = decision.reason.is_some_and(|reason| reason.status().as_str() == "complete");
-        prop_assert!(!complete || passes, "{:?} is no success", ground);
+        prop_assert!(!complete || passes, "{:?} is no success", facts);
     }
 }
 
 #[test]
 fn changed_guards_are_told_and_hold_nobody() {
-    let ground = StopFacts::CriteriaChanged { guarded: "tests/a.rs".into() };
+    let facts = StopFacts::CriteriaChanged { guarded: "tests/a.rs".into() };
     for holding in [HoldMode::Stop, HoldMode::Output, HoldMode::OutputTaken { finish: true }] {
-        let decision = decide(holding, &ground, held(3));
+        let decision = decide(holding, &facts, held(3));
         let told = "watchdog: review (criteria_changed): guarded files changed since the anchor: tests/a.rs; a person must look at them";
         assert_eq!(decision.reply.to_json(), json!({"systemMessage": told}));
         assert_eq!(decision.counted, HoldCountChange::Over);

@@ -22,11 +22,11 @@ use crate::clock::now;
 use crate::wire::verdict_json::breaker_json;
 
 /// An input that is complete and not judged yet: a refusal from now on names its spec and baseline.
-pub struct SettledCase {
+pub struct PreparedJudgement {
     /// The environment of the command.
     pub command_env: CommandEnv,
     /// The input.
-    pub case: JudgementInput,
+    pub input: JudgementInput,
     /// watchdog's records.
     pub store: Arc<dyn LocalStore>,
     /// The journal for a refusal.
@@ -35,16 +35,16 @@ pub struct SettledCase {
     pub begun: Timestamp,
 }
 
-impl SettledCase {
+impl PreparedJudgement {
     /// An input with a journal of its own, which also puts notifications into the outbox.
-    pub fn new(command_env: &CommandEnv, case: JudgementInput, store: Arc<dyn LocalStore>, begun: Timestamp) -> Self {
-        let journal = CommandJournal::of(&case, command_env, &store);
-        SettledCase { command_env: command_env.clone(), case, store, journal, begun }
+    pub fn new(command_env: &CommandEnv, input: JudgementInput, store: Arc<dyn LocalStore>, begun: Timestamp) -> Self {
+        let journal = CommandJournal::of(&input, command_env, &store);
+        PreparedJudgement { command_env: command_env.clone(), input, store, journal, begun }
     }
 
     /// Asks the breaker whether work may begin.
     pub fn admit(&self) -> Result<(), Refusal> {
-        self.unless(self.case.admit(self.store.as_ref()))
+        self.unless(self.input.admit(self.store.as_ref()))
     }
 
     /// Goes on unless there is a verdict, or finding one failed.
@@ -58,8 +58,8 @@ impl SettledCase {
 
     /// Refuses with this verdict, and records it in the journal.
     pub fn refuse(&self, verdict: Verdict) -> Refusal {
-        let mut judgement = about(&self.command_env, Some(&self.case), verdict, self.begun);
-        judgement.breaker = self.case.breaker(self.store.as_ref());
+        let mut judgement = about(&self.command_env, Some(&self.input), verdict, self.begun);
+        judgement.breaker = self.input.breaker(self.store.as_ref());
         self.journal.write(kind::VERDICT, judgement.to_json());
         Refusal::Judgement(Box::new(judgement))
     }
@@ -71,7 +71,7 @@ impl SettledCase {
 
     /// Refuses with this verdict, without a record in the journal.
     pub fn instead(&self, verdict: Verdict) -> Refusal {
-        Refusal::Judgement(Box::new(about(&self.command_env, Some(&self.case), verdict, self.begun)))
+        Refusal::Judgement(Box::new(about(&self.command_env, Some(&self.input), verdict, self.begun)))
     }
 }
 
@@ -127,8 +127,8 @@ impl JudgementInput {
 
 /// The verdict to give instead of starting a session in the middle of a rebase or a merge, unless the session is to finish it. Call it
 /// before anything is recorded.
-pub fn half_done_before(worktree: &Worktree, asked: &Overrides) -> Option<Verdict> {
-    let operation = worktree.operation().filter(|_| asked.uncommitted != UncommittedRule::Adopt)?;
+pub fn half_done_before(worktree: &Worktree, overrides: &Overrides) -> Option<Verdict> {
+    let operation = worktree.operation().filter(|_| overrides.uncommitted != UncommittedRule::Adopt)?;
     let message = format!(
         "a {} was in progress before the session, which was not started; finish or abort it, or hand it to the agent with --adopt",
         operation.as_str()

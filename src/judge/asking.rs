@@ -25,7 +25,7 @@ use crate::clock::{now, since};
 use crate::wire::verdict_json::JudgedSession;
 
 impl ActionExecutor {
-    fn asked(&self) -> std::sync::MutexGuard<'_, SentProbe> {
+    fn sent_probe(&self) -> std::sync::MutexGuard<'_, SentProbe> {
         self.asking.seen.lock().expect("mutex poisoned")
     }
 
@@ -38,27 +38,27 @@ impl ActionExecutor {
         ran_a_session: bool,
         earlier: &mut EarlierRounds,
     ) -> Result<Self, StoreError> {
-        let asked = &self.case.asked;
-        if ran_a_session || asked.no_probe || self.case.recorded_at.is_none() {
+        let overrides = &self.input.overrides;
+        if ran_a_session || overrides.no_probe || self.input.recorded_at.is_none() {
             return Ok(self);
         }
-        let Some(mut last) = answer::of(store, &self.case.worktree_id, &self.case.spec)? else { return Ok(self) };
+        let Some(mut last) = answer::of(store, &self.input.worktree_id, &self.input.spec)? else { return Ok(self) };
         let now = now();
         if last.at > now {
             // The clock was set back: the answer counts as given now, and its pause ends.
             (last.at, last.since) = (now, last.since.min(now));
-            answer::record(store, &self.case.worktree_id, &self.case.spec, &last)?;
+            answer::record(store, &self.input.worktree_id, &self.input.spec, &last)?;
         }
-        let judged = if asked.once { JudgedBy::Again } else { JudgedBy::Typed };
+        let judged = if overrides.once { JudgedBy::Again } else { JudgedBy::Typed };
         if stands_until(&last.outcome, last.at, last.pauses, judged, now).is_none() {
             return Ok(self);
         }
         if self.state(&(None, None)).is_none_or(|state| state != last.state) {
             return Ok(self);
         }
-        if last.last_word || !asked.once {
+        if last.last_word || !overrides.once {
             // The question was put, and this is what it came to.
-            let most = self.case.settings.completion_check.max_probes;
+            let most = self.input.settings.completion_check.max_probes;
             earlier.rounds_used = most.saturating_sub(1);
             let replied = matches!(last.outcome, ProbeOutcome::Reply(_));
             (earlier.answered, earlier.alive) = (u32::from(replied), u32::from(replied));
@@ -77,38 +77,38 @@ impl ActionExecutor {
 
     /// What the questions other than probes cost: plans, judges.
     pub fn spent_beside(&self) -> ProbeUsage {
-        self.asked().beside
+        self.sent_probe().beside
     }
 
     /// Adds what a plan or a judge cost.
     pub(super) fn spend_beside(&self, usage: ProbeUsage) {
-        let mut asked = self.asked();
-        asked.beside = asked.beside.plus(usage);
+        let mut sent = self.sent_probe();
+        sent.beside = sent.beside.plus(usage);
     }
 
     /// The session that the judgement is about; `None` where nothing had to know it.
     pub fn session(&self) -> Option<JudgedSession> {
-        let asked = self.asked();
-        let whom = asked.whom.as_ref()?;
-        let answered = asked.last.as_ref().and_then(|(_, record)| record.session_id.clone());
+        let sent = self.sent_probe();
+        let whom = sent.whom.as_ref()?;
+        let answered = sent.last.as_ref().and_then(|(_, record)| record.session_id.clone());
         let id = whom.resume.clone().or(answered).or_else(|| whom.expected.clone());
         Some(JudgedSession { id, known_by: whom.known_by.as_str(), idle_seconds: None })
     }
 
     /// Whom questions go to, found out once and kept; looked at again where it is the latest conversation, which may grow.
     pub(super) fn whom(&self) -> ProbeTarget {
-        if let Some(whom) = self.asked().whom.clone().filter(|whom| whom.known_by != KnownBy::Latest) {
+        if let Some(whom) = self.sent_probe().whom.clone().filter(|whom| whom.known_by != KnownBy::Latest) {
             return whom;
         }
-        let settings = &self.case.settings.agent;
+        let settings = &self.input.settings.agent;
         let by_transcript = settings.probe.is_none() && settings.preset == Preset::Claude;
         let found = match &self.store {
             Some(store) => ProbeTarget::of(
                 store.as_ref(),
-                (&self.case.worktree_id, &self.case.spec),
+                (&self.input.worktree_id, &self.input.spec),
                 (&self.root, &self.command_env.claude_home),
                 self.session_id.as_deref(),
-                self.case.record_at,
+                self.input.record_at,
                 by_transcript,
             ),
             None => Ok(ProbeTarget { resume: self.session_id.clone(), expected: None, known_by: KnownBy::Latest, has_grown: None }),
@@ -120,7 +120,7 @@ impl ActionExecutor {
             known_by: KnownBy::Latest,
             has_grown: None,
         });
-        self.asked().whom = Some(whom.clone());
+        self.sent_probe().whom = Some(whom.clone());
         whom
     }
 
@@ -131,7 +131,7 @@ impl ActionExecutor {
         facts: &(Option<Commits>, Option<Changes>),
         cancel: &CancelFlag,
     ) -> ProbeRecord {
-        if let Some(settled) = self.asked().settled.clone() {
+        if let Some(settled) = self.sent_probe().settled.clone() {
             return ProbeRecord { usage: ProbeUsage::default(), ..settled };
         }
         let state = self.state(facts);
@@ -139,7 +139,7 @@ impl ActionExecutor {
             return self.stand_by(standing);
         }
         let (at, whom) = (now(), self.whom());
-        let settings = &self.case.settings;
+        let settings = &self.input.settings;
         let to = whom.resume.as_deref().map(|id| format!(", session {id}")).unwrap_or_default();
         self.command_env.tell(&format!("no new commit; asking the agent ({number} of {}{to})", settings.completion_check.max_probes));
         // What git says goes into the question, so that the agent answers about the same state.
@@ -161,21 +161,21 @@ impl ActionExecutor {
         let outcome = self.weighed(answer.outcome, facts);
         self.note_answered(matches!(outcome, ProbeOutcome::Reply(_)));
         let beyond =
-            |(whole, id): (f64, &String)| cost_beyond_the_last_end(self.store.as_ref()?.as_ref(), &self.case.worktree_id, id, whole);
+            |(whole, id): (f64, &String)| cost_beyond_the_last_end(self.store.as_ref()?.as_ref(), &self.input.worktree_id, id, whole);
         let cost_usd = answer.usage.cost_usd.or_else(|| answer.session_cost_usd.zip(answer.session_id.as_ref()).and_then(beyond));
         let usage = ProbeUsage { cost_usd, ..answer.usage };
         let record = ProbeRecord { at, duration: since(at), outcome, disputed: None, session_id: answer.session_id, usage };
         if let (ProbeOutcome::Reply(reply), Some(store)) = (&record.outcome, &self.store) {
             // One that cannot be recorded is found out again.
-            let _ = whom.pin(store.as_ref(), &self.case.worktree_id, &self.case.spec, record.session_id.as_deref());
+            let _ = whom.pin(store.as_ref(), &self.input.worktree_id, &self.input.spec, record.session_id.as_deref());
             if reply.status == ReplyStatus::Complete && whom.proves_nothing().is_some() && reply.doubt == whom.proves_nothing() {
-                self.asked().settled = Some(record.clone());
+                self.sent_probe().settled = Some(record.clone());
             }
         }
         self.command_env.tell(&probe_line(&record));
         // Who answers from now on may be known only since this answer.
         let state = state.and_then(|_| self.state(facts));
-        self.asked().last = state.map(|state| (state, record.clone()));
+        self.sent_probe().last = state.map(|state| (state, record.clone()));
         record
     }
 
@@ -194,7 +194,7 @@ impl ActionExecutor {
             answer_words(&record)
         ));
         self.note_answered(matches!(record.outcome, ProbeOutcome::Reply(_)));
-        self.asked().stood = true;
+        self.sent_probe().stood = true;
         // A plan would be a question about the same state, too.
         self.ask_nobody();
         record
@@ -246,11 +246,11 @@ impl ActionExecutor {
         let (root, home) = (&self.root, &self.command_env.claude_home);
         let transcript = session.as_deref().and_then(|id| transcript::session(root, home, id));
         let transcript = transcript.map(|transcript| (transcript.size, transcript.modified));
-        let settings = &self.case.settings;
+        let settings = &self.input.settings;
         let criteria =
             (&settings.mode, &settings.checks, &settings.guards, &settings.agent, &settings.rescue.mode, &settings.require_evidence);
         let more =
-            (&settings.on_no_criteria, &self.case.trust, &self.case.baseline, self.case.recorded_at, &self.command_env.agent_program);
+            (&settings.on_no_criteria, &self.input.trust, &self.input.baseline, self.input.recorded_at, &self.command_env.agent_program);
         let text = format!("{head:?} {work} {transcript:?} {session:?} {criteria:?} {more:?}");
         Some(Sha256::digest(text.as_bytes())[..16].iter().map(|byte| format!("{byte:02x}")).collect())
     }
@@ -259,10 +259,10 @@ impl ActionExecutor {
     /// nothing of it counts twice.
     pub fn settle_answer(&self, store: &dyn LocalStore, verdict: &mut Verdict) -> Result<bool, StoreError> {
         verdict.probe_usage = verdict.probes.iter().fold(self.spent_beside(), |sum, record| sum.plus(record.usage));
-        let (worktree, spec) = (&self.case.worktree_id, &self.case.spec);
+        let (worktree, spec) = (&self.input.worktree_id, &self.input.spec);
         let (last, stood) = {
-            let asked = self.asked();
-            (asked.last.clone(), asked.stood)
+            let sent = self.sent_probe();
+            (sent.last.clone(), sent.stood)
         };
         if verdict.reason == Reason::Interrupted {
             return Ok(false);

@@ -46,16 +46,16 @@ impl EffectiveConfig {
 /// Finds, reads and judges the configuration. The anchor's file governs; without an anchor the baseline's.
 pub fn effective(
     command_env: &CommandEnv,
-    place: &OpenWorktree,
+    open: &OpenWorktree,
     spec: Option<&str>,
     baseline: Option<&BaselinePoint>,
 ) -> Result<EffectiveConfig, UnreadableFact> {
-    let anchor = anchor::effective(place.store.as_ref(), &place.worktree_id, spec)?;
-    settled(command_env, &place.worktree, anchor, baseline)
+    let anchor = anchor::effective(open.store.as_ref(), &open.worktree_id, spec)?;
+    settled(command_env, &open.worktree, anchor, baseline)
 }
 
 /// The configuration of a worktree from its files alone, for commands that only check whether it is right.
-pub fn governing_by_files(command_env: &CommandEnv, worktree: &Worktree) -> Result<EffectiveConfig, UnreadableFact> {
+pub fn config_without_anchor(command_env: &CommandEnv, worktree: &Worktree) -> Result<EffectiveConfig, UnreadableFact> {
     settled(command_env, worktree, None, None)
 }
 

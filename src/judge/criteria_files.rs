@@ -18,10 +18,10 @@ use super::judgement_input::JudgementInput;
 const MOST_DIFFERING: usize = 20_000;
 
 /// The files to compare. Without a baseline nothing can be compared; the guarded files are then unknown, not unchanged.
-pub fn kind(case: &JudgementInput) -> CriteriaFiles {
-    if !case.settings.guards.is_empty() || case.pins_file {
+pub fn kind(input: &JudgementInput) -> CriteriaFiles {
+    if !input.settings.guards.is_empty() || input.pins_file {
         CriteriaFiles::Guarded
-    } else if case.criteria_point() == BaselinePoint::unknown() || NamedFiles::of(&case.settings).is_empty() {
+    } else if input.criteria_point() == BaselinePoint::unknown() || NamedFiles::of(&input.settings).is_empty() {
         CriteriaFiles::None
     } else {
         CriteriaFiles::Named
@@ -29,9 +29,9 @@ pub fn kind(case: &JudgementInput) -> CriteriaFiles {
 }
 
 /// Compares them with the anchor.
-pub fn changed(case: &JudgementInput) -> ReadFact<CriteriaChanged> {
-    let settings = &case.settings;
-    let point = case.criteria_point();
+pub fn changed(input: &JudgementInput) -> ReadFact<CriteriaChanged> {
+    let settings = &input.settings;
+    let point = input.criteria_point();
     if point == BaselinePoint::unknown() {
         return Err(UnreadableFact {
             kind: FaultKind::Git,
@@ -41,23 +41,23 @@ pub fn changed(case: &JudgementInput) -> ReadFact<CriteriaChanged> {
     }
     let guards = path_globs(&settings.guards).map_err(wrong)?;
     let NamedFiles { lists, words } = NamedFiles::of(settings);
-    let worktree = case.worktree.lock().expect("mutex poisoned");
+    let worktree = input.worktree.lock().expect("mutex poisoned");
     let root = worktree.root().to_owned();
     let mut named: BTreeSet<String> = lists.into_iter().filter_map(|path| inside(&root, path)).collect();
     named.extend(at_point(&point, &worktree, words)?);
     let mut changed = CriteriaChanged::default();
     if !guards.is_empty() || !named.is_empty() {
         let wanted = GuardedPaths::new(&settings.guards, named).map_err(wrong)?;
-        let touched = worktree.changed_files(&point, differing_then(case), &wanted)?;
+        let touched = worktree.changed_files(&point, differing_then(input), &wanted)?;
         (changed.guarded, changed.named) = touched.into_iter().partition(|path| guards.is_match(path));
     }
     let mut gates: Vec<GateFile> = Vec::new();
     settings.checks.iter().for_each(|check| add_gates(check, &mut gates));
-    changed.named.extend(changed_gates(case, &worktree, &point, &gates)?.into_iter().filter(|path| !guards.is_match(path)));
+    changed.named.extend(changed_gates(input, &worktree, &point, &gates)?.into_iter().filter(|path| !guards.is_match(path)));
     changed.named.sort();
     changed.named.dedup();
     // A file that was trusted and is gone is nobody's word that there are no criteria any more.
-    if case.pins_file && root.join(FILE).symlink_metadata().is_err() && !changed.guarded.iter().any(|path| path == FILE) {
+    if input.pins_file && root.join(FILE).symlink_metadata().is_err() && !changed.guarded.iter().any(|path| path == FILE) {
         changed.guarded.insert(0, FILE.to_owned());
     }
     changed.guarded_total = changed.guarded.len();
@@ -99,10 +99,10 @@ fn rescue_words(settings: &ConfigSettings) -> Vec<String> {
 }
 
 /// A file that the rescue command names and that changed since the anchor: who wrote it since may be the agent. Quiet without an anchor.
-pub fn changed_rescue_script(case: &JudgementInput) -> ReadFact<Option<String>> {
-    let words = rescue_words(&case.settings);
-    let Some(anchor) = case.anchor.as_ref().filter(|_| !words.is_empty()) else { return Ok(None) };
-    let worktree = case.worktree.lock().expect("mutex poisoned");
+pub fn changed_rescue_script(input: &JudgementInput) -> ReadFact<Option<String>> {
+    let words = rescue_words(&input.settings);
+    let Some(anchor) = input.anchor.as_ref().filter(|_| !words.is_empty()) else { return Ok(None) };
+    let worktree = input.worktree.lock().expect("mutex poisoned");
     let named = words.into_iter().filter_map(|word| inside(worktree.root(), word)).collect();
     let changed = worktree.changed_files(&point_of(anchor), &anchor.differing, &GuardedPaths::new(&[], named).map_err(wrong)?)?;
     Ok(changed.into_iter().next())
@@ -117,30 +117,30 @@ fn add_protected(check: &CheckSpec, globs: &mut Vec<String>) {
 }
 
 /// What differed from the commit of the anchor at the time when it became that commit.
-fn differing_then(case: &JudgementInput) -> &DifferingFiles {
+fn differing_then(input: &JudgementInput) -> &DifferingFiles {
     static NONE: DifferingFiles = DifferingFiles::new();
-    case.anchor.as_ref().map_or(&NONE, |anchor| &anchor.differing)
+    input.anchor.as_ref().map_or(&NONE, |anchor| &anchor.differing)
 }
 
 /// The files of some globs that changed since the anchor.
-pub fn changed_globs(case: &JudgementInput, globs: &[String]) -> ReadFact<Vec<String>> {
+pub fn changed_globs(input: &JudgementInput, globs: &[String]) -> ReadFact<Vec<String>> {
     let wanted = GuardedPaths::new(globs, BTreeSet::new()).map_err(wrong)?;
-    let worktree = case.worktree.lock().expect("mutex poisoned");
-    Ok(worktree.changed_files(&case.criteria_point(), differing_then(case), &wanted)?)
+    let worktree = input.worktree.lock().expect("mutex poisoned");
+    Ok(worktree.changed_files(&input.criteria_point(), differing_then(input), &wanted)?)
 }
 
 /// The files that decide what a command line runs and that changed since the anchor: those that it names, and those of well-known runners.
 /// Quiet where there is none.
-pub fn changed_scripts(case: &JudgementInput, line: &CommandLine, cwd: Option<&str>) -> ReadFact<Vec<String>> {
-    let point = case.criteria_point();
+pub fn changed_scripts(input: &JudgementInput, line: &CommandLine, cwd: Option<&str>) -> ReadFact<Vec<String>> {
+    let point = input.criteria_point();
     if point == BaselinePoint::unknown() {
         return Ok(Vec::new());
     }
-    let worktree = case.worktree.lock().expect("mutex poisoned");
-    let mut changed = changed_gates(case, &worktree, &point, &gate_files(line, cwd))?;
+    let worktree = input.worktree.lock().expect("mutex poisoned");
+    let mut changed = changed_gates(input, &worktree, &point, &gate_files(line, cwd))?;
     let named = at_point(&point, &worktree, words(line, cwd))?;
     if !named.is_empty() {
-        changed.extend(worktree.changed_files(&point, differing_then(case), &GuardedPaths::new(&[], named).map_err(wrong)?)?);
+        changed.extend(worktree.changed_files(&point, differing_then(input), &GuardedPaths::new(&[], named).map_err(wrong)?)?);
     }
     Ok(changed)
 }
@@ -159,12 +159,12 @@ fn add_gates(check: &CheckSpec, gates: &mut Vec<GateFile>) {
 }
 
 /// The gate files whose relevant part changed.
-fn changed_gates(case: &JudgementInput, worktree: &Worktree, point: &BaselinePoint, gates: &[GateFile]) -> ReadFact<Vec<String>> {
+fn changed_gates(input: &JudgementInput, worktree: &Worktree, point: &BaselinePoint, gates: &[GateFile]) -> ReadFact<Vec<String>> {
     if gates.is_empty() {
         return Ok(Vec::new());
     }
     let globs: Vec<String> = gates.iter().map(|gate| gate.glob.clone()).collect();
-    let mut changed = worktree.changed_files(point, differing_then(case), &GuardedPaths::new(&globs, BTreeSet::new()).map_err(wrong)?)?;
+    let mut changed = worktree.changed_files(point, differing_then(input), &GuardedPaths::new(&globs, BTreeSet::new()).map_err(wrong)?)?;
     let is_of = |gate: &GateFile, path: &str| path_glob(&gate.glob).is_ok_and(|glob| glob.compile_matcher().is_match(path));
     changed.retain(|path| {
         gates

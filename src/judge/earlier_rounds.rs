@@ -20,7 +20,7 @@ impl JudgementInput {
             ..EarlierRounds::default()
         };
         // Only `--once` carries rounds on; a check that waits begins anew.
-        if !self.asked.once || progress.baseline != self.baseline_commit() {
+        if !self.overrides.once || progress.baseline != self.baseline_commit() {
             return Ok((streak, None));
         }
         let rounds =

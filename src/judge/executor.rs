@@ -32,9 +32,9 @@ use watchdog_store::journal::kind;
 use super::capabilities::{LineCheckers, SystemCapabilities};
 use super::command_env::CommandEnv;
 use super::criteria_files;
+use super::helper_snapshots::snapshot_helpers;
 use super::journal::CommandJournal;
 use super::judgement_input::JudgementInput;
-use super::kept_elsewhere::keep_elsewhere;
 use super::machine_log;
 use super::origins::remember_rescued;
 use super::planner::CommitPlanner;
@@ -46,7 +46,7 @@ use crate::clock::now;
 
 /// Performs the machine's actions.
 pub struct ActionExecutor {
-    pub(super) case: Arc<JudgementInput>,
+    pub(super) input: Arc<JudgementInput>,
     pub(super) command_env: CommandEnv,
     journal: Arc<CommandJournal>,
     git_dirs: GitDirs,
@@ -78,7 +78,7 @@ struct FirstFacts {
     transcript: Option<TranscriptFile>,
     snapshot: Option<Snapshot>,
     /// From the last reading of uncommitted changes.
-    traces: Option<StatFingerprints>,
+    stat_fingerprints: Option<StatFingerprints>,
     /// The uncommitted paths that were not the session's at that reading.
     others: BTreeSet<String>,
     /// Whether the last probe was answered; `None` before the first.
@@ -87,15 +87,15 @@ struct FirstFacts {
 
 impl ActionExecutor {
     /// An executor for this input. `fingerprint` is that of the work when an earlier call first read it.
-    pub fn new(case: Arc<JudgementInput>, command_env: CommandEnv, journal: Arc<CommandJournal>, fingerprint: Option<u64>) -> Self {
+    pub fn new(input: Arc<JudgementInput>, command_env: CommandEnv, journal: Arc<CommandJournal>, fingerprint: Option<u64>) -> Self {
         let (git_dirs, root) = {
-            let worktree = case.worktree.lock().expect("mutex poisoned");
+            let worktree = input.worktree.lock().expect("mutex poisoned");
             let dirs = GitDirs { git_dir: worktree.git_dir().to_owned(), common_dir: worktree.common_dir().to_owned() };
             (dirs, worktree.root().to_owned())
         };
         let seen = FirstFacts { fingerprint, ..FirstFacts::default() };
         ActionExecutor {
-            case,
+            input,
             command_env,
             journal,
             git_dirs,
@@ -139,7 +139,7 @@ impl ActionExecutor {
 
     /// Whether a rescue would ask the agent for a plan.
     pub fn would_ask_for_a_plan(&self) -> bool {
-        self.case.settings.rescue.mode == RescueMode::Plan && !self.case.asked.no_rescue && self.may_ask_for_a_plan()
+        self.input.settings.rescue.mode == RescueMode::Plan && !self.input.overrides.no_rescue && self.may_ask_for_a_plan()
     }
 
     /// The fingerprint of the work when it was first looked at.
@@ -148,13 +148,13 @@ impl ActionExecutor {
     }
 
     /// Whether uncommitted changes were read at all.
-    pub fn looked_at_changes(&self) -> bool {
+    pub fn has_read_changes(&self) -> bool {
         self.seen().fingerprint.is_some()
     }
 
     /// The files' times behind the last reading of uncommitted work; `None` where they cannot be relied on.
-    pub fn traces(&self) -> Option<StatFingerprints> {
-        self.seen().traces.clone()
+    pub fn stat_fingerprints(&self) -> Option<StatFingerprints> {
+        self.seen().stat_fingerprints.clone()
     }
 
     /// Shows how long the pause is, and what of the session still runs.
@@ -201,7 +201,7 @@ impl ActionExecutor {
             MachineAction::Rescue => MachineEvent::Rescue(self.rescue(cancel)),
             MachineAction::ReadSurvivors => MachineEvent::Survivors(self.left_running()),
             MachineAction::ReadActivity => MachineEvent::Activity(self.activity()),
-            MachineAction::ReadCriteria => MachineEvent::Criteria(criteria_files::changed(&self.case)),
+            MachineAction::ReadCriteria => MachineEvent::Criteria(criteria_files::changed(&self.input)),
             MachineAction::Wait(_) => MachineEvent::WaitOver,
             MachineAction::Conclude(_) => MachineEvent::Start,
         }
@@ -211,52 +211,52 @@ impl ActionExecutor {
         self.seen.lock().expect("mutex poisoned")
     }
 
-    pub(super) fn worktree<T>(&self, look: impl FnOnce(&Worktree) -> T) -> T {
-        look(&self.case.worktree.lock().expect("mutex poisoned"))
+    pub(super) fn worktree<T>(&self, read: impl FnOnce(&Worktree) -> T) -> T {
+        read(&self.input.worktree.lock().expect("mutex poisoned"))
     }
 
     /// Opens a repository of its own where a sweep shares one among worktrees: the shared one must only be read.
     fn own_worktree(&self) -> ReadFact<()> {
-        Ok(self.case.worktree.lock().expect("mutex poisoned").to_owned_repo()?)
+        Ok(self.input.worktree.lock().expect("mutex poisoned").to_owned_repo()?)
     }
 
     fn commits(&self) -> ReadFact<Commits> {
-        let mut commits = self.worktree(|worktree| worktree.session_commits(&self.case.baseline, &self.case.evidence))?;
+        let mut commits = self.worktree(|worktree| worktree.session_commits(&self.input.baseline, &self.input.evidence))?;
         (commits.operation, commits.conflicts) = self.worktree(|worktree| worktree.half_done())?;
         self.seen().head = Some(commits.head.clone().map_or(BaselinePoint::Unborn, BaselinePoint::Commit));
         Ok(commits)
     }
 
     fn changes(&self) -> ReadFact<Changes> {
-        let SessionWork { mut changes, traces, others } = self.worktree(|worktree| session_work::look(worktree, &self.case.work))?;
-        changes.degraded.extend(self.worktree(|worktree| undone::note(worktree, &self.case.baseline, &changes)));
+        let SessionWork { mut changes, fingerprints, others } = self.worktree(|worktree| session_work::read(worktree, &self.input.work))?;
+        changes.degraded.extend(self.worktree(|worktree| undone::note(worktree, &self.input.baseline, &changes)));
         let mut seen = self.seen();
         seen.fingerprint.get_or_insert(changes.fingerprint);
-        seen.traces = traces;
+        seen.stat_fingerprints = fingerprints;
         seen.others = others;
         Ok(changes)
     }
 
     fn snapshot(&self, why: &str) -> ReadFact<Option<String>> {
         self.own_worktree()?;
-        let request = SnapshotRequest { spec: &self.case.spec, at: now(), why };
+        let request = SnapshotRequest { spec: &self.input.spec, at: now(), why };
         let taken =
-            self.worktree(|worktree| worktree.take_snapshot_with_private(&request, &rescue::private_rule(&self.case.settings.rescue)))?;
+            self.worktree(|worktree| worktree.take_snapshot_with_private(&request, &rescue::private_rule(&self.input.settings.rescue)))?;
         let name = taken.as_ref().map(|snapshot| snapshot.name.clone());
         if let Some(snapshot) = taken.as_ref().filter(|snapshot| !snapshot.reused) {
             self.command_env.tell(&format!("kept {} in {}", plural(snapshot.files, "changed file"), snapshot.name));
         }
         self.seen().snapshot = taken;
-        self.keep_elsewhere(why);
+        self.snapshot_helpers(why);
         Ok(name)
     }
 
     /// Takes snapshots of what helpers of the session have uncommitted in other worktrees. Where that fails, watchdog warns and judges all
     /// the same.
-    pub(super) fn keep_elsewhere(&self, why: &str) {
-        let request = SnapshotRequest { spec: &self.case.spec, at: now(), why };
-        let settings = &self.case.settings.rescue;
-        let kept = self.worktree(|worktree| keep_elsewhere(worktree, &self.case.evidence, &request, settings, |_, _| true));
+    pub(super) fn snapshot_helpers(&self, why: &str) {
+        let request = SnapshotRequest { spec: &self.input.spec, at: now(), why };
+        let settings = &self.input.settings.rescue;
+        let kept = self.worktree(|worktree| snapshot_helpers(worktree, &self.input.evidence, &request, settings, |_, _| true));
         for snapshot in &kept.taken {
             self.journal.note(kind::SNAPSHOT, json!({"ref": snapshot.name, "commit": snapshot.commit}));
             self.command_env.tell(&format!("kept {} of a helper in {}", plural(snapshot.files, "changed file"), snapshot.name));
@@ -265,17 +265,18 @@ impl ActionExecutor {
     }
 
     fn judge_checks(&self, cancel: &CancelFlag) -> ChecksJudged {
-        let mut outside = SystemCapabilities::new(&self.case, &self.root, cancel)
+        let mut capabilities = SystemCapabilities::new(&self.input, &self.root, cancel)
             .with_agent_program(self.command_env.agent_program.clone())
             .with_line_checkers(self.line_checkers.clone())
             .with_scratch(self.command_env.state.scratch());
         if let Some(store) = &self.store {
-            outside = outside.with_earlier_passes(Arc::clone(store));
+            capabilities = capabilities.with_earlier_passes(Arc::clone(store));
         }
         let session = self.context_here();
-        let context = CheckContext::new(&outside).with_session(&session).asking_every(self.case.asked.every).side_by_side(at_once());
-        let outcome = checks::evaluate(&self.case.settings, &context);
-        self.spend_beside(outside.spent());
+        let context =
+            CheckContext::new(&capabilities).with_session(&session).asking_every(self.input.overrides.every).side_by_side(at_once());
+        let outcome = checks::evaluate(&self.input.settings, &context);
+        self.spend_beside(capabilities.spent());
         let beside = self.inherited_beside(&outcome);
         let mut notes = outcome.notes;
         let evidence = if beside.is_some() { outcome.evidence.min(Evidence::Committed) } else { outcome.evidence };
@@ -295,11 +296,11 @@ impl ActionExecutor {
     fn inherited_beside(&self, outcome: &GroupOutcome) -> Option<Degradation> {
         let of_files = |kind: &str| ["command", "files", "custom", "feature_list", "plan"].contains(&kind);
         let passed = |result: &CheckResult| result.outcome == CheckOutcome::Pass && result.tree.is_none() && of_files(&result.kind);
-        let none = self.case.work.inherited.is_empty() && self.case.work.end.is_none();
+        let none = self.input.work.inherited.is_empty() && self.input.work.end.is_none();
         if outcome.outcome != CheckOutcome::Pass || none || !outcome.results.iter().any(passed) {
             return None;
         }
-        let changes = self.worktree(|worktree| session_work::look(worktree, &self.case.work)).ok()?.changes;
+        let changes = self.worktree(|worktree| session_work::read(worktree, &self.input.work)).ok()?.changes;
         let found = changes.inherited + changes.since_end;
         let detail = format!("the checks passed beside {} that the session did not make and no commit has", plural(found, "file"));
         (found > 0).then_some(Degradation { code: WarningCode::JudgedWithUncommitted, detail })
@@ -313,13 +314,13 @@ impl ActionExecutor {
                 CheckSpec::Single { criterion, .. } => matches!(criterion, CheckKind::Custom(_)),
             }
         }
-        if !self.case.settings.checks.iter().any(judges) {
+        if !self.input.settings.checks.iter().any(judges) {
             return Cow::Borrowed(&self.context);
         }
         let mut context = self.context.clone();
         context.worktree = Some(self.root.display().to_string());
-        context.spec = Some(self.case.spec.clone());
-        context.baseline = Some(self.case.baseline.as_str().to_owned()).filter(|_| self.case.baseline != BaselinePoint::unknown());
+        context.spec = Some(self.input.spec.clone());
+        context.baseline = Some(self.input.baseline.as_str().to_owned()).filter(|_| self.input.baseline != BaselinePoint::unknown());
         context.head = self.worktree(|worktree| worktree.head()).ok().map(|head| head.as_str().to_owned());
         Cow::Owned(context)
     }
@@ -331,7 +332,7 @@ impl ActionExecutor {
         };
         self.own_worktree()?;
         let others = self.seen().others.clone();
-        if let Some(script) = criteria_files::changed_rescue_script(&self.case)? {
+        if let Some(script) = criteria_files::changed_rescue_script(&self.input)? {
             let failed = format!(
                 "the rescue command runs {script}, which changed since the anchor, and was not run; read it, then accept it with: \
                  watchdog snapshot --accept-criteria"
@@ -340,11 +341,11 @@ impl ActionExecutor {
         }
         self.command_env.tell("rescuing uncommitted work");
         let request =
-            rescue::RescueRequest { settings: &self.case.settings.rescue, spec: &self.case.spec, snapshot: &snapshot, others: &others };
+            rescue::RescueRequest { settings: &self.input.settings.rescue, spec: &self.input.spec, snapshot: &snapshot, others: &others };
         let whom = self.whom();
         let planner = CommitPlanner {
             command_env: &self.command_env,
-            agent: &self.case.settings.agent,
+            agent: &self.input.settings.agent,
             root: &self.root,
             session_id: whom.resume.as_deref(),
             expected_session: whom.expected.clone(),
@@ -371,14 +372,15 @@ impl ActionExecutor {
 
     /// Not where the user wants nobody to be asked, and not an agent that has just failed to answer.
     fn may_ask_for_a_plan(&self) -> bool {
-        let nobody = self.silent.load(Ordering::Relaxed) || self.case.asked.no_probe || self.case.settings.completion_check.max_probes == 0;
+        let nobody =
+            self.silent.load(Ordering::Relaxed) || self.input.overrides.no_probe || self.input.settings.completion_check.max_probes == 0;
         !nobody && !self.over_limit && self.seen().answered != Some(false)
     }
 
     fn left_running(&self) -> LeftRunning {
         match &self.store {
-            Some(store) => survivors::look(&self.case, store.as_ref(), now()),
-            None => LeftRunning { session_over: self.case.asked.session_over, ..LeftRunning::default() },
+            Some(store) => survivors::find(&self.input, store.as_ref(), now()),
+            None => LeftRunning { session_over: self.input.overrides.session_over, ..LeftRunning::default() },
         }
     }
 
@@ -409,7 +411,7 @@ impl ActionExecutor {
     }
 }
 
-/// How many dear checks are asked at a time: as many as there are processors, but at least two, for many of them only wait, and not more
+/// How many expensive checks run at a time: as many as there are processors, but at least two, for many of them only wait, and not more
 /// than work can be told apart.
 pub fn at_once() -> usize {
     std::thread::available_parallelism().map_or(2, NonZero::get).clamp(2, 8)

@@ -15,19 +15,19 @@ use super::origins::origin_evidence;
 
 impl JudgementInput {
     /// Joins the parts.
-    pub fn new(place: OpenWorktree, recorded: RecordedBaseline, known: bool, effective: EffectiveConfig, asked: Overrides) -> Self {
+    pub fn new(open: OpenWorktree, recorded: RecordedBaseline, known: bool, effective: EffectiveConfig, overrides: Overrides) -> Self {
         let pins_file = effective.pins_file();
         let mut settings = effective.settings;
         let completion = &mut settings.completion_check;
-        completion.max_probes = asked.max_probes.unwrap_or(completion.max_probes);
-        completion.probe_interval = asked.probe_interval.unwrap_or(completion.probe_interval);
-        completion.probe_timeout = asked.probe_timeout.unwrap_or(completion.probe_timeout);
-        let mut notes = place.notes;
-        notes.extend(place.worktree.served_note());
+        completion.max_probes = overrides.max_probes.unwrap_or(completion.max_probes);
+        completion.probe_interval = overrides.probe_interval.unwrap_or(completion.probe_interval);
+        completion.probe_timeout = overrides.probe_timeout.unwrap_or(completion.probe_timeout);
+        let mut notes = open.notes;
+        notes.extend(open.worktree.served_note());
         notes.extend(recorded.notes);
         notes.extend(effective.notes);
         let known = known.then_some(recorded.refs);
-        let evidence = origin_evidence(&place.store, &place.worktree, known.as_ref()).with_time(recorded.at);
+        let evidence = origin_evidence(&open.store, &open.worktree, known.as_ref()).with_time(recorded.at);
         JudgementInput {
             evidence,
             origin: (recorded.point.clone(), known.clone()),
@@ -35,8 +35,8 @@ impl JudgementInput {
             pins_file,
             by_own_criteria: effective.own,
             governing_file: effective.file,
-            worktree: Mutex::new(place.worktree),
-            worktree_id: place.worktree_id,
+            worktree: Mutex::new(open.worktree),
+            worktree_id: open.worktree_id,
             spec: recorded.spec,
             baseline: recorded.point,
             work: recorded.work,
@@ -44,24 +44,24 @@ impl JudgementInput {
             record_at: recorded.record_at,
             known,
             settings,
-            asked,
+            overrides,
             trust: effective.trust,
             notes,
         }
     }
 
     /// What the machine needs to know before the first fact.
-    pub fn setup(&self, earlier: EarlierRounds, session: Option<SessionEnd>, look_at_leftovers: bool) -> MachineSetup {
+    pub fn setup(&self, earlier: EarlierRounds, session: Option<SessionEnd>, read_leftovers: bool) -> MachineSetup {
         MachineSetup {
-            no_rescue: self.asked.no_rescue,
-            no_probe: self.asked.no_probe,
-            once: self.asked.once,
+            no_rescue: self.overrides.no_rescue,
+            no_probe: self.overrides.no_probe,
+            once: self.overrides.once,
             has_checks: !self.settings.checks.is_empty(),
             criteria_files: criteria_files::kind(self),
             checks_run_programs: self.settings.checks.iter().any(runs_programs),
             trust: self.trust.clone(),
-            no_progress_limit: self.asked.no_progress_limit,
-            look_at_leftovers,
+            no_progress_limit: self.overrides.no_progress_limit,
+            read_leftovers,
             session,
             earlier,
             notes: self.notes.clone(),

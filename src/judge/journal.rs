@@ -62,7 +62,7 @@ pub struct CommandJournal {
     worktree_id: String,
     spec: String,
     notifier: Option<(NotificationRules, NotificationWorker)>,
-    ledger: OnceLock<Arc<JournalBatcher>>,
+    batcher: OnceLock<Arc<JournalBatcher>>,
     waiting: Mutex<Vec<NewEvent>>,
     fault: Mutex<Option<String>>,
 }
@@ -75,16 +75,16 @@ impl CommandJournal {
             worktree_id: worktree_id.into(),
             spec: spec.into(),
             notifier: None,
-            ledger: OnceLock::new(),
+            batcher: OnceLock::new(),
             waiting: Mutex::default(),
             fault: Mutex::default(),
         }
     }
 
     /// The journal of a judgement, which also puts notifications into the outbox; what earlier commands could not deliver is tried again.
-    pub fn of(case: &JudgementInput, command_env: &CommandEnv, store: &Arc<dyn LocalStore>) -> Arc<Self> {
-        let root = case.worktree.lock().expect("mutex poisoned").root().to_owned();
-        CommandJournal::telling((&case.worktree_id, &case.spec), &root, &case.settings.notify, command_env, store)
+    pub fn of(input: &JudgementInput, command_env: &CommandEnv, store: &Arc<dyn LocalStore>) -> Arc<Self> {
+        let root = input.worktree.lock().expect("mutex poisoned").root().to_owned();
+        CommandJournal::telling((&input.worktree_id, &input.spec), &root, &input.settings.notify, command_env, store)
     }
 
     /// The same for a worktree and spec without a judgement yet.
@@ -105,9 +105,9 @@ impl CommandJournal {
     }
 
     /// Has its events written together with those of other judgements.
-    pub fn join(&self, ledger: &Arc<JournalBatcher>) {
+    pub fn join(&self, batcher: &Arc<JournalBatcher>) {
         // The first one counts.
-        let _ = self.ledger.set(Arc::clone(ledger));
+        let _ = self.batcher.set(Arc::clone(batcher));
     }
 
     /// Notes something, to be written with the next [`CommandJournal::write`].
@@ -137,8 +137,8 @@ impl CommandJournal {
             }
         }
         // Nothing guards this append, so it cannot be fenced.
-        let written = match self.ledger.get() {
-            Some(ledger) => ledger.add(events),
+        let written = match self.batcher.get() {
+            Some(batcher) => batcher.add(events),
             None => self.store.append(&events, None).map(drop),
         };
         if let Err(error) = written {

@@ -15,25 +15,25 @@ use crate::wire::verdict_json::Judgement;
 
 /// Masks the secrets that programs and agents printed into a verdict: it is shown, recorded, sent to others, and part of the next prompt.
 fn masked(mut verdict: Verdict) -> Verdict {
-    let in_place = |text: &mut String| {
+    let mask_text = |text: &mut String| {
         if let Cow::Owned(masked) = mask(text) {
             *text = masked;
         }
     };
-    in_place(&mut verdict.message);
-    verdict.feedback.iter_mut().for_each(in_place);
-    verdict.degraded.iter_mut().for_each(|note| in_place(&mut note.detail));
-    verdict.helpers.iter_mut().for_each(in_place);
+    mask_text(&mut verdict.message);
+    verdict.feedback.iter_mut().for_each(mask_text);
+    verdict.degraded.iter_mut().for_each(|note| mask_text(&mut note.detail));
+    verdict.helpers.iter_mut().for_each(mask_text);
     verdict
 }
 
 /// A verdict with its metadata.
-pub fn about(command_env: &CommandEnv, case: Option<&JudgementInput>, verdict: Verdict, begun: Timestamp) -> Judgement {
+pub fn about(command_env: &CommandEnv, input: Option<&JudgementInput>, verdict: Verdict, begun: Timestamp) -> Judgement {
     let verdict = masked(verdict);
     machine_log::concluded(&verdict, since(begun));
-    let (worktree, branch) = match case {
-        Some(case) => {
-            let worktree = case.worktree.lock().expect("mutex poisoned");
+    let (worktree, branch) = match input {
+        Some(input) => {
+            let worktree = input.worktree.lock().expect("mutex poisoned");
             (worktree.root().to_owned(), worktree.branch())
         }
         None => (command_env.worktree.clone(), None),
@@ -41,9 +41,9 @@ pub fn about(command_env: &CommandEnv, case: Option<&JudgementInput>, verdict: V
     Judgement {
         verdict,
         worktree: worktree.display().to_string(),
-        spec: case.map(|case| case.spec.clone()),
+        spec: input.map(|input| input.spec.clone()),
         branch,
-        baseline: case.map(|case| case.baseline.as_str().to_owned()),
+        baseline: input.map(|input| input.baseline.as_str().to_owned()),
         breaker: None,
         log: None,
         session: None,

@@ -80,7 +80,7 @@ pub struct JudgementInput {
     /// The settings in force, with the overrides of the command line.
     pub settings: ConfigSettings,
     /// The overrides of the command line.
-    pub asked: Overrides,
+    pub overrides: Overrides,
     /// Whether the configuration counts.
     pub trust: ConfigTrust,
     /// Warnings about facts that are weak from the beginning.
@@ -100,7 +100,7 @@ impl JudgementInput {
 
     /// Whose the files are that were uncommitted before the session, for the first line of `run`.
     pub fn whose_work(&self) -> String {
-        match (self.work.inherited.len() as u64, self.asked.uncommitted) {
+        match (self.work.inherited.len() as u64, self.overrides.uncommitted) {
             (_, UncommittedRule::Adopt) => "what is uncommitted now counts as the session's work".to_string(),
             (0, UncommittedRule::Inherit) => "nothing is uncommitted before the session".to_string(),
             (n, UncommittedRule::Inherit) => {

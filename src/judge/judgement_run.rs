@@ -17,7 +17,7 @@ use watchdog_process::SurvivingProcess;
 use watchdog_store::journal::{kind, tidy, tidy_is_due};
 use watchdog_store::{LocalStore, before, uncommitted};
 
-use super::admission::SettledCase;
+use super::admission::PreparedJudgement;
 use super::command_env::CommandEnv;
 use super::executor::ActionExecutor;
 use super::expiry::expire;
@@ -57,7 +57,7 @@ pub struct SessionSeen {
 /// A judgement in progress: what is needed to drive it, and to record what follows from its verdict.
 pub struct JudgementRun {
     /// What is judged.
-    pub case: Arc<JudgementInput>,
+    pub input: Arc<JudgementInput>,
     /// Performs the actions of the machine.
     pub executor: Arc<ActionExecutor>,
     command_env: CommandEnv,
@@ -74,40 +74,40 @@ pub struct JudgementRun {
 impl JudgementRun {
     /// Sets what the machine knows before the first fact. It reads leftovers beside commits where asked to, or where watchdog ran the
     /// session itself.
-    pub fn begin(settled: SettledCase, session: SessionSeen, look_at_leftovers: bool) -> Result<(Self, MachineSetup), Box<Judgement>> {
-        let SettledCase { command_env, case, store, journal, begun } = settled;
-        let span = machine_log::judgement_span(&case);
+    pub fn begin(prepared: PreparedJudgement, session: SessionSeen, read_leftovers: bool) -> Result<(Self, MachineSetup), Box<Judgement>> {
+        let PreparedJudgement { command_env, input, store, journal, begun } = prepared;
+        let span = machine_log::judgement_span(&input);
         let _within = span.clone().entered();
-        machine_log::begun(&case);
+        machine_log::begun(&input);
         let ran_a_session = session.end.is_some();
-        let (earlier, fingerprint) = match case.earlier(store.as_ref()) {
+        let (earlier, fingerprint) = match input.earlier(store.as_ref()) {
             Ok(earlier) => earlier,
-            Err(unreadable) => return Err(Box::new(about(&command_env, Some(&case), Verdict::unreadable(unreadable), begun))),
+            Err(unreadable) => return Err(Box::new(about(&command_env, Some(&input), Verdict::unreadable(unreadable), begun))),
         };
         let over_limit = matches!(session.end, Some(SessionEnd::OverLimit { .. }));
-        let context = load_session_context(&case, store.as_ref(), &command_env, session.context);
-        let mut case = case;
+        let context = load_session_context(&input, store.as_ref(), &command_env, session.context);
+        let mut input = input;
         if session.uncommitted_at_end.is_some() {
-            case.work.end = session.uncommitted_at_end;
+            input.work.end = session.uncommitted_at_end;
         }
-        let case = Arc::new(case);
-        let executor = ActionExecutor::new(Arc::clone(&case), command_env.clone(), Arc::clone(&journal), fingerprint)
+        let input = Arc::new(input);
+        let executor = ActionExecutor::new(Arc::clone(&input), command_env.clone(), Arc::clone(&journal), fingerprint)
             .with_session(session.session_id, session.survivors.clone())
             .with_context(context, over_limit)
             .with_store(Arc::clone(&store));
-        let mut told_earlier = earlier;
-        let executor = match executor.stand_by_the_last_answer(store.as_ref(), ran_a_session, &mut told_earlier) {
+        let mut earlier_for_machine = earlier;
+        let executor = match executor.stand_by_the_last_answer(store.as_ref(), ran_a_session, &mut earlier_for_machine) {
             Ok(executor) => executor,
-            Err(error) => return Err(Box::new(about(&command_env, Some(&case), Verdict::unreadable(error.into()), begun))),
+            Err(error) => return Err(Box::new(about(&command_env, Some(&input), Verdict::unreadable(error.into()), begun))),
         };
-        let mut setup = case.setup(told_earlier, session.end.clone(), ran_a_session || look_at_leftovers);
+        let mut setup = input.setup(earlier_for_machine, session.end.clone(), ran_a_session || read_leftovers);
         setup.notes.extend(session.notes);
-        let left = survivors::look(&case, store.as_ref(), now());
+        let left = survivors::find(&input, store.as_ref(), now());
         (setup.survivors, setup.session_over) = (left.holding, left.session_over);
         setup.notes.extend(left.released);
         let judgement_run = JudgementRun {
             command_env,
-            case,
+            input,
             executor: Arc::new(executor),
             store,
             journal,
@@ -123,26 +123,26 @@ impl JudgementRun {
     /// The worktree, to share its open repository with the next one; `None` while another thread still reads it.
     pub fn into_worktree(self) -> Option<Worktree> {
         drop(self.executor);
-        Arc::into_inner(self.case)?.worktree.into_inner().ok()
+        Arc::into_inner(self.input)?.worktree.into_inner().ok()
     }
 
     /// Records the verdict with breaker, progress and journal.
     pub fn settle(&self, verdict: Verdict) -> Judgement {
         let _within = self.span.enter();
-        keep_judged_head(&self.case, &verdict);
+        keep_judged_head(&self.input, &verdict);
         // A sweep looks at many, and looks for helpers only beside what it keeps.
-        if !self.case.asked.once || verdict.status() == Status::Complete {
-            self.executor.keep_elsewhere("at the end of a judgement");
+        if !self.input.overrides.once || verdict.status() == Status::Complete {
+            self.executor.snapshot_helpers("at the end of a judgement");
         }
-        let mut verdict = settle_beside(&self.case, verdict);
+        let mut verdict = settle_beside(&self.input, verdict);
         if let Some(refused) = verdict.degraded.iter().find(|note| note.code == WarningCode::ToolsRefused) {
             verdict.message = format!("{}; {}", verdict.message, refused.detail);
         }
-        if let Err(unreadable) = settle_anchor::after_verdict(&self.case, self.store.as_ref(), &verdict) {
+        if let Err(unreadable) = settle_anchor::after_verdict(&self.input, self.store.as_ref(), &verdict) {
             verdict.degraded.push(Degradation { code: WarningCode::AnchorUnmoved, detail: unreadable.why });
         }
         if verdict.status() == Status::Complete
-            && let Err(error) = before::work_is_complete(self.store.as_ref(), &self.case.worktree_id, &self.case.spec)
+            && let Err(error) = before::work_is_complete(self.store.as_ref(), &self.input.worktree_id, &self.input.spec)
         {
             verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
         }
@@ -151,16 +151,16 @@ impl JudgementRun {
             false
         });
         let left = if stands { self.earlier } else { rounds::after(self.earlier, &verdict) };
-        let settled = (self.case.leave(self.store.as_ref(), left, self.executor.fingerprint()))
-            .and_then(|()| self.case.feed_breaker(self.store.as_ref(), &verdict, &self.journal));
+        let recorded = (self.input.leave(self.store.as_ref(), left, self.executor.fingerprint()))
+            .and_then(|()| self.input.feed_breaker(self.store.as_ref(), &verdict, &self.journal));
         if verdict.status() == Status::Complete {
             self.completed();
         }
-        let breaker = settled.map_err(|unreadable| {
+        let breaker = recorded.map_err(|unreadable| {
             verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: unreadable.why });
         });
-        let mut judgement = about(&self.command_env, Some(&self.case), verdict, self.begun);
-        judgement.breaker = breaker.ok().or_else(|| self.case.breaker(self.store.as_ref()));
+        let mut judgement = about(&self.command_env, Some(&self.input), verdict, self.begun);
+        judgement.breaker = breaker.ok().or_else(|| self.input.breaker(self.store.as_ref()));
         judgement.log = self.log.as_ref().map(|path| path.display().to_string());
         judgement.session = judgement.session.or_else(|| self.executor.session());
         judgement.survivors = self.survivors.iter().map(|survivor| format!("{} (process {})", survivor.name, survivor.pid)).collect();
@@ -176,18 +176,18 @@ impl JudgementRun {
     /// Records that what changes from now on is nobody's work until a new baseline. Where that cannot be recorded, the next judgement only
     /// counts more.
     fn completed(&self) {
-        let Some(recorded_at) = self.case.recorded_at else { return };
-        let left = self.executor.looked_at_changes().then(|| self.worktree_uncommitted()).flatten();
-        let _ = uncommitted::completed(self.store.as_ref(), &self.case.worktree_id, &self.case.spec, recorded_at, left.as_ref());
+        let Some(recorded_at) = self.input.recorded_at else { return };
+        let left = self.executor.has_read_changes().then(|| self.worktree_uncommitted()).flatten();
+        let _ = uncommitted::completed(self.store.as_ref(), &self.input.worktree_id, &self.input.spec, recorded_at, left.as_ref());
     }
 
     fn worktree_uncommitted(&self) -> Option<ContentIds> {
-        Some(self.case.worktree.lock().expect("mutex poisoned").uncommitted_contents().ok()?.1)
+        Some(self.input.worktree.lock().expect("mutex poisoned").uncommitted_contents().ok()?.1)
     }
 }
 
-impl SettledCase {
-    /// Judges in a thread of its own: [`SettledCase::judge_here`] for the event loop.
+impl PreparedJudgement {
+    /// Judges in a thread of its own: [`PreparedJudgement::judge_here`] for the event loop.
     pub async fn judge(self, session: SessionSeen, signals: &SignalState) -> Judgement {
         let (signals, span) = (signals.clone(), Span::current());
         spawn_io(move || span.in_scope(|| self.judge_here(session, &signals))).await
@@ -205,8 +205,8 @@ impl SettledCase {
         if tidy_is_due(judgement.duration, now()) && tidy(store.as_ref(), now(), 1).is_err() {
             command_env.tell("old events could not be removed from the journal");
         }
-        let worktree = judgement_run.case.worktree.lock().expect("mutex poisoned");
-        if let Err(why) = expire(&worktree, store.as_ref(), judgement_run.case.settings.rescue.keep_days) {
+        let worktree = judgement_run.input.worktree.lock().expect("mutex poisoned");
+        if let Err(why) = expire(&worktree, store.as_ref(), judgement_run.input.settings.rescue.keep_days) {
             command_env.tell(&format!("old snapshots could not be dropped: {why}"));
         }
         drop(worktree);

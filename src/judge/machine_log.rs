@@ -22,31 +22,31 @@ pub fn step(machine: &mut CheckMachine, event: MachineEvent) -> MachineAction {
 }
 
 /// The span of all log lines of one judgement.
-pub fn judgement_span(case: &JudgementInput) -> Span {
+pub fn judgement_span(input: &JudgementInput) -> Span {
     let span = tracing::info_span!(target: "watchdog::decision", "judgement", worktree = Empty, spec = Empty);
     if !span.is_disabled() {
-        span.record("worktree", case.worktree.lock().expect("mutex poisoned").root().display().to_string());
-        span.record("spec", case.spec.as_str());
+        span.record("worktree", input.worktree.lock().expect("mutex poisoned").root().display().to_string());
+        span.record("spec", input.spec.as_str());
     }
     span
 }
 
 /// Logs the inputs of a judgement, before the first fact.
-pub fn begun(case: &JudgementInput) {
+pub fn begun(input: &JudgementInput) {
     tracing::debug!(
         target: "watchdog::session",
-        baseline = case.baseline.as_str(),
-        recorded = case.recorded_at.is_some(),
-        inherited = case.work.inherited.len(),
-        ended = case.work.end.is_some(),
+        baseline = input.baseline.as_str(),
+        recorded = input.recorded_at.is_some(),
+        inherited = input.work.inherited.len(),
+        ended = input.work.end.is_some(),
         "judges from this baseline"
     );
     tracing::debug!(
         target: "watchdog::checks",
-        trusted = case.trust == ConfigTrust::Settled,
-        anchor = case.anchor.is_some(),
-        checks = case.settings.checks.len(),
-        max_probes = case.settings.completion_check.max_probes,
+        trusted = input.trust == ConfigTrust::Settled,
+        anchor = input.anchor.is_some(),
+        checks = input.settings.checks.len(),
+        max_probes = input.settings.completion_check.max_probes,
         "judges by this configuration"
     );
 }

@@ -57,14 +57,14 @@ impl OpenWorktree {
 
     /// Takes the worktree's lock; refused where somebody else has it.
     pub fn lock(&self, command_env: &CommandEnv, command: &str, session_active: bool) -> Result<WorktreeLock, Refusal> {
-        match self.claim(command_env, command, session_active)? {
+        match self.try_lock(command_env, command, session_active)? {
             LockedWorktree::Ours(lock) => Ok(lock),
             LockedWorktree::Taken(verdict) => Err(Refusal::Verdict(verdict)),
         }
     }
 
     /// Takes the worktree's lock, or says who has it.
-    fn claim(&self, command_env: &CommandEnv, command: &str, session_active: bool) -> Result<LockedWorktree, UnreadableFact> {
+    fn try_lock(&self, command_env: &CommandEnv, command: &str, session_active: bool) -> Result<LockedWorktree, UnreadableFact> {
         let begun = Instant::now();
         loop {
             let holder = LockHolder { pid: std::process::id(), command: command.into(), since: now(), session_active, spec: None };

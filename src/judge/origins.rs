@@ -42,11 +42,11 @@ pub fn remember_rescued(store: &dyn LocalStore, worktree: &Worktree, outcome: &m
 
 /// Reads what HEAD lacks: the work of helpers where a verdict is complete, and changes inside of submodules. With any of it, the agent's
 /// word alone is not enough for a complete.
-pub fn settle_beside(case: &JudgementInput, mut verdict: Verdict) -> Verdict {
-    let worktree = case.worktree.lock().expect("mutex poisoned");
+pub fn settle_beside(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
+    let worktree = input.worktree.lock().expect("mutex poisoned");
     let (mut helpers, mut submodules) = (Vec::new(), Vec::new());
     if verdict.status() == Status::Complete {
-        match worktree.unmerged_work(&case.evidence) {
+        match worktree.unmerged_work(&input.evidence) {
             Ok(found) => helpers = found.iter().map(helper_words).collect(),
             Err(error) => verdict.degraded.push(Degradation { code: WarningCode::HelpersUnread, detail: error.to_string() }),
         }
@@ -92,13 +92,13 @@ fn helper_words(helper: &UnmergedWork) -> String {
 }
 
 /// Keeps the judged head in a ref, where the session made anything and the repository is writable. Nothing depends on it.
-pub fn keep_judged_head(case: &JudgementInput, verdict: &Verdict) {
+pub fn keep_judged_head(input: &JudgementInput, verdict: &Verdict) {
     let Some(commits) = verdict.commits.as_ref().filter(|commits| commits.new_commits > 0) else { return };
     let Some(head) = &commits.head else { return };
     let behind: Vec<&str> = commits.listed.iter().map(|commit| commit.id.as_str()).filter(|id| id != head).collect();
-    let mut worktree = case.worktree.lock().expect("mutex poisoned");
+    let mut worktree = input.worktree.lock().expect("mutex poisoned");
     if worktree.to_owned_repo().is_ok() {
         // A repository that only others may write is judged all the same.
-        worktree.keep_judged(&case.spec, head, &behind, now()).ok();
+        worktree.keep_judged(&input.spec, head, &behind, now()).ok();
     }
 }

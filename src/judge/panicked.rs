@@ -4,7 +4,7 @@ use std::any::Any;
 
 use crate::session::recorded;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
-use watchdog_facts::shortage::told_by;
+use watchdog_facts::shortage::shortage_in;
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_store::journal::kind;
 
@@ -18,7 +18,7 @@ use crate::wire::verdict_json::Judgement;
 /// The verdict on a worktree whose judgement panicked with this payload.
 pub fn verdict_of_panic(panic: &(dyn Any + Send)) -> Verdict {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    if let Some(shortage) = text.and_then(told_by) {
+    if let Some(shortage) = text.and_then(shortage_in) {
         let why = format!("the system has no further {}", shortage.of);
         return Verdict::unreadable(UnreadableFact { kind: FaultKind::Store, why, hint: Some(shortage.helps.into()) });
     }
@@ -31,14 +31,14 @@ pub fn verdict_of_panic(panic: &(dyn Any + Send)) -> Verdict {
 pub fn judged_without_room(around: &CommandEnv, why: UnreadableFact) -> Judgement {
     let begun = now();
     let mut judgement = about(around, None, Verdict::unreadable(why), begun);
-    let written = OpenWorktree::open(around).and_then(|place| {
-        judgement.worktree = place.root().display().to_string();
-        judgement.branch = place.worktree.branch();
-        let found = recorded(&place.store, &place.worktree_id, None)?;
-        let spec = found.as_ref().map_or_else(|| place.worktree.default_spec(), |found| found.spec.clone());
+    let written = OpenWorktree::open(around).and_then(|open| {
+        judgement.worktree = open.root().display().to_string();
+        judgement.branch = open.worktree.branch();
+        let found = recorded(&open.store, &open.worktree_id, None)?;
+        let spec = found.as_ref().map_or_else(|| open.worktree.default_spec(), |found| found.spec.clone());
         judgement.baseline = found.map(|found| found.point.as_str().to_owned());
         judgement.spec = Some(spec.clone());
-        let journal = CommandJournal::new(place.store, &place.worktree_id, &spec);
+        let journal = CommandJournal::new(open.store, &open.worktree_id, &spec);
         journal.write(kind::VERDICT, judgement.to_json());
         Ok(journal.fault())
     });

@@ -31,38 +31,38 @@ pub fn session_summary(root: &Path, home: &ClaudeHome, session_id: Option<&str>,
 
 /// The context for checks: the output of the session where watchdog ran it, and its transcript. Reads nothing where no check needs it.
 pub(super) fn load_session_context(
-    case: &JudgementInput,
+    input: &JudgementInput,
     store: &dyn LocalStore,
     command_env: &CommandEnv,
     seen: SessionContext,
 ) -> SessionContext {
-    if case.settings.checks.is_empty() {
+    if input.settings.checks.is_empty() {
         return seen;
     }
     let mut context = seen;
     // Plain text tells its end only; the transcript also has what was done.
     if context.messages.is_empty()
-        && case.settings.agent.preset == Preset::Claude
-        && let Some(summary) = by_transcript(case, store, &command_env.claude_home)
+        && input.settings.agent.preset == Preset::Claude
+        && let Some(summary) = by_transcript(input, store, &command_env.claude_home)
     {
         context = joined(context, summary.context());
     }
-    context.spec.get_or_insert_with(|| case.spec.clone());
-    context.baseline.get_or_insert_with(|| case.baseline.as_str().to_owned());
+    context.spec.get_or_insert_with(|| input.spec.clone());
+    context.baseline.get_or_insert_with(|| input.baseline.as_str().to_owned());
     context
 }
 
-fn by_transcript(case: &JudgementInput, store: &dyn LocalStore, home: &ClaudeHome) -> Option<SessionSummary> {
-    let root = case.worktree.lock().expect("mutex poisoned").root().to_owned();
-    let recorded = session::of(store, &case.worktree_id, &case.spec).ok().flatten();
+fn by_transcript(input: &JudgementInput, store: &dyn LocalStore, home: &ClaudeHome) -> Option<SessionSummary> {
+    let root = input.worktree.lock().expect("mutex poisoned").root().to_owned();
+    let recorded = session::of(store, &input.worktree_id, &input.spec).ok().flatten();
     // One that began before the baseline is about other work.
-    let recorded = recorded.filter(|session| case.recorded_at.is_none_or(|at| at <= session.started_at));
+    let recorded = recorded.filter(|session| input.recorded_at.is_none_or(|at| at <= session.started_at));
     match recorded.and_then(|session| session.session_id) {
         Some(id) => session_summary(&root, home, Some(&id), None),
         // Without a baseline's time nobody knows which transcript is about this work.
         None => {
-            let at = case.recorded_at?;
-            let whom = ProbeTarget::of(store, (&case.worktree_id, &case.spec), (&root, home), None, Some(at), true).ok()?;
+            let at = input.recorded_at?;
+            let whom = ProbeTarget::of(store, (&input.worktree_id, &input.spec), (&root, home), None, Some(at), true).ok()?;
             let grown = whom.has_grown != Some(false);
             whom.expected.filter(|_| grown).and_then(|id| session_summary(&root, home, Some(&id), None))
         }

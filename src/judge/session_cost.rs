@@ -5,7 +5,7 @@ use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 
 /// How many events are searched for the run before.
-const LOOK_BACK: usize = 500;
+const HISTORY: usize = 500;
 
 /// US dollars of this run: what the session cost, less what it had cost when watchdog last saw it end. The whole cost where watchdog never
 /// saw that: a budget rather counts too much than too little.
@@ -18,7 +18,7 @@ pub fn own_cost(store: &dyn LocalStore, worktree_id: &str, summary: &SessionSumm
 
 /// What a session cost since its last end that watchdog saw; `None` where no recorded end has a cost.
 pub fn cost_beyond_the_last_end(store: &dyn LocalStore, worktree_id: &str, session_id: &str, whole: f64) -> Option<f64> {
-    let events = store.newest(LOOK_BACK).unwrap_or_default();
+    let events = store.newest(HISTORY).unwrap_or_default();
     let ended = events.iter().rev().filter(|event| event.kind == kind::SESSION_ENDED && event.worktree == worktree_id);
     let before =
         ended.filter(|event| event.data["session_id"] == session_id).find_map(|event| event.data["usage"]["session_cost_usd"].as_f64());

@@ -12,14 +12,14 @@ pub struct SessionWork {
     /// All of it, with the session's part counted.
     pub changes: Changes,
     /// What would have to move if anything changed.
-    pub traces: Option<StatFingerprints>,
+    pub fingerprints: Option<StatFingerprints>,
     /// The paths that are not the session's: no rescue commits them.
     pub others: BTreeSet<String>,
 }
 
 /// Reads what is uncommitted. It reads contents only where the record names the path, or an end is recorded.
-pub fn look(worktree: &Worktree, record: &UncommittedByMoment) -> Result<SessionWork, Error> {
-    let (mut changes, traces, paths) = worktree.changes_with_paths()?;
+pub fn read(worktree: &Worktree, record: &UncommittedByMoment) -> Result<SessionWork, Error> {
+    let (mut changes, fingerprints, paths) = worktree.changes_with_paths()?;
     let mut others = BTreeSet::new();
     let mut seen = BTreeMap::new();
     changes.work = 0;
@@ -43,7 +43,7 @@ pub fn look(worktree: &Worktree, record: &UncommittedByMoment) -> Result<Session
         seen.insert(path, whose);
     }
     changes.degraded.extend(overwritten(worktree, record, &seen));
-    Ok(SessionWork { changes, traces, others })
+    Ok(SessionWork { changes, fingerprints, others })
 }
 
 /// Names inherited files that the session changed or removed. An inherited file that is neither uncommitted nor gone was committed.

@@ -16,7 +16,7 @@ use watchdog_store::anchor as records;
 use watchdog_store::session::{self, SessionRecord};
 
 use super::command_env::CommandEnv;
-use super::configuration::{EffectiveConfig, FILE, governing_by_files};
+use super::configuration::{EffectiveConfig, FILE, config_without_anchor};
 use super::criteria_files;
 use super::judgement_input::JudgementInput;
 use super::open_worktree::OpenWorktree;
@@ -24,21 +24,21 @@ use crate::clock::now;
 
 /// Called before criteria are read. Commits that were fetched since the last session ended may have changed them, and then the
 /// anchor follows. While a process of that session still runs, it stays.
-pub fn between_sessions(place: &OpenWorktree, spec: Option<&str>, at: Timestamp) -> Result<(), UnreadableFact> {
-    let store = place.store.as_ref();
+pub fn between_sessions(open: &OpenWorktree, spec: Option<&str>, at: Timestamp) -> Result<(), UnreadableFact> {
+    let store = open.store.as_ref();
     let left = |session: SessionRecord| {
         let seen = session.ended_at.unwrap_or(session.started_at);
         session.survivors.iter().any(|(pid, _)| still_runs(*pid, seen))
     };
-    if session::latest(store, &place.worktree_id)?.is_some_and(|(_, session)| left(session)) {
+    if session::latest(store, &open.worktree_id)?.is_some_and(|(_, session)| left(session)) {
         return Ok(());
     }
-    anchor::follow(store, &place.worktree, spec, FILE, at)
+    anchor::follow(store, &open.worktree, spec, FILE, at)
 }
 
 /// Called when a session begins: from now on its spec has an anchor, which is returned with the configuration.
 pub fn session_begins(
-    place: &OpenWorktree,
+    open: &OpenWorktree,
     recorded: &RecordedBaseline,
     effective: EffectiveConfig,
 ) -> Result<EffectiveConfig, UnreadableFact> {
@@ -47,10 +47,10 @@ pub fn session_begins(
         // Only a person's word adds a file to an anchor that has none.
         Some(_) if effective.trust != ConfigTrust::Settled => criteria.file = None,
         Some(_) => {}
-        None => criteria.differing = criteria_files::differing(&place.worktree, &effective.settings, &recorded.point)?,
+        None => criteria.differing = criteria_files::differing(&open.worktree, &effective.settings, &recorded.point)?,
     }
-    anchor::begin(place.store.as_ref(), &place.worktree, &recorded.spec, recorded.at, &criteria)?;
-    let anchor = records::of(place.store.as_ref(), &place.worktree_id, &recorded.spec)?;
+    anchor::begin(open.store.as_ref(), &open.worktree, &recorded.spec, recorded.at, &criteria)?;
+    let anchor = records::of(open.store.as_ref(), &open.worktree_id, &recorded.spec)?;
     Ok(EffectiveConfig { anchor, ..effective })
 }
 
@@ -61,8 +61,8 @@ pub fn session_ended(store: &dyn LocalStore, worktree: &Worktree, spec: &str) ->
 }
 
 /// Called after a complete verdict by the anchor's own criteria: the next work is compared with HEAD as it is now.
-pub fn after_verdict(case: &JudgementInput, store: &dyn LocalStore, verdict: &Verdict) -> Result<(), UnreadableFact> {
-    if verdict.status() != Status::Complete || !case.by_own_criteria || case.trust != ConfigTrust::Settled {
+pub fn after_verdict(input: &JudgementInput, store: &dyn LocalStore, verdict: &Verdict) -> Result<(), UnreadableFact> {
+    if verdict.status() != Status::Complete || !input.by_own_criteria || input.trust != ConfigTrust::Settled {
         return Ok(());
     }
     // Whoever is judged does not say when that is over.
@@ -71,25 +71,25 @@ pub fn after_verdict(case: &JudgementInput, store: &dyn LocalStore, verdict: &Ve
     }
     let Some(commits) = &verdict.commits else { return Ok(()) };
     let commit = commits.head.clone().map_or(BaselinePoint::Unborn, BaselinePoint::Commit);
-    let worktree = case.worktree.lock().expect("mutex poisoned");
+    let worktree = input.worktree.lock().expect("mutex poisoned");
     // What came after the judgement was not judged.
     if worktree.head()? != commit {
         return Ok(());
     }
-    let differing = criteria_files::differing(&worktree, &case.settings, &commit)?;
-    let criteria = AnchorParts { file: case.governing_file.clone(), commit, differing };
-    anchor::completed(store, &worktree, &case.spec, now(), criteria)
+    let differing = criteria_files::differing(&worktree, &input.settings, &commit)?;
+    let criteria = AnchorParts { file: input.governing_file.clone(), commit, differing };
+    anchor::completed(store, &worktree, &input.spec, now(), criteria)
 }
 
 /// Called when a person accepts the criteria as they are in the worktree now, with its commits and its uncommitted files.
 ///
 /// # Errors
 /// Where the worktree's file cannot be read, does not parse, or cannot be recorded.
-pub fn accept_criteria(command_env: &CommandEnv, place: &OpenWorktree, recorded: &RecordedBaseline) -> Result<(), UnreadableFact> {
-    let found = governing_by_files(command_env, &place.worktree)?;
-    let differing = criteria_files::differing(&place.worktree, &found.settings, &recorded.point)?;
+pub fn accept_criteria(command_env: &CommandEnv, open: &OpenWorktree, recorded: &RecordedBaseline) -> Result<(), UnreadableFact> {
+    let found = config_without_anchor(command_env, &open.worktree)?;
+    let differing = criteria_files::differing(&open.worktree, &found.settings, &recorded.point)?;
     let criteria = AnchorParts { file: found.file, commit: recorded.point.clone(), differing };
-    anchor::replace(place.store.as_ref(), &place.worktree, &recorded.spec, recorded.at, &criteria)
+    anchor::replace(open.store.as_ref(), &open.worktree, &recorded.spec, recorded.at, &criteria)
 }
 
 /// Called when a person trusted a file in force with these bytes: anchors follow in every worktree of the repository that holds them, and

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::watch::last_change;
 use watchdog_core::decision::machine::LeftRunning;
-use watchdog_core::decision::survivor_quiet::{ActivitySample, after_look, holds};
+use watchdog_core::decision::survivor_quiet::{ActivitySample, after_sample, holds};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_process::session_meter::processes_below;
 use watchdog_process::still_runs;
@@ -17,32 +17,32 @@ use watchdog_store::{LocalStore, session};
 use super::judgement_input::JudgementInput;
 
 /// Looks up what the session left running. Records since when it showed no activity, for the next call.
-pub fn look(case: &JudgementInput, store: &dyn LocalStore, at: Timestamp) -> LeftRunning {
-    let unknown = LeftRunning { session_over: case.asked.session_over, ..LeftRunning::default() };
-    let Some(recorded_at) = case.record_at else { return unknown };
+pub fn find(input: &JudgementInput, store: &dyn LocalStore, at: Timestamp) -> LeftRunning {
+    let unknown = LeftRunning { session_over: input.overrides.session_over, ..LeftRunning::default() };
+    let Some(recorded_at) = input.record_at else { return unknown };
     // One that cannot be read proves nothing.
-    let recorded = session::of(store, &case.worktree_id, &case.spec).ok().flatten();
+    let recorded = session::of(store, &input.worktree_id, &input.spec).ok().flatten();
     let Some(record) = recorded.filter(|session| session.started_at >= recorded_at) else { return unknown };
     let gone = record.pid.is_some_and(|pid| !still_runs(pid, record.started_at));
-    let ended = case.asked.session_over || record.ended_at.is_some() || gone;
+    let ended = input.overrides.session_over || record.ended_at.is_some() || gone;
     let seen_until = record.ended_at.unwrap_or(record.started_at);
     let running: Vec<(u32, String)> = record.survivors.iter().filter(|(pid, _)| still_runs(*pid, seen_until)).cloned().collect();
     let named: Vec<String> = running.iter().map(|(pid, name)| format!("{name} (process {pid})")).collect();
     if running.is_empty() {
         return LeftRunning { session_over: ended, ..LeftRunning::default() };
     }
-    let look = ActivitySample { at, used: used(&running), written: written(case) };
-    let quiet = after_look(record.quiet, look);
+    let sample = ActivitySample { at, used: used(&running), written: written(input) };
+    let quiet = after_sample(record.quiet, sample);
     // A look that is not written down only makes the next one begin to count anew.
     if record.quiet != Some(quiet) {
         let same = |found: &SessionRecord| found.started_at == record.started_at;
-        let _ = session::update(store, &case.worktree_id, &case.spec, |found| {
+        let _ = session::update(store, &input.worktree_id, &input.spec, |found| {
             if same(found) {
                 found.quiet = Some(quiet);
             }
         });
     }
-    if holds(record.ended_at.unwrap_or(at), case.settings.limits.background, quiet, at) {
+    if holds(record.ended_at.unwrap_or(at), input.settings.limits.background, quiet, at) {
         return LeftRunning { holding: named, session_over: false, released: None };
     }
     let detail = format!("the session left this running, and it no longer holds the verdict: {}", named.join(", "));
@@ -51,12 +51,12 @@ pub fn look(case: &JudgementInput, store: &dyn LocalStore, at: Timestamp) -> Lef
 
 /// Processor time of all of them; `None` where one cannot be read.
 fn used(running: &[(u32, String)]) -> Option<Duration> {
-    running.iter().map(|(pid, _)| processes_below(*pid).map(|look| look.used)).sum()
+    running.iter().map(|(pid, _)| processes_below(*pid).map(|sample| sample.used)).sum()
 }
 
-fn written(case: &JudgementInput) -> Option<Timestamp> {
+fn written(input: &JudgementInput) -> Option<Timestamp> {
     let (root, git_dir) = {
-        let worktree = case.worktree.lock().expect("mutex poisoned");
+        let worktree = input.worktree.lock().expect("mutex poisoned");
         (worktree.root().to_owned(), worktree.git_dir().to_owned())
     };
     let except: [&Path; 0] = [];

@@ -15,7 +15,7 @@ use watchdog_store::lock::WorktreeLock;
 use super::live_session::{RunningSession, SessionActivity};
 use super::pid_wait;
 use crate::clock::now;
-use crate::judge::admission::SettledCase;
+use crate::judge::admission::PreparedJudgement;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
 use crate::judge::judgement_about::about;
@@ -38,7 +38,7 @@ pub struct CheckRequest {
     /// A process to wait for first.
     pub pid: Option<u32>,
     /// The overrides of the command line.
-    pub asked: Overrides,
+    pub overrides: Overrides,
 }
 
 /// Judges what happened since the baseline.
@@ -58,14 +58,14 @@ pub async fn try_check(
     spawn_io(move || check_here(&command_env, request, &signals, begun)).await
 }
 
-/// The steps of a check: open, lock, wait, then those of [`judge_place`].
+/// The steps of a check: open, lock, wait, then those of [`judge_worktree`].
 fn check_here(command_env: &CommandEnv, mut request: CheckRequest, signals: &SignalState, begun: Timestamp) -> Result<Judgement, Refusal> {
-    let place = OpenWorktree::open(command_env)?;
+    let open = OpenWorktree::open(command_env)?;
     let mut lock =
-        place.lock(command_env, "watchdog check", false).map_err(|refusal| with_its_session(command_env, &place, refusal, begun))?;
+        open.lock(command_env, "watchdog check", false).map_err(|refusal| with_its_session(command_env, &open, refusal, begun))?;
     wait_for_process(command_env, &mut request, &mut lock, signals)?;
-    let stalled = stalled_session(command_env, &place);
-    let mut judgement = judge_place(command_env, place, &request, signals, begun).or_else(|refusal| match refusal {
+    let stalled = stalled_session(command_env, &open);
+    let mut judgement = judge_worktree(command_env, open, &request, signals, begun).or_else(|refusal| match refusal {
         Refusal::Judgement(judgement) => Ok(*judgement),
         other => Err(other),
     })?;
@@ -75,32 +75,32 @@ fn check_here(command_env: &CommandEnv, mut request: CheckRequest, signals: &Sig
 }
 
 /// The steps under the lock that the caller holds: input, admit, judge.
-pub fn judge_place(
+pub fn judge_worktree(
     command_env: &CommandEnv,
-    place: OpenWorktree,
+    open: OpenWorktree,
     request: &CheckRequest,
     signals: &SignalState,
     begun: Timestamp,
 ) -> Result<Judgement, Refusal> {
-    let store = Arc::clone(&place.store);
-    let settled = SettledCase::new(command_env, judgement_input(command_env, place, request)?, store, begun);
-    settled.admit()?;
-    Ok(settled.judge_here(SessionSeen::default(), signals))
+    let store = Arc::clone(&open.store);
+    let prepared = PreparedJudgement::new(command_env, judgement_input(command_env, open, request)?, store, begun);
+    prepared.admit()?;
+    Ok(prepared.judge_here(SessionSeen::default(), signals))
 }
 
 /// A recorded session, such as a hook's, whose worktree nobody has locked: who judges its work should know that it has stalled.
-fn stalled_session(command_env: &CommandEnv, place: &OpenWorktree) -> Option<Degradation> {
-    let running = RunningSession::of(command_env, place.store.as_ref(), (&place.worktree_id, place.root()), None).ok()??;
+fn stalled_session(command_env: &CommandEnv, open: &OpenWorktree) -> Option<Degradation> {
+    let running = RunningSession::of(command_env, open.store.as_ref(), (&open.worktree_id, open.root()), None).ok()??;
     (running.live.doing == SessionActivity::Stalled).then(|| Degradation { code: WarningCode::SessionStalled, detail: running.in_words() })
 }
 
 /// Adds to a verdict that a live session caused how that session is doing.
-fn with_its_session(command_env: &CommandEnv, place: &OpenWorktree, refusal: Refusal, begun: Timestamp) -> Refusal {
+fn with_its_session(command_env: &CommandEnv, open: &OpenWorktree, refusal: Refusal, begun: Timestamp) -> Refusal {
     let Refusal::Verdict(verdict) = refusal else { return refusal };
     if verdict.reason != Reason::SessionActive {
         return Refusal::Verdict(verdict);
     }
-    let running = RunningSession::of(command_env, place.store.as_ref(), (&place.worktree_id, place.root()), None);
+    let running = RunningSession::of(command_env, open.store.as_ref(), (&open.worktree_id, open.root()), None);
     // Where that cannot be read, who holds the worktree is known all the same.
     let Some(running) = running.ok().flatten() else { return Refusal::Verdict(verdict) };
     let message = format!("{}{}", verdict.message, running.live.in_words());
@@ -108,26 +108,26 @@ fn with_its_session(command_env: &CommandEnv, place: &OpenWorktree, refusal: Ref
     Refusal::Judgement(Box::new(Judgement { session: Some(running.to_session()), ..judgement }))
 }
 
-fn judgement_input(command_env: &CommandEnv, place: OpenWorktree, request: &CheckRequest) -> Result<JudgementInput, UnreadableFact> {
-    let found = recorded(&place.store, &place.worktree_id, request.spec.as_deref())?;
+fn judgement_input(command_env: &CommandEnv, open: OpenWorktree, request: &CheckRequest) -> Result<JudgementInput, UnreadableFact> {
+    let found = recorded(&open.store, &open.worktree_id, request.spec.as_deref())?;
     let (recorded, known) = match &request.baseline {
         Some(rev) => {
-            let point = place.worktree.resolve(rev)?;
+            let point = open.worktree.resolve(rev)?;
             // The recorded refs belong to this judgement only where they were recorded with this very commit.
             match found {
                 Some(found) if found.point == point => (found, true),
-                found => (replaced(found, point, request.spec.as_deref(), &place), false),
+                found => (replaced(found, point, request.spec.as_deref(), &open), false),
             }
         }
         None => (found.ok_or_else(|| nothing_recorded(request.spec.as_deref()))?, true),
     };
-    settle_anchor::between_sessions(&place, Some(&recorded.spec), now())?;
-    let effective = effective(command_env, &place, Some(&recorded.spec), Some(&recorded.point))?;
-    Ok(JudgementInput::new(place, recorded, known, effective, request.asked.clone()))
+    settle_anchor::between_sessions(&open, Some(&recorded.spec), now())?;
+    let effective = effective(command_env, &open, Some(&recorded.spec), Some(&recorded.point))?;
+    Ok(JudgementInput::new(open, recorded, known, effective, request.overrides.clone()))
 }
 
 /// The baseline at a commit that the command line names. What was uncommitted when the session began stays as it was recorded.
-fn replaced(found: Option<RecordedBaseline>, point: BaselinePoint, spec: Option<&str>, place: &OpenWorktree) -> RecordedBaseline {
+fn replaced(found: Option<RecordedBaseline>, point: BaselinePoint, spec: Option<&str>, open: &OpenWorktree) -> RecordedBaseline {
     let no_record = || {
         let detail = "no baseline is recorded here, so everything uncommitted counts as the session's work".to_string();
         vec![Degradation { code: WarningCode::NoRecord, detail }]
@@ -135,7 +135,7 @@ fn replaced(found: Option<RecordedBaseline>, point: BaselinePoint, spec: Option<
     match found {
         Some(found) => RecordedBaseline { point, refs: Vec::new().into(), at: now(), ..found },
         None => {
-            let spec = spec.map_or_else(|| place.worktree.default_spec(), str::to_owned);
+            let spec = spec.map_or_else(|| open.worktree.default_spec(), str::to_owned);
             RecordedBaseline { notes: no_record(), ..RecordedBaseline::made_up(spec, point, now()) }
         }
     }
@@ -172,6 +172,6 @@ fn wait_for_process(
     if marked.and_then(|()| lock.set_session_active(false)).is_err() {
         command_env.tell("could not update the lock file");
     }
-    request.asked.session_over = true;
+    request.overrides.session_over = true;
     Ok(())
 }

@@ -33,55 +33,55 @@ use crate::judge::waiting_pace::drive_to_the_end;
 use crate::wire::verdict_json::Judgement;
 
 /// Judges the configured checks against the given context.
-pub async fn evaluate(command_env: &CommandEnv, context: SessionContext, asked: Overrides, signals: &SignalState) -> Judgement {
+pub async fn evaluate(command_env: &CommandEnv, context: SessionContext, overrides: Overrides, signals: &SignalState) -> Judgement {
     let begun = now();
-    try_evaluate(command_env, context, asked, signals, begun).await.unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
+    try_evaluate(command_env, context, overrides, signals, begun).await.unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
 }
 
 /// The same; `Err` says why nothing was judged.
 pub async fn try_evaluate(
     command_env: &CommandEnv,
     context: SessionContext,
-    asked: Overrides,
+    overrides: Overrides,
     signals: &SignalState,
     begun: Timestamp,
 ) -> Result<Judgement, Refusal> {
     let (command_env, signals) = (command_env.clone(), signals.clone());
-    spawn_io(move || evaluate_here(&command_env, context, asked, &signals, begun)).await
+    spawn_io(move || evaluate_here(&command_env, context, overrides, &signals, begun)).await
 }
 
 fn evaluate_here(
     command_env: &CommandEnv,
     context: SessionContext,
-    asked: Overrides,
+    overrides: Overrides,
     signals: &SignalState,
     begun: Timestamp,
 ) -> Result<Judgement, Refusal> {
-    let (case, store, baseline_known) = open_case(command_env, &context, asked, begun)?;
-    let journal = Arc::new(CommandJournal::new(Arc::clone(&store), &case.worktree_id, &case.spec));
-    let case = Arc::new(case);
-    let span = machine_log::judgement_span(&case);
-    span.in_scope(|| machine_log::begun(&case));
-    let verdict = match without_checks(&case.settings.limits, &context, begun) {
+    let (input, store, baseline_known) = open_input(command_env, &context, overrides, begun)?;
+    let journal = Arc::new(CommandJournal::new(Arc::clone(&store), &input.worktree_id, &input.spec));
+    let input = Arc::new(input);
+    let span = machine_log::judgement_span(&input);
+    span.in_scope(|| machine_log::begun(&input));
+    let verdict = match without_checks(&input.settings.limits, &context, begun) {
         Some(verdict) => verdict,
         None => {
-            let limits = case.settings.limits.clone();
-            let mut setup = case.setup(EarlierRounds::default(), None, false);
+            let limits = input.settings.limits.clone();
+            let mut setup = input.setup(EarlierRounds::default(), None, false);
             setup.scope = JudgedScope::Criteria { baseline_known };
             setup.notes.extend(unknown(&limits, &SpentUsage::of(&context.usage)));
             let iteration = context.iteration;
-            let executor = ActionExecutor::new(Arc::clone(&case), command_env.clone(), Arc::clone(&journal), None)
+            let executor = ActionExecutor::new(Arc::clone(&input), command_env.clone(), Arc::clone(&journal), None)
                 .with_context(SessionContext { from_host: true, ..context }, false)
                 .with_store(Arc::clone(&store));
             let verdict = span.in_scope(|| drive_to_the_end(setup, &executor, signals));
             capped(&limits, iteration, verdict)
         }
     };
-    let mut judgement = span.in_scope(|| about(command_env, Some(&case), verdict, begun));
+    let mut judgement = span.in_scope(|| about(command_env, Some(&input), verdict, begun));
     if !baseline_known {
         judgement.baseline = None;
     }
-    judgement.breaker = case.breaker(store.as_ref());
+    judgement.breaker = input.breaker(store.as_ref());
     journal.write(kind::VERDICT, judgement.to_json());
     if let Some(why) = journal.fault() {
         judgement.verdict.degraded.push(Degradation { code: WarningCode::JournalUnwritable, detail: why });
@@ -89,18 +89,18 @@ fn evaluate_here(
     Ok(judgement)
 }
 
-fn open_case(
+fn open_input(
     command_env: &CommandEnv,
     context: &SessionContext,
-    asked: Overrides,
+    overrides: Overrides,
     begun: Timestamp,
 ) -> Result<(JudgementInput, Arc<dyn LocalStore>, bool), UnreadableFact> {
-    let place = OpenWorktree::open(command_env)?;
-    let store = Arc::clone(&place.store);
-    let found = recorded(&store, &place.worktree_id, context.spec.as_deref())?;
-    let named = context.baseline.as_deref().map(|rev| resolve(&place.worktree, rev)).transpose()?;
+    let open = OpenWorktree::open(command_env)?;
+    let store = Arc::clone(&open.store);
+    let found = recorded(&store, &open.worktree_id, context.spec.as_deref())?;
+    let named = context.baseline.as_deref().map(|rev| resolve(&open.worktree, rev)).transpose()?;
     let spec = context.spec.clone().or_else(|| found.as_ref().map(|found| found.spec.clone()));
-    let spec = spec.unwrap_or_else(|| place.worktree.default_spec());
+    let spec = spec.unwrap_or_else(|| open.worktree.default_spec());
     let made_up = |point| RecordedBaseline::made_up(spec.clone(), point, begun);
     // The recorded refs belong to this judgement only where they were recorded with this very commit.
     let (recorded, refs_known, baseline_known) = match (named, found) {
@@ -109,8 +109,8 @@ fn open_case(
         (None, Some(found)) => (found, true, true),
         (None, None) => (made_up(BaselinePoint::unknown()), false, false),
     };
-    let effective = effective(command_env, &place, Some(&recorded.spec), baseline_known.then_some(&recorded.point))?;
-    Ok((JudgementInput::new(place, recorded, refs_known, effective, asked), store, baseline_known))
+    let effective = effective(command_env, &open, Some(&recorded.spec), baseline_known.then_some(&recorded.point))?;
+    Ok((JudgementInput::new(open, recorded, refs_known, effective, overrides), store, baseline_known))
 }
 
 fn resolve(worktree: &Worktree, rev: &str) -> Result<BaselinePoint, UnreadableFact> {

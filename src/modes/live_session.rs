@@ -9,7 +9,7 @@ use crate::agent::transcript::{self, ClaudeHome};
 use crate::watch::last_change;
 use watchdog_core::decision::silence::{LifeSignals, PersonWait, SilenceVerdict, USUAL_LIMIT, may_wait_for_person, silence};
 use watchdog_facts::verdict::{Reason, Verdict};
-use watchdog_process::session_meter::{ProcessLook, processes_below};
+use watchdog_process::session_meter::{ProcessSample, processes_below};
 use watchdog_process::still_runs;
 use watchdog_store::session::{self, SessionRecord};
 use watchdog_store::{LocalStore, StateDir, StoreError};
@@ -98,7 +98,7 @@ impl RunningSession {
         };
         let Some((spec, record)) = found else { return Ok(None) };
         let Some(pid) = record.pid.filter(|pid| record.ended_at.is_none() && still_runs(*pid, record.started_at)) else { return Ok(None) };
-        let live = look_at_session(&record, root, &around.state, &around.claude_home);
+        let live = live_session(&record, root, &around.state, &around.claude_home);
         Ok(Some(RunningSession { spec, pid, record, live }))
     }
 
@@ -121,7 +121,7 @@ impl RunningSession {
 }
 
 /// Looks at a session that runs in the work tree `root`.
-pub fn look_at_session(record: &SessionRecord, root: &Path, state: &StateDir, home: &ClaudeHome) -> LiveSession {
+pub fn live_session(record: &SessionRecord, root: &Path, state: &StateDir, home: &ClaudeHome) -> LiveSession {
     let since = |at: Timestamp| Duration::try_from(at.duration_since(record.started_at)).unwrap_or_default();
     let at = since(now());
     let limit = record.idle_limit.unwrap_or(USUAL_LIMIT);
@@ -150,7 +150,7 @@ pub fn look_at_session(record: &SessionRecord, root: &Path, state: &StateDir, ho
             signals.processor = Some(at);
         }
         let quiet = at.saturating_sub(signals.last());
-        let runs = last.and_then(|look| look.youngest).is_some_and(|youngest| youngest < quiet);
+        let runs = last.and_then(|sample| sample.youngest).is_some_and(|youngest| youngest < quiet);
         let calls = calls_in_transcript(found.as_ref().map(|found| found.path.as_path()));
         if calls.iter().any(|tool| may_wait_for_person(tool, runs)) {
             // Whether anybody can answer is not known here; nobody is told that it stalled.
@@ -168,7 +168,7 @@ pub fn look_at_session(record: &SessionRecord, root: &Path, state: &StateDir, ho
 }
 
 /// Whether its processes use a hundredth of a core, and their state after the measurement. A process that cannot be read counts as active.
-fn works(pid: Option<u32>) -> (bool, Option<ProcessLook>) {
+fn works(pid: Option<u32>) -> (bool, Option<ProcessSample>) {
     let Some(before) = pid.and_then(processes_below) else { return (true, None) };
     std::thread::sleep(STRETCH);
     let after = pid.and_then(processes_below);
@@ -230,10 +230,10 @@ mod tests {
             (Scene { scratch, child }, record)
         }
 
-        fn look(&self, record: &SessionRecord) -> LiveSession {
+        fn sample(&self, record: &SessionRecord) -> LiveSession {
             let state = StateDir::resolve(Some(self.scratch.path().join("state")), None, None).expect("a state folder");
             let home = ClaudeHome { config_dir: Some(self.scratch.path().join("claude").into()), home: None };
-            look_at_session(record, &self.scratch.path().join("tree"), &state, &home)
+            live_session(record, &self.scratch.path().join("tree"), &state, &home)
         }
 
         fn transcript(&self, text: &str) -> PathBuf {
@@ -257,7 +257,7 @@ mod tests {
     fn a_change_of_a_file_shows_that_a_session_lives() {
         let (scene, record) = Scene::new();
         // The times of the files themselves cannot be set back: they are from a moment ago.
-        let live = scene.look(&record);
+        let live = scene.sample(&record);
         assert_eq!(live.doing, SessionActivity::Running);
         assert!(live.idle.is_some_and(|idle| idle < Duration::from_secs(1800)), "{live:?}");
         drop(scene.child);
@@ -267,11 +267,11 @@ mod tests {
     fn a_silent_session_has_stalled_unless_a_call_waits_for_a_person() {
         let (scene, record) = Scene::new();
         let record = SessionRecord { idle_limit: Some(Duration::ZERO), ..record };
-        assert_eq!(scene.look(&record).doing, SessionActivity::Stalled);
+        assert_eq!(scene.sample(&record).doing, SessionActivity::Stalled);
         let call = serde_json::json!({"type": "assistant", "sessionId": ID, "message": {"id": "m", "role": "assistant", "model": "m",
             "content": [{"type": "tool_use", "id": "t", "name": "Edit", "input": {}}]}});
         age(&scene.transcript(&format!("{call}\n")), 7200);
-        assert_eq!(scene.look(&record).doing, SessionActivity::Waiting);
+        assert_eq!(scene.sample(&record).doing, SessionActivity::Waiting);
         drop(scene.child);
     }
 
@@ -279,7 +279,7 @@ mod tests {
     fn what_neither_log_nor_transcript_tells_of_proves_no_stall() {
         let (scene, record) = Scene::new();
         let record = SessionRecord { log: None, idle_limit: Some(Duration::ZERO), ..record };
-        assert_eq!(scene.look(&record), LiveSession { doing: SessionActivity::Running, idle: None });
+        assert_eq!(scene.sample(&record), LiveSession { doing: SessionActivity::Running, idle: None });
         drop(scene.child);
     }
 }

@@ -30,28 +30,28 @@ pub struct BaselineOrder {
 /// Where the worktree could not be read, or nothing could be written down.
 pub fn record_baseline(
     command_env: &CommandEnv,
-    place: &OpenWorktree,
+    open: &OpenWorktree,
     order: &BaselineOrder,
 ) -> Result<(RecordedBaseline, Option<UnreadableFact>), Refusal> {
     let at = now();
-    let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, order.spec.as_deref())?;
-    between_sessions(place, Some(&spec), at)?;
-    let head = place.worktree.head()?;
-    let effective = effective(command_env, place, Some(&spec), Some(&head));
+    let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, order.spec.as_deref())?;
+    between_sessions(open, Some(&spec), at)?;
+    let head = open.worktree.head()?;
+    let effective = effective(command_env, open, Some(&spec), Some(&head));
     let uncommitted = if order.adopt { UncommittedRule::Adopt } else { UncommittedRule::Inherit };
-    let recorded = record(place.store.as_ref(), &place.worktree, Some(&spec), uncommitted, at)?;
+    let recorded = record(open.store.as_ref(), &open.worktree, Some(&spec), uncommitted, at)?;
     let mut unread = None;
     if order.accept_criteria {
-        accept_criteria(command_env, place, &recorded)?;
+        accept_criteria(command_env, open, &recorded)?;
     } else {
         match effective {
-            Ok(effective) => drop(session_begins(place, &recorded, effective)?),
+            Ok(effective) => drop(session_begins(open, &recorded, effective)?),
             Err(unreadable) => unread = Some(unreadable),
         }
     }
-    note_conversations(place.store.as_ref(), (&place.worktree_id, &recorded.spec), (place.root(), &command_env.claude_home), recorded.at)?;
-    let noted = event(recorded.at, &place.worktree_id, Some(&recorded.spec), kind::BASELINE, json!({"baseline": recorded.point.as_str()}));
+    note_conversations(open.store.as_ref(), (&open.worktree_id, &recorded.spec), (open.root(), &command_env.claude_home), recorded.at)?;
+    let noted = event(recorded.at, &open.worktree_id, Some(&recorded.spec), kind::BASELINE, json!({"baseline": recorded.point.as_str()}));
     // Nothing guards this append, so it cannot be fenced.
-    let _done = place.store.append(&[noted], None)?;
+    let _done = open.store.append(&[noted], None)?;
     Ok((recorded, unread))
 }

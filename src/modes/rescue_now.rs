@@ -54,26 +54,26 @@ pub type PlanQuestion<'a> = &'a dyn Fn(&CommitPlanner<'_>, &str, u32) -> Result<
 /// Where the worktree could not be read, or somebody else works on it.
 pub fn rescue_now(
     command_env: &CommandEnv,
-    place: &OpenWorktree,
+    open: &OpenWorktree,
     order: &RescueOrder,
     ask: PlanQuestion<'_>,
 ) -> Result<(RescueReport, Vec<Degradation>), Refusal> {
-    let _lock = place.lock(command_env, "watchdog rescue", false)?;
-    let latest = recorded(&place.store, &place.worktree_id, order.spec.as_deref())?;
-    let spec = order.spec.clone().or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| place.worktree.default_spec());
-    let found = effective(command_env, place, None, latest.as_ref().map(|latest| &latest.point))?;
+    let _lock = open.lock(command_env, "watchdog rescue", false)?;
+    let latest = recorded(&open.store, &open.worktree_id, order.spec.as_deref())?;
+    let spec = order.spec.clone().or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| open.worktree.default_spec());
+    let found = effective(command_env, open, None, latest.as_ref().map(|latest| &latest.point))?;
     let EffectiveConfig { settings, mut notes, .. } = found;
-    let rescued = rescue_uncommitted(command_env, place, &spec, &settings, order.dry_run, ask);
+    let rescued = rescue_uncommitted(command_env, open, &spec, &settings, order.dry_run, ask);
     if !order.dry_run {
-        if let Err(why) = expire(&place.worktree, place.store.as_ref(), settings.rescue.keep_days) {
+        if let Err(why) = expire(&open.worktree, open.store.as_ref(), settings.rescue.keep_days) {
             notes
                 .push(Degradation { code: WarningCode::SnapshotsNotDropped, detail: format!("old snapshots could not be dropped: {why}") });
         }
         if let Ok(RescueReport::Rescued { snapshot, outcome }) = &rescued {
             let data =
                 json!({"snapshot": snapshot.name, "commits": outcome.commits, "branch": outcome.fallback_branch, "failed": outcome.failed});
-            let noted = event(now(), &place.worktree_id, Some(&spec), kind::RESCUE, data);
-            if place.store.append(&[noted], None).is_err() {
+            let noted = event(now(), &open.worktree_id, Some(&spec), kind::RESCUE, data);
+            if open.store.append(&[noted], None).is_err() {
                 let detail = "the rescue could not be written into the journal".to_owned();
                 notes.push(Degradation { code: WarningCode::JournalUnwritable, detail });
             }
@@ -84,25 +84,25 @@ pub fn rescue_now(
 
 fn rescue_uncommitted(
     command_env: &CommandEnv,
-    place: &OpenWorktree,
+    open: &OpenWorktree,
     spec: &str,
     settings: &ConfigSettings,
     dry_run: bool,
     ask: PlanQuestion<'_>,
 ) -> Result<RescueReport, Refusal> {
-    if !place.worktree.changes()?.any() {
+    if !open.worktree.changes()?.any() {
         return Ok(RescueReport::Nothing);
     }
     if dry_run {
-        return Ok(RescueReport::Preview(rescue::preview(&place.worktree, &settings.rescue)?));
+        return Ok(RescueReport::Preview(rescue::preview(&open.worktree, &settings.rescue)?));
     }
     let request = SnapshotRequest { spec, at: now(), why: "asked for by watchdog rescue" };
-    let Some(snapshot) = place.worktree.take_snapshot_with_private(&request, &rescue::private_rule(&settings.rescue))? else {
+    let Some(snapshot) = open.worktree.take_snapshot_with_private(&request, &rescue::private_rule(&settings.rescue))? else {
         return Ok(RescueReport::Nothing);
     };
     let outcome = match settings.rescue.mode {
         RescueMode::Snapshot | RescueMode::Off => RescueOutcome { left_out: snapshot.left_out.clone(), ..RescueOutcome::default() },
-        RescueMode::Plan | RescueMode::Single | RescueMode::Command => commit(command_env, place, settings, spec, &snapshot, ask)?,
+        RescueMode::Plan | RescueMode::Single | RescueMode::Command => commit(command_env, open, settings, spec, &snapshot, ask)?,
     };
     Ok(RescueReport::Rescued { snapshot: Box::new(snapshot), outcome: Box::new(outcome) })
 }
@@ -110,26 +110,26 @@ fn rescue_uncommitted(
 /// Commits by mode; in `plan` the agent is asked.
 fn commit(
     command_env: &CommandEnv,
-    place: &OpenWorktree,
+    open: &OpenWorktree,
     settings: &ConfigSettings,
     spec: &str,
     snapshot: &Snapshot,
     ask: PlanQuestion<'_>,
 ) -> Result<RescueOutcome, Refusal> {
-    let session = sessions::of(place.store.as_ref(), &place.worktree_id, spec)?.and_then(|session| session.session_id);
+    let session = sessions::of(open.store.as_ref(), &open.worktree_id, spec)?.and_then(|session| session.session_id);
     let planner = CommitPlanner {
         command_env,
         agent: &settings.agent,
-        root: place.root(),
+        root: open.root(),
         session_id: session.as_deref(),
-        expected_session: transcript::latest_session(place.root(), &command_env.claude_home).map(|found| found.session_id),
+        expected_session: transcript::latest_session(open.root(), &command_env.claude_home).map(|found| found.session_id),
         timeout: settings.rescue.timeout,
         begun: now(),
         spent: std::sync::Mutex::default(),
     };
     let ask = |prompt: &str, attempt: u32| ask(&planner, prompt, attempt);
     let request = rescue::RescueRequest { settings: &settings.rescue, spec, snapshot, others: &rescue::NO_OTHERS };
-    let mut outcome = rescue::rescue_asking(&place.worktree, &request, Some(&ask))?;
-    remember_rescued(place.store.as_ref(), &place.worktree, &mut outcome);
+    let mut outcome = rescue::rescue_asking(&open.worktree, &request, Some(&ask))?;
+    remember_rescued(open.store.as_ref(), &open.worktree, &mut outcome);
     Ok(outcome)
 }

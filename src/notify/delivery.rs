@@ -64,7 +64,7 @@ impl NotificationWorker {
         if state.store.is_none() {
             state.store = Some(Arc::clone(store));
             let shared = Arc::clone(&self.0);
-            let begun = std::thread::Builder::new().name("courier".into()).spawn({
+            let begun = std::thread::Builder::new().name("notifications".into()).spawn({
                 let store = Arc::clone(store);
                 move || shared.work(store.as_ref())
             });
@@ -142,7 +142,7 @@ impl WorkerShared {
                 next = Some(next.map_or(then, |next| next.min(then)));
                 continue;
             }
-            let holder = format!("courier of process {}", std::process::id());
+            let holder = format!("notification worker of process {}", std::process::id());
             let Some((lease, notice)) = outbox::take(store, &key, &holder, waiting.timeout + SLACK)? else { continue };
             let begun = Instant::now();
             let delivered = self.tell(&lease, &notice);

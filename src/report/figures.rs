@@ -12,7 +12,7 @@ use watchdog_store::tally::{WORKTREES, WordSums, word};
 use watchdog_store::{LocalStore, StoreError, baseline, figures};
 
 /// How many worktrees are told by name: those with the most sessions, then those with the most verdicts.
-const TOLD: usize = 20;
+const MOST_WORKTREES: usize = 20;
 
 /// The figures of a period.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ pub fn report(
     let worktrees_total = by_worktree.len();
     let mut worktrees: Vec<OfWorktree> = by_worktree.into_iter().map(|(id, sums)| OfWorktree { id, path: None, sums }).collect();
     worktrees.sort_by_key(|own| std::cmp::Reverse((own.sums.of(word::STARTED), verdicts(&own.sums))));
-    worktrees.truncate(TOLD);
+    worktrees.truncate(MOST_WORKTREES);
     for own in &mut worktrees {
         own.path = match &meant {
             Some(meant) => meant.get(&own.id).cloned(),
@@ -194,25 +194,25 @@ fn figures_json(sums: &WordSums) -> Value {
         "verdicts": {"total": total(VERDICT), "by_status": statuses, "by_reason": counted(VERDICT)},
         "probes": {"total": total(PROBE), "by_outcome": counted(PROBE)},
         "questions": {"total": of(word::QUESTIONS),
-                      "input_tokens": reported(word::QUESTION_TOKENS_IN, word::QUESTION_TOKENS_TOLD),
-                      "output_tokens": reported(word::QUESTION_TOKENS_OUT, word::QUESTION_TOKENS_TOLD),
-                      "cost_usd": cost_of(sums, word::QUESTION_COST, word::QUESTION_COST_TOLD)},
+                      "input_tokens": reported(word::QUESTION_TOKENS_IN, word::QUESTION_TOKENS_REPORTED),
+                      "output_tokens": reported(word::QUESTION_TOKENS_OUT, word::QUESTION_TOKENS_REPORTED),
+                      "cost_usd": cost_of(sums, word::QUESTION_COST, word::QUESTION_COST_REPORTED)},
         "rescues": {"total": of(word::RESCUES), "failed": of(word::RESCUES_FAILED), "commits": of(word::RESCUE_COMMITS)},
         "breaker_trips": of(word::TRIPS),
-        "tokens": {"input": reported(word::TOKENS_IN, word::TOKENS_TOLD), "output": reported(word::TOKENS_OUT, word::TOKENS_TOLD),
-                   "told_by": of(word::TOKENS_TOLD), "of": ended},
-        "cost": {"usd": cost(sums), "told_by": of(word::COST_TOLD), "of": ended},
+        "tokens": {"input": reported(word::TOKENS_IN, word::TOKENS_REPORTED), "output": reported(word::TOKENS_OUT, word::TOKENS_REPORTED),
+                   "told_by": of(word::TOKENS_REPORTED), "of": ended},
+        "cost": {"usd": cost(sums), "told_by": of(word::COST_REPORTED), "of": ended},
     })
 }
 
 /// US dollars, where some session told what it cost.
 pub fn cost(sums: &WordSums) -> Option<f64> {
-    cost_of(sums, word::COST, word::COST_TOLD)
+    cost_of(sums, word::COST, word::COST_REPORTED)
 }
 
 /// US dollars that questions cost, where some told it.
 pub fn cost_of_questions(sums: &WordSums) -> Option<f64> {
-    cost_of(sums, word::QUESTION_COST, word::QUESTION_COST_TOLD)
+    cost_of(sums, word::QUESTION_COST, word::QUESTION_COST_REPORTED)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "money of that size is told to the dollar")]

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::PathFilter;
 use crate::agent::transcript::ClaudeHome;
-use crate::modes::live_session::{LiveSession, SessionActivity, look_at_session};
+use crate::modes::live_session::{LiveSession, SessionActivity, live_session};
 use watchdog_core::decision::breaker::{Breaker, BreakerState};
 use watchdog_facts::verdict::{Reason, Status};
 use watchdog_git::why_broken;
@@ -25,7 +25,7 @@ use watchdog_store::session::{self, SessionRecord};
 use watchdog_store::{LocalStore, OfWorktrees, StateDir, StoreError, breaker};
 
 /// A verdict may lie behind so many newer events of its worktree, such as snapshots of a long session; one further back is not looked for.
-const LOOK_BACK: usize = 1_000;
+const HISTORY: usize = 1_000;
 
 /// How a loop names itself in the lock, which it holds from its first iteration to its last.
 const LOOP: &str = "watchdog loop";
@@ -204,9 +204,9 @@ impl StatusRow {
 
 impl StatusOverview {
     /// Looks at the sessions that run, each as far as it takes to tell whether it shows life.
-    pub fn look_at_sessions(&mut self, state: &StateDir, home: &ClaudeHome) {
+    pub fn read_sessions(&mut self, state: &StateDir, home: &ClaudeHome) {
         for row in self.rows.iter_mut().filter(|row| !row.gone) {
-            row.live = row.session.as_ref().map(|session| look_at_session(session, &row.worktree, state, home));
+            row.live = row.session.as_ref().map(|session| live_session(session, &row.worktree, state, home));
         }
         self.rows.sort_by_cached_key(StatusRow::order);
     }
@@ -274,14 +274,14 @@ fn verdicts(store: &dyn LocalStore, of: &[(String, String)]) -> Result<HashMap<(
     let mut found = HashMap::new();
     let mut begun_anew = Vec::new();
     // The order of events tells what came first, also where the clock was set back in between.
-    for (work, event) in of.iter().zip(store.newest_of(of, &[kind::VERDICT, kind::BASELINE], LOOK_BACK)?) {
+    for (work, event) in of.iter().zip(store.newest_of(of, &[kind::VERDICT, kind::BASELINE], HISTORY)?) {
         match event {
             Some(event) if event.kind == kind::VERDICT => drop(found.insert(work.clone(), LastVerdict::new(event, true))),
             Some(_) => begun_anew.push(work.clone()),
             None => {}
         }
     }
-    for (work, event) in begun_anew.iter().zip(store.newest_of(&begun_anew, &[kind::VERDICT], LOOK_BACK)?) {
+    for (work, event) in begun_anew.iter().zip(store.newest_of(&begun_anew, &[kind::VERDICT], HISTORY)?) {
         if let Some(event) = event {
             found.insert(work.clone(), LastVerdict::new(event, false));
         }

@@ -30,16 +30,16 @@ pub(super) struct TaskList {
 /// The list of tasks for a spec: its own one, or the one at the root. Links are not followed.
 pub(super) fn find(root: &Path, spec: &str) -> Option<TaskList> {
     let last = spec.rsplit('/').next().unwrap_or(spec);
-    let mut places = Vec::new();
+    let mut offsets = Vec::new();
     for name in [spec, last] {
         if !name.is_empty() && !name.split('/').any(|part| matches!(part, "" | "." | "..")) {
-            places.extend(
+            offsets.extend(
                 ["specs", "spec", ".kiro/specs", "openspec/changes", "docs/specs"].map(|folder| format!("{folder}/{name}/tasks.md")),
             );
         }
     }
-    places.extend(["tasks.md", "TASKS.md", "Tasks.md", "TODO.md", "todo.md", "docs/tasks.md", "docs/TASKS.md"].map(str::to_owned));
-    places.into_iter().find_map(|path| {
+    offsets.extend(["tasks.md", "TASKS.md", "Tasks.md", "TODO.md", "todo.md", "docs/tasks.md", "docs/TASKS.md"].map(str::to_owned));
+    offsets.into_iter().find_map(|path| {
         let tasks = open_tasks(&read(root, &path)?);
         (!tasks.is_empty()).then_some(TaskList { path, tasks })
     })
@@ -69,10 +69,10 @@ pub(super) fn check_off(
     path: &str,
     texts: &[String],
     deadline: Duration,
-) -> Result<TickResult, Error> {
+) -> Result<CheckboxResult, Error> {
     let not = |why: &str| {
         let detail = format!("the tasks that the plan fulfils are not ticked in {path}: {why}");
-        Ok(TickResult { commit: None, note: Some(Degradation { code: WarningCode::TasksNotTicked, detail }) })
+        Ok(CheckboxResult { commit: None, note: Some(Degradation { code: WarningCode::TasksNotTicked, detail }) })
     };
     let root = worktree.root();
     let (Some(before), Some(whole)) = (read(root, path), plain_file(root, path)) else { return not("it is no readable file any more") };
@@ -82,28 +82,28 @@ pub(super) fn check_off(
         return not("it is not committed as it is");
     }
     let open = open_tasks(&before);
-    let mut places = Vec::new();
+    let mut offsets = Vec::new();
     for text in texts {
         let mut same = open.iter().filter(|task| task.text == *text);
         match (same.next(), same.next()) {
-            (Some(task), None) => places.push(task.at),
+            (Some(task), None) => offsets.push(task.at),
             (Some(_), Some(_)) => return not("several of its boxes have the same text"),
             (None, _) => return not("a box is gone"),
         }
     }
     // In place, byte by byte: another program that has the file open keeps it, and no other byte is touched.
-    let written = OpenOptions::new().read(true).write(true).open(&whole).and_then(|file| set(&file, &places, b' ', b'x'));
+    let written = OpenOptions::new().read(true).write(true).open(&whole).and_then(|file| set(&file, &offsets, b' ', b'x'));
     if let Err(error) = written {
         return not(&error.to_string());
     }
-    let group = TickCommit::new(path, request, texts);
+    let group = CheckboxCommit::new(path, request, texts);
     let made = commit(worktree, &group.group(), deadline)?;
     match made {
-        CommitAttempt::Commit { commit, .. } => Ok(TickResult { commit: Some(commit), note: None }),
-        CommitAttempt::CommitWithComplaint { commit, .. } => Ok(TickResult { commit: Some(commit), note: None }),
+        CommitAttempt::Commit { commit, .. } => Ok(CheckboxResult { commit: Some(commit), note: None }),
+        CommitAttempt::CommitWithComplaint { commit, .. } => Ok(CheckboxResult { commit: Some(commit), note: None }),
         CommitAttempt::Nothing => not("git sees no change in it"),
         CommitAttempt::Refused(why) | CommitAttempt::NotTried(why) => {
-            let undone = OpenOptions::new().read(true).write(true).open(&whole).and_then(|file| set(&file, &places, b'x', b' '));
+            let undone = OpenOptions::new().read(true).write(true).open(&whole).and_then(|file| set(&file, &offsets, b'x', b' '));
             match undone {
                 Ok(()) => not(&why),
                 Err(error) => not(&format!("{why}; and they stay ticked in the work tree: {error}")),
@@ -114,7 +114,7 @@ pub(super) fn check_off(
 
 /// What came of it.
 #[derive(Debug, Clone)]
-pub(super) struct TickResult {
+pub(super) struct CheckboxResult {
     /// The commit, where one was made.
     pub commit: Option<String>,
     /// Why none was.
@@ -122,26 +122,26 @@ pub(super) struct TickResult {
 }
 
 /// Puts `to` in each place that holds `from`; all of them are looked at before the first is changed.
-fn set(file: &File, places: &[usize], from: u8, to: u8) -> std::io::Result<()> {
-    for place in places {
+fn set(file: &File, offsets: &[usize], from: u8, to: u8) -> std::io::Result<()> {
+    for offset in offsets {
         let mut found = [0];
-        file.read_exact_at(&mut found, *place as u64)?;
+        file.read_exact_at(&mut found, *offset as u64)?;
         if found[0] != from {
             return Err(std::io::Error::other("it was written meanwhile"));
         }
     }
-    for place in places {
-        file.write_all_at(&[to], *place as u64)?;
+    for offset in offsets {
+        file.write_all_at(&[to], *offset as u64)?;
     }
     file.sync_all()
 }
 
-struct TickCommit {
+struct CheckboxCommit {
     path: SnapshotPath,
     message: String,
 }
 
-impl TickCommit {
+impl CheckboxCommit {
     fn new(path: &str, request: &RescueRequest<'_>, texts: &[String]) -> Self {
         let count = if texts.len() == 1 { "1 task".to_owned() } else { format!("{} tasks", texts.len()) };
         let done: Vec<String> = texts.iter().take(NAMED).map(|text| format!("- {text}")).collect();
@@ -154,7 +154,7 @@ impl TickCommit {
             hidden: false,
             nested: false,
         };
-        TickCommit { path, message: planned(request, &format!("docs(tasks): tick {count} that this work fulfils"), &done.join("\n")) }
+        CheckboxCommit { path, message: planned(request, &format!("docs(tasks): tick {count} that this work fulfils"), &done.join("\n")) }
     }
 
     fn group(&self) -> CommitGroup<'_> {

@@ -24,7 +24,7 @@ pub(super) fn wait(lock: &Path, root: &Path, deadline: Instant) -> Result<(), St
     let mut pause = FIRST;
     let mut unowned: Option<(u64, SystemTime)> = None;
     loop {
-        let Some((inode, since)) = look(lock)? else { return Ok(()) };
+        let Some((inode, since)) = inode_and_time(lock)? else { return Ok(()) };
         let holder = holder(lock, root);
         match &holder {
             Some(_) => unowned = None,
@@ -50,7 +50,7 @@ pub(super) fn wait(lock: &Path, root: &Path, deadline: Instant) -> Result<(), St
 }
 
 /// The lock's identity and when it was made; `None` where there is none.
-fn look(lock: &Path) -> Result<Option<(u64, SystemTime)>, String> {
+fn inode_and_time(lock: &Path) -> Result<Option<(u64, SystemTime)>, String> {
     match lock.symlink_metadata() {
         Ok(found) => Ok(Some((found.ino(), found.modified().unwrap_or(SystemTime::UNIX_EPOCH)))),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

@@ -149,8 +149,8 @@ fn what_stopped(why: &str) -> CommitAttempt {
 
 /// Brings the index to what was committed. A hook that adds files again does so in the index that git prepared for the
 /// commit; without this the user's own would still have them as they were before the hook. Returns what a hook added.
-fn settle(worktree: &Worktree, asked: &[&[u8]], run: impl Fn(&[&str], &[&[u8]]) -> Result<(), String>) -> Result<Vec<Vec<u8>>, Error> {
-    let after = worktree.after_commit(asked)?;
+fn settle(worktree: &Worktree, committed: &[&[u8]], run: impl Fn(&[&str], &[&[u8]]) -> Result<(), String>) -> Result<Vec<Vec<u8>>, Error> {
+    let after = worktree.after_commit(committed)?;
     let behind: Vec<&[u8]> = after.behind.iter().map(Vec::as_slice).collect();
     if !behind.is_empty() {
         // What git cannot settle is looked at again in the end.

@@ -90,7 +90,7 @@ pub struct TaskStep {
 
 /// Why a step was not taken.
 #[derive(Debug, thiserror::Error)]
-pub enum LedgerError {
+pub enum TaskBoardError {
     /// The records could not be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -283,12 +283,12 @@ impl<'s> TaskBoard<'s> {
     /// A person's word: the status becomes `to`, where that step is allowed and nobody works on the task.
     ///
     /// # Errors
-    /// See [`LedgerError`].
-    pub fn set(&mut self, id: &str, to: TaskStatus, why: Option<&str>, now: Timestamp) -> Result<Option<TaskStep>, LedgerError> {
+    /// See [`TaskBoardError`].
+    pub fn set(&mut self, id: &str, to: TaskStatus, why: Option<&str>, now: Timestamp) -> Result<Option<TaskStep>, TaskBoardError> {
         // Under the task's own lease, so that no worker begins meanwhile.
         let lease = task::lease(self.store, &self.repository_id, id, "watchdog task set", MOMENT)?;
         let Some(lease) = lease else {
-            return Err(LedgerError::Held { id: id.into(), agent: self.get(id).and_then(|entry| entry.record.agent.clone()) });
+            return Err(TaskBoardError::Held { id: id.into(), agent: self.get(id).and_then(|entry| entry.record.agent.clone()) });
         };
         let illegal = std::cell::Cell::new(None);
         // A task without a file can only be closed; why is the person's to say.
@@ -303,7 +303,7 @@ impl<'s> TaskBoard<'s> {
         });
         let _ = self.store.release(&lease);
         match illegal.get() {
-            Some(step) => Err(LedgerError::Illegal { id: id.into(), step }),
+            Some(step) => Err(TaskBoardError::Illegal { id: id.into(), step }),
             None => Ok(changed?),
         }
     }
@@ -312,13 +312,18 @@ impl<'s> TaskBoard<'s> {
     /// it, or was faster.
     ///
     /// # Errors
-    /// See [`LedgerError`]; a task that is complete or blocked is none to be taken.
-    pub fn claim(&mut self, id: &str, taker: &TaskTaker<'_>, now: Timestamp) -> Result<Option<(LeasedTask, Vec<TaskStep>)>, LedgerError> {
+    /// See [`TaskBoardError`]; a task that is complete or blocked is none to be taken.
+    pub fn claim(
+        &mut self,
+        id: &str,
+        taker: &TaskTaker<'_>,
+        now: Timestamp,
+    ) -> Result<Option<(LeasedTask, Vec<TaskStep>)>, TaskBoardError> {
         let Some(lease) = task::lease(self.store, &self.repository_id, id, taker.holder, taker.ttl)? else { return Ok(None) };
         let illegal = std::cell::Cell::new(None);
         let mut changes = Vec::new();
-        let mut take = |ledger: &mut Self, to: TaskStatus| {
-            let changed = ledger.write(id, now, |before| {
+        let mut take = |board: &mut Self, to: TaskStatus| {
+            let changed = board.write(id, now, |before| {
                 illegal.set(step(before.status, to).err());
                 illegal.get().is_none().then(|| TaskRecord {
                     status: to,
@@ -337,11 +342,11 @@ impl<'s> TaskBoard<'s> {
         let refused = if direct { None } else { take(self, TaskStatus::Assigned)? };
         if let Some(step) = refused {
             let _ = self.store.release(&lease);
-            return Err(LedgerError::Illegal { id: id.into(), step });
+            return Err(TaskBoardError::Illegal { id: id.into(), step });
         }
         if direct && let Some(step) = take(self, TaskStatus::InProgress)? {
             let _ = self.store.release(&lease);
-            return Err(LedgerError::Illegal { id: id.into(), step });
+            return Err(TaskBoardError::Illegal { id: id.into(), step });
         }
         Ok(Some((LeasedTask { lease, repository_id: self.repository_id.clone(), id: id.to_owned() }, changes)))
     }
@@ -397,15 +402,15 @@ impl LeasedTask {
     /// Writes down a step, with what else `change` sets.
     ///
     /// # Errors
-    /// [`LedgerError::Lost`] where somebody else has taken the task since; nothing is written then.
+    /// [`TaskBoardError::Lost`] where somebody else has taken the task since; nothing is written then.
     pub fn step(
         &self,
         store: &dyn SharedStore,
         to: TaskStatus,
         now: Timestamp,
         change: impl Fn(&mut TaskRecord),
-    ) -> Result<TaskStep, LedgerError> {
-        let lost = || LedgerError::Lost { id: self.id.clone() };
+    ) -> Result<TaskStep, TaskBoardError> {
+        let lost = || TaskBoardError::Lost { id: self.id.clone() };
         let outcome = task::update(store, &self.repository_id, &self.id, |found| {
             let Some(before) = found else { return (TaskRecord::begin(TaskStatus::Pending, now), None) };
             if before.fence != Some(self.lease.fence) {
@@ -422,7 +427,7 @@ impl LeasedTask {
         })?;
         match outcome {
             None => Err(lost()),
-            Some(Err(step)) => Err(LedgerError::Illegal { id: self.id.clone(), step }),
+            Some(Err(step)) => Err(TaskBoardError::Illegal { id: self.id.clone(), step }),
             Some(Ok(change)) => Ok(change),
         }
     }
@@ -430,8 +435,8 @@ impl LeasedTask {
     /// Sets something of the record without a step. As [`LeasedTask::step`] otherwise.
     ///
     /// # Errors
-    /// [`LedgerError::Lost`] as there.
-    pub fn amend(&self, store: &dyn SharedStore, now: Timestamp, change: impl Fn(&mut TaskRecord)) -> Result<TaskStep, LedgerError> {
+    /// [`TaskBoardError::Lost`] as there.
+    pub fn amend(&self, store: &dyn SharedStore, now: Timestamp, change: impl Fn(&mut TaskRecord)) -> Result<TaskStep, TaskBoardError> {
         let amended = task::update(store, &self.repository_id, &self.id, |found| {
             let Some(before) = found else { return (TaskRecord::begin(TaskStatus::Pending, now), None) };
             if before.fence != Some(self.lease.fence) {
@@ -443,7 +448,7 @@ impl LeasedTask {
                 TaskStep { id: self.id.clone(), from: Some(after.status), to: after.status, agent: after.agent.clone(), reason: None };
             (after, Some(change))
         })?;
-        amended.ok_or_else(|| LedgerError::Lost { id: self.id.clone() })
+        amended.ok_or_else(|| TaskBoardError::Lost { id: self.id.clone() })
     }
 
     /// Gives the lease back. What the record says stays.

@@ -43,20 +43,20 @@ impl Scene {
         fs::read_to_string(self.root().join(folder::OWN).join(format!("{id}.md"))).expect("a file")
     }
 
-    fn ledger(&self) -> TaskBoard<'_> {
+    fn board(&self) -> TaskBoard<'_> {
         let folder = folder::read(&self.root(), folder::OWN).expect("a folder");
         TaskBoard::read(self.store.as_ref(), "repo", &folder, later(0)).expect("records")
     }
 
     fn settled(&self) -> TaskBoard<'_> {
-        let mut ledger = self.ledger();
-        ledger.settle(later(1)).expect("records");
-        ledger
+        let mut board = self.board();
+        board.settle(later(1)).expect("records");
+        board
     }
 }
 
-fn status(ledger: &TaskBoard<'_>, id: &str) -> TaskStatus {
-    ledger.get(id).expect("it is there").record.status
+fn status(board: &TaskBoard<'_>, id: &str) -> TaskStatus {
+    board.get(id).expect("it is there").record.status
 }
 
 fn taker(agent: &str) -> TaskTaker<'_> {
@@ -73,13 +73,13 @@ fn new_tasks_stand_at_the_beginning_or_where_their_files_say() {
         ("e", "depends_on: [c]\n"),
         ("f", "status: blocked\n"),
     ]);
-    let mut ledger = scene.ledger();
-    let changes = ledger.settle(later(1)).expect("records");
-    let stand: Vec<_> = ledger.entries().map(|entry| (entry.id(), entry.record.status.as_str())).collect();
+    let mut board = scene.board();
+    let changes = board.settle(later(1)).expect("records");
+    let stand: Vec<_> = board.entries().map(|entry| (entry.id(), entry.record.status.as_str())).collect();
     assert_eq!(stand, [("a", "pending"), ("b", "blocked"), ("c", "complete"), ("d", "pending"), ("e", "pending"), ("f", "blocked")]);
     assert_eq!(changes.iter().filter(|change| change.from.is_none()).count(), 6);
-    assert_eq!(ledger.get("b").expect("there").record.message.as_deref(), Some("waits for a (pending)"));
-    assert!(scene.ledger().settle(later(2)).expect("records").is_empty(), "a second look changes nothing");
+    assert_eq!(board.get("b").expect("there").record.message.as_deref(), Some("waits for a (pending)"));
+    assert!(scene.board().settle(later(2)).expect("records").is_empty(), "a second look changes nothing");
 }
 
 #[test]
@@ -87,77 +87,77 @@ fn a_file_that_says_complete_later_on_is_not_believed() {
     let scene = Scene::new(&[("a", ""), ("b", "depends_on: [a]\n")]);
     scene.settled();
     scene.put("a", "---\nid: a\ntitle: t\nstatus: complete\n---\nx\n");
-    let ledger = scene.settled();
-    assert_eq!((status(&ledger, "a"), status(&ledger, "b")), (TaskStatus::Pending, TaskStatus::Blocked));
+    let board = scene.settled();
+    assert_eq!((status(&board, "a"), status(&board, "b")), (TaskStatus::Pending, TaskStatus::Blocked));
 }
 
 #[test]
 fn a_task_is_taken_by_one_worker_and_its_end_unblocks_what_waits() {
     let scene = Scene::new(&[("a", ""), ("b", "depends_on: [a]\n")]);
-    let mut ledger = scene.settled();
-    let (held, changes) = ledger.claim("a", &taker("be-1"), later(2)).expect("a store").expect("nobody has it");
+    let mut board = scene.settled();
+    let (held, changes) = board.claim("a", &taker("be-1"), later(2)).expect("a store").expect("nobody has it");
     assert_eq!((changes.len(), changes[0].to, changes[0].agent.as_deref()), (1, TaskStatus::Assigned, Some("be-1")));
     assert!(scene.settled().claim("a", &taker("be-2"), later(2)).expect("a store").is_none(), "two workers never hold one task");
     let change = held.step(scene.store.as_ref(), TaskStatus::InProgress, later(3), |record| record.attempts += 1).expect("ours");
     assert_eq!(change.from, Some(TaskStatus::Assigned));
-    assert!(matches!(held.step(scene.store.as_ref(), TaskStatus::Assigned, later(3), |_| ()), Err(LedgerError::Illegal { .. })));
+    assert!(matches!(held.step(scene.store.as_ref(), TaskStatus::Assigned, later(3), |_| ()), Err(TaskBoardError::Illegal { .. })));
     held.step(scene.store.as_ref(), TaskStatus::Complete, later(4), |_| ()).expect("ours");
     held.release(scene.store.as_ref());
-    let ledger = scene.settled();
-    assert_eq!((status(&ledger, "a"), status(&ledger, "b")), (TaskStatus::Complete, TaskStatus::Pending));
-    assert_eq!(ledger.get("a").expect("there").record.attempts, 1);
-    assert_eq!(queue::next(&ledger.queued(), None).map(|task| task.link.id.as_str()), Some("b"));
+    let board = scene.settled();
+    assert_eq!((status(&board, "a"), status(&board, "b")), (TaskStatus::Complete, TaskStatus::Pending));
+    assert_eq!(board.get("a").expect("there").record.attempts, 1);
+    assert_eq!(queue::next(&board.queued(), None).map(|task| task.link.id.as_str()), Some("b"));
 }
 
 #[test]
 fn a_task_whose_worker_died_goes_back_and_the_dead_one_writes_nothing_any_more() {
     let scene = Scene::new(&[("a", "")]);
-    let mut ledger = scene.settled();
+    let mut board = scene.settled();
     let short = TaskTaker { ttl: Duration::from_millis(50), ..taker("be-1") };
-    let (slow, _) = ledger.claim("a", &short, later(2)).expect("a store").expect("nobody has it");
+    let (slow, _) = board.claim("a", &short, later(2)).expect("a store").expect("nobody has it");
     slow.step(scene.store.as_ref(), TaskStatus::InProgress, later(2), |_| ()).expect("ours");
     assert_eq!(status(&scene.settled(), "a"), TaskStatus::InProgress, "while the lease stands it is not given back");
     let given_back =
-        std::iter::repeat_with(|| scene.settled()).find(|ledger| status(ledger, "a") != TaskStatus::InProgress).expect("endless");
+        std::iter::repeat_with(|| scene.settled()).find(|board| status(board, "a") != TaskStatus::InProgress).expect("endless");
     let record = &given_back.get("a").expect("there").record;
     assert_eq!((record.status, record.reason.as_deref(), record.fence), (TaskStatus::Pending, Some(LEASE_ENDED), None));
     assert!(!slow.renew(scene.store.as_ref(), TTL).expect("a store"));
-    assert!(matches!(slow.step(scene.store.as_ref(), TaskStatus::Complete, later(3), |_| ()), Err(LedgerError::Lost { .. })));
+    assert!(matches!(slow.step(scene.store.as_ref(), TaskStatus::Complete, later(3), |_| ()), Err(TaskBoardError::Lost { .. })));
     let (_next, _) = scene.settled().claim("a", &taker("be-2"), later(3)).expect("a store").expect("it was given back");
-    assert!(matches!(slow.step(scene.store.as_ref(), TaskStatus::Complete, later(4), |_| ()), Err(LedgerError::Lost { .. })));
-    assert_eq!(scene.ledger().get("a").expect("there").record.agent.as_deref(), Some("be-2"));
+    assert!(matches!(slow.step(scene.store.as_ref(), TaskStatus::Complete, later(4), |_| ()), Err(TaskBoardError::Lost { .. })));
+    assert_eq!(scene.board().get("a").expect("there").record.agent.as_deref(), Some("be-2"));
 }
 
 #[test]
 fn a_person_takes_legal_steps_only_and_none_under_a_workers_hands() {
     let scene = Scene::new(&[("a", ""), ("b", "depends_on: [a]\n")]);
-    let mut ledger = scene.settled();
-    let illegal = ledger.set("a", TaskStatus::Complete, None, later(2)).expect_err("it was not begun");
+    let mut board = scene.settled();
+    let illegal = board.set("a", TaskStatus::Complete, None, later(2)).expect_err("it was not begun");
     assert_eq!(illegal.to_string(), "a: a task that is pending cannot become complete; it may become assigned, blocked");
-    ledger.set("a", TaskStatus::Blocked, Some("wait for the design"), later(2)).expect("legal");
-    let mut ledger = scene.settled();
-    assert_eq!(status(&ledger, "a"), TaskStatus::Blocked, "a person alone undoes a person's block");
-    ledger.set("a", TaskStatus::Pending, None, later(3)).expect("legal");
-    let (held, _) = ledger.claim("a", &taker("be-1"), later(4)).expect("a store").expect("nobody has it");
+    board.set("a", TaskStatus::Blocked, Some("wait for the design"), later(2)).expect("legal");
+    let mut board = scene.settled();
+    assert_eq!(status(&board, "a"), TaskStatus::Blocked, "a person alone undoes a person's block");
+    board.set("a", TaskStatus::Pending, None, later(3)).expect("legal");
+    let (held, _) = board.claim("a", &taker("be-1"), later(4)).expect("a store").expect("nobody has it");
     let refused = scene.settled().set("a", TaskStatus::Pending, None, later(5)).expect_err("somebody works on it");
     assert_eq!(refused.to_string(), "an agent works on a: be-1");
     held.release(scene.store.as_ref());
     // Set by hand, it needs no lease, and is not given back.
-    let mut ledger = scene.settled();
-    assert_eq!(status(&ledger, "a"), TaskStatus::Pending, "a lease that was given back early ends as well");
-    ledger.set("a", TaskStatus::Assigned, None, later(6)).expect("legal");
-    ledger.set("a", TaskStatus::InProgress, None, later(6)).expect("legal");
+    let mut board = scene.settled();
+    assert_eq!(status(&board, "a"), TaskStatus::Pending, "a lease that was given back early ends as well");
+    board.set("a", TaskStatus::Assigned, None, later(6)).expect("legal");
+    board.set("a", TaskStatus::InProgress, None, later(6)).expect("legal");
     assert_eq!(status(&scene.settled(), "a"), TaskStatus::InProgress);
 }
 
 #[test]
 fn a_task_in_review_is_taken_again_at_once_and_a_complete_or_blocked_one_never() {
     let scene = Scene::new(&[("a", "status: review\n"), ("b", "status: complete\n"), ("c", "depends_on: [a]\n")]);
-    let mut ledger = scene.settled();
-    let (_held, changes) = ledger.claim("a", &taker("me"), later(2)).expect("legal").expect("nobody has it");
+    let mut board = scene.settled();
+    let (_held, changes) = board.claim("a", &taker("me"), later(2)).expect("legal").expect("nobody has it");
     assert_eq!(changes.iter().map(|change| change.to).collect::<Vec<_>>(), [TaskStatus::InProgress]);
     for id in ["b", "c"] {
-        assert!(matches!(ledger.claim(id, &taker("me"), later(2)), Err(LedgerError::Illegal { .. })), "{id}");
+        assert!(matches!(board.claim(id, &taker("me"), later(2)), Err(TaskBoardError::Illegal { .. })), "{id}");
         // The refusal left no lease behind.
         assert!(task::lease(scene.store.as_ref(), "repo", id, "x", TTL).expect("a store").is_some(), "{id}");
     }
@@ -166,16 +166,16 @@ fn a_task_in_review_is_taken_again_at_once_and_a_complete_or_blocked_one_never()
 #[test]
 fn the_status_is_written_back_and_nothing_over_anybodys_edit() {
     let scene = Scene::new(&[("a", "status: pending # by me\nphase: 3\n"), ("b", "status: complete\n")]);
-    let mut ledger = scene.settled();
-    ledger.set("a", TaskStatus::Blocked, None, later(2)).expect("legal");
-    assert!(ledger.write_back("a").expect("written"));
+    let mut board = scene.settled();
+    board.set("a", TaskStatus::Blocked, None, later(2)).expect("legal");
+    assert!(board.write_back("a").expect("written"));
     assert_eq!(scene.text("a"), "---\nid: a\ntitle: t\nstatus: blocked # by me\nphase: 3\n---\nx\n");
-    assert!(!ledger.write_back("b").expect("nothing to write"));
-    let mut ledger = scene.settled();
-    assert!(!ledger.write_back("a").expect("nothing to write"));
+    assert!(!board.write_back("b").expect("nothing to write"));
+    let mut board = scene.settled();
+    assert!(!board.write_back("a").expect("nothing to write"));
     scene.put("a", "---\nid: a\ntitle: edited\n---\n");
-    ledger.set("a", TaskStatus::Pending, None, later(3)).expect("legal");
-    assert!(ledger.write_back("a").expect_err("edited").to_string().contains("changed meanwhile"));
+    board.set("a", TaskStatus::Pending, None, later(3)).expect("legal");
+    assert!(board.write_back("a").expect_err("edited").to_string().contains("changed meanwhile"));
     assert!(scene.text("a").contains("edited"));
     scene.put("a", "---\n{id: a, title: t}\n---\n");
     assert!(scene.settled().write_back("a").expect_err("no place").to_string().contains("no place"));

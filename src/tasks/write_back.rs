@@ -1,17 +1,17 @@
 //! Writes a task's status into its file: one word, every other byte as it was.
 
-use watchdog_core::config::task_file::{StatusPlace, TaskFile, TaskStatus};
+use watchdog_core::config::task_file::{StatusPosition, TaskFile, TaskStatus};
 
 /// The bytes of a file with another status. `task` is what was read from these very bytes.
 pub fn with_status(bytes: &[u8], task: &TaskFile, status: TaskStatus) -> Vec<u8> {
-    let (range, word) = match &task.status_place {
+    let (range, word) = match &task.status_position {
         // A key without a value: the parser's place may be behind a line end, so the word goes right behind the colon.
-        StatusPlace::At(range) if range.is_empty() => {
+        StatusPosition::At(range) if range.is_empty() => {
             let at = empty_value(bytes, range.start);
             (at..at, format!(" {}", status.as_str()))
         }
-        StatusPlace::At(range) => (range.clone(), status.as_str().to_owned()),
-        StatusPlace::Before(at) => {
+        StatusPosition::At(range) => (range.clone(), status.as_str().to_owned()),
+        StatusPosition::Before(at) => {
             let line_end = if bytes[..*at].ends_with(b"\r\n") { "\r\n" } else { "\n" };
             (*at..*at, format!("status: {}{line_end}", status.as_str()))
         }
@@ -20,7 +20,7 @@ pub fn with_status(bytes: &[u8], task: &TaskFile, status: TaskStatus) -> Vec<u8>
 }
 
 /// Right behind the colon of the `status` key that has no value; it is the last such key before the place, or on its line.
-fn empty_value(bytes: &[u8], place: usize) -> usize {
+fn empty_value(bytes: &[u8], fallback: usize) -> usize {
     let mut at = 0;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         if line.starts_with(b"status")
@@ -30,7 +30,7 @@ fn empty_value(bytes: &[u8], place: usize) -> usize {
         }
         at += line.len();
     }
-    place
+    fallback
 }
 
 #[cfg(test)]
@@ -80,8 +80,8 @@ mod tests {
             let mut lines: Vec<String> = vec!["id: T".into(), "title: t".into()];
             let mut seen = std::collections::BTreeSet::new();
             lines.extend(keys.into_iter().filter(|line| seen.insert(line.split(':').next().map(str::to_owned))));
-            let place = at.min(lines.len());
-            lines.insert(place, "status: pending".into());
+            let index = at.min(lines.len());
+            lines.insert(index, "status: pending".into());
             let text = format!("---\n{}\n---\n{body}", lines.join("\n"));
             prop_assume!(parse_task(text.as_bytes(), Path::new("t.md")).is_ok());
             for (word, status) in TASK_STATUSES {

@@ -24,7 +24,7 @@ pub struct GitDirs {
 
 /// What says where HEAD is, in short: as long as it is the same, HEAD names the same commit. It may differ without a move.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct HeadTrace {
+pub struct HeadFingerprint {
     /// The branch that HEAD is on, as `refs/heads/…`; empty where it is on none.
     pub branch: Vec<u8>,
     mark: u64,
@@ -63,7 +63,7 @@ impl GitDirs {
     }
 
     /// What says where HEAD is; `None` where it cannot be read. Some microseconds.
-    pub fn trace(&self) -> Option<HeadTrace> {
+    pub fn head_fingerprint(&self) -> Option<HeadFingerprint> {
         let head = short(&self.git_dir.join("HEAD"))?;
         let mut mark = DefaultHasher::new();
         head.hash(&mut mark);
@@ -79,7 +79,7 @@ impl GitDirs {
         for tables in [self.git_dir.join("reftable/tables.list"), self.common_dir.join("reftable/tables.list")] {
             stamp(&tables, &mut mark);
         }
-        Some(HeadTrace { branch, mark: mark.finish() })
+        Some(HeadFingerprint { branch, mark: mark.finish() })
     }
 
     /// Whether git is at work here right now: the index follows the branch, and a look in between would see half of it.

@@ -6,6 +6,6 @@ mod last_change;
 mod watching;
 
 pub use folder::watch_folder;
-pub use git_dirs::{GitDirs, HeadTrace};
+pub use git_dirs::{GitDirs, HeadFingerprint};
 pub use last_change::{LastChange, last_change};
 pub use watching::{FolderWatch, FsMovement, WatchDepth, WatchError};

@@ -54,7 +54,7 @@ const RULES: [SecretRule; 24] = [
 ];
 
 /// What is masked in texts besides. In source these are usually names and examples, so that a rescue does not go by them.
-const SPOKEN: [SecretRule; 3] = [
+const TEXT_RULES: [SecretRule; 3] = [
     ("bearer-token", &["bearer"], r"(?i)\bbearer\s+([A-Za-z0-9._~+/=-]{16,4096})"),
     (
         "password",
@@ -96,10 +96,10 @@ static ALL: LazyLock<RegexSet> = LazyLock::new(|| {
 });
 
 /// Each is made when it is first needed.
-static EACH: LazyLock<Vec<OnceLock<Regex>>> = LazyLock::new(|| RULES.iter().chain(&SPOKEN).map(|_| OnceLock::new()).collect());
+static EACH: LazyLock<Vec<OnceLock<Regex>>> = LazyLock::new(|| RULES.iter().chain(&TEXT_RULES).map(|_| OnceLock::new()).collect());
 
 fn each(rule: usize) -> &'static Regex {
-    let (_, _, pattern) = RULES.iter().chain(&SPOKEN).nth(rule).expect("rules are counted from these lists");
+    let (_, _, pattern) = RULES.iter().chain(&TEXT_RULES).nth(rule).expect("rules are counted from these lists");
     let build = || RegexBuilder::new(pattern).unicode(false).size_limit(64 << 20).build().expect("the rules are constants");
     EACH[rule].get_or_init(build)
 }
@@ -126,8 +126,8 @@ fn added_as_is(before: Option<&[u8]>, after: &[u8]) -> Option<&'static str> {
 /// What a text in UTF-16 says, as UTF-8. With a byte order mark, or without one where every other byte of its beginning is zero, as in
 /// text of Latin letters.
 fn from_utf16(bytes: &[u8]) -> Option<Vec<u8>> {
-    const LOOKED_AT: usize = 512;
-    let head = &bytes[..bytes.len().min(LOOKED_AT)];
+    const MOST_BYTES: usize = 512;
+    let head = &bytes[..bytes.len().min(MOST_BYTES)];
     let zeros = |first: usize| head.iter().skip(first).step_by(2).filter(|byte| **byte == 0).count();
     let mostly = |zeros: usize| head.len() >= 16 && zeros * 2 * 10 >= head.len() * 7;
     let little = match head {
@@ -151,7 +151,7 @@ pub fn mask(text: &str) -> Cow<'_, str> {
     }
     let small = text.to_ascii_lowercase();
     let due: Vec<(usize, &SecretRule)> =
-        RULES.iter().chain(&SPOKEN).enumerate().filter(|(_, (_, words, _))| words.iter().any(|word| small.contains(word))).collect();
+        RULES.iter().chain(&TEXT_RULES).enumerate().filter(|(_, (_, words, _))| words.iter().any(|word| small.contains(word))).collect();
     let mut masked = Cow::Borrowed(text.as_bytes());
     for (n, (name, ..)) in due {
         let changed = replaced(each(n), name, &masked).into_owned();
@@ -167,12 +167,12 @@ pub fn mask(text: &str) -> Cow<'_, str> {
 
 /// With the name of the rule in the place of what it finds, or of what it has in a group; placeholders and what is masked already stay.
 fn replaced<'t>(rule: &Regex, name: &str, text: &'t [u8]) -> Cow<'t, [u8]> {
-    let in_prose = SPOKEN.iter().any(|(in_prose, ..)| *in_prose == name);
+    let in_prose = TEXT_RULES.iter().any(|(in_prose, ..)| *in_prose == name);
     rule.replace_all(text, |found: &Captures<'_>| {
         let whole = found.get(0).expect("it was found");
         let secret = found.get(1).unwrap_or(whole);
         let (before, after) = (secret.start() - whole.start(), secret.end() - whole.start());
-        if in_prose && !is_spoken_secret(name, secret.as_bytes()) {
+        if in_prose && !is_secret_in_text(name, secret.as_bytes()) {
             return whole.as_bytes().to_vec();
         }
         let with = format!("[secret: {name}]");
@@ -181,7 +181,7 @@ fn replaced<'t>(rule: &Regex, name: &str, text: &'t [u8]) -> Cow<'t, [u8]> {
 }
 
 /// Whether what stands where a secret would is more than a word of a program or of a message.
-fn is_spoken_secret(rule: &str, found: &[u8]) -> bool {
+fn is_secret_in_text(rule: &str, found: &[u8]) -> bool {
     let digits = found.iter().any(u8::is_ascii_digit);
     let letters = found.iter().any(u8::is_ascii_alphabetic);
     match rule {

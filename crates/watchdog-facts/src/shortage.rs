@@ -23,7 +23,7 @@ const WORDS: [(&str, Shortage); 5] = [
 ];
 
 /// The shortage that the text of an error or a panic tells of.
-pub fn told_by(text: &str) -> Option<Shortage> {
+pub fn shortage_in(text: &str) -> Option<Shortage> {
     WORDS.iter().find(|(word, _)| text.contains(word)).map(|(_, shortage)| *shortage)
 }
 
@@ -40,7 +40,7 @@ mod tests {
             ("failed to open it: Too many open files (os error 24)", Some(FILES)),
             ("panicked at x:\nindex out of bounds", None),
         ] {
-            assert_eq!(told_by(text), shortage, "{text}");
+            assert_eq!(shortage_in(text), shortage, "{text}");
         }
     }
 }

@@ -66,11 +66,11 @@ impl Worktree {
 
     /// Like [`Worktree::head`], as an object id.
     pub(super) fn head_id(&self) -> Result<Option<ObjectId>, Error> {
-        match self.settled(|| self.head_id_now())? {
+        match self.retry_if_refs_moved(|| self.head_id_now())? {
             // A branch that is just being packed looks like one that has no commit.
             None => {
                 self.forget_packed_refs();
-                self.settled(|| self.head_id_now())
+                self.retry_if_refs_moved(|| self.head_id_now())
             }
             found => Ok(found),
         }
@@ -80,7 +80,7 @@ impl Worktree {
     pub(super) fn head_tree(&self) -> Result<ObjectId, Error> {
         let Some(head) = self.head_id()? else { return Ok(ObjectId::empty_tree(self.repo.object_hash())) };
         let tree = || self.repo.find_commit(head).and_then(|commit| commit.tree_id().map(gix::Id::detach));
-        self.steadily(|| tree().map_err(|e| Error::read("read the tree of HEAD", e)))
+        self.retry_while_packing(|| tree().map_err(|e| Error::read("read the tree of HEAD", e)))
     }
 
     fn head_id_now(&self) -> Result<Option<ObjectId>, Error> {
@@ -106,7 +106,7 @@ impl Worktree {
     /// [`Error::UnknownRevision`] where it names nothing here, [`Error::Read`] where it names something
     /// that is no commit, or whose object is missing.
     pub fn resolve(&self, rev: &str) -> Result<BaselinePoint, Error> {
-        self.steadily(|| self.resolve_now(rev))
+        self.retry_while_packing(|| self.resolve_now(rev))
     }
 
     fn resolve_now(&self, rev: &str) -> Result<BaselinePoint, Error> {
@@ -141,7 +141,7 @@ impl Worktree {
     /// [`Error::Read`] where the refs cannot be listed. A single damaged ref is left out: it proves nothing.
     pub fn ref_tips(&self) -> Result<Vec<RefTip>, Error> {
         // One that is just being packed looks damaged, and is there with the next look.
-        self.settled(|| self.ref_tips_now(true)).or_else(|_| self.settled(|| self.ref_tips_now(false)))
+        self.retry_if_refs_moved(|| self.ref_tips_now(true)).or_else(|_| self.retry_if_refs_moved(|| self.ref_tips_now(false)))
     }
 
     fn ref_tips_now(&self, every: bool) -> Result<Vec<RefTip>, Error> {

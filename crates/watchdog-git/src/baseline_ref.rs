@@ -83,7 +83,7 @@ impl Worktree {
     /// # Errors
     /// When refs cannot be read.
     pub fn kept_baselines(&self) -> Result<Vec<KeptBaseline>, Error> {
-        self.settled(|| self.kept_baselines_now())
+        self.retry_if_refs_moved(|| self.kept_baselines_now())
     }
 
     fn kept_baselines_now(&self) -> Result<Vec<KeptBaseline>, Error> {

@@ -29,7 +29,7 @@ impl Worktree {
     ///
     /// # Errors
     /// [`Error::Read`] where what was recorded cannot be read.
-    pub fn born_elsewhere(&self, evidence: &OriginEvidence) -> Result<Vec<BornWorktree>, Error> {
+    pub fn helper_worktrees(&self, evidence: &OriginEvidence) -> Result<Vec<BornWorktree>, Error> {
         let Some(recorded) = &evidence.refs else { return Ok(Vec::new()) };
         let with_record = evidence.recorded_worktrees()?;
         let folders = fs::read_dir(self.common_dir().join("worktrees")).into_iter().flatten().flatten().map(|entry| entry.path());

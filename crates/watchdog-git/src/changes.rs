@@ -35,7 +35,7 @@ impl Worktree {
     }
 
     pub(super) fn changes_below(&self, depth: usize) -> Result<Changes, Error> {
-        self.changes_and_traces(depth).map(|(changes, _, _)| changes)
+        self.changes_and_fingerprints(depth).map(|(changes, _, _)| changes)
     }
 
     /// The same, with what would have to move if anything changed.
@@ -43,7 +43,7 @@ impl Worktree {
     /// # Errors
     /// As [`Worktree::changes`].
     pub fn changes_traced(&self) -> Result<(Changes, Option<StatFingerprints>), Error> {
-        self.changes_and_traces(0).map(|(changes, traces, _)| (changes, traces))
+        self.changes_and_fingerprints(0).map(|(changes, fingerprints, _)| (changes, fingerprints))
     }
 
     /// The same, with every changed path, sorted, percent-escaped where not UTF-8.
@@ -51,14 +51,14 @@ impl Worktree {
     /// # Errors
     /// As [`Worktree::changes`].
     pub fn changes_with_paths(&self) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
-        self.changes_and_traces(0)
+        self.changes_and_fingerprints(0)
     }
 
-    fn changes_and_traces(&self, depth: usize) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
-        self.steadily(|| self.changes_and_traces_now(depth))
+    fn changes_and_fingerprints(&self, depth: usize) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
+        self.retry_while_packing(|| self.changes_and_fingerprints_once(depth))
     }
 
-    fn changes_and_traces_now(&self, depth: usize) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
+    fn changes_and_fingerprints_once(&self, depth: usize) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
         let doing = || format!("read the index of {}", self.root().display());
         let head = self.head_id()?;
         let index = self.index().map_err(|e| Error::read(doing(), e))?;
@@ -68,9 +68,9 @@ impl Worktree {
         let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);
         work_tree::find(self, index, depth, &mut found)?;
         staged::find(self, index, cached, head, &mut found)?;
-        let traces = if depth == 0 { stat_fingerprint::of(&self.repo, index, &found) } else { None };
+        let fingerprints = if depth == 0 { stat_fingerprint::of(&self.repo, index, &found) } else { None };
         let (changes, paths) = self.sum(found, head);
-        Ok((changes, traces, paths))
+        Ok((changes, fingerprints, paths))
     }
 
     fn sum(&self, mut found: ComparisonParts, head: Option<ObjectId>) -> (Changes, Vec<String>) {

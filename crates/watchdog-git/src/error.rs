@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
-use watchdog_facts::shortage::told_by;
+use watchdog_facts::shortage::shortage_in;
 
 /// Why a worktree could not be opened or read.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +72,7 @@ impl From<Error> for UnreadableFact {
             ),
             Error::UnknownRevision { .. } => (FaultKind::Git, Some("see: git log --oneline --all".to_string())),
             Error::Read { why, .. } => {
-                let helps = told_by(why).map_or_else(|| remedy_for(why), |shortage| shortage.helps);
+                let helps = shortage_in(why).map_or_else(|| remedy_for(why), |shortage| shortage.helps);
                 (FaultKind::Git, Some(helps.to_string()))
             }
         };

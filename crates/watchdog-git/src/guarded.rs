@@ -115,7 +115,7 @@ impl Worktree {
         let (staged, unsettled) = files_of_index(unfolded.as_ref().unwrap_or(&index), wanted);
         compare(&expected, &staged, then, &mut changed);
         changed.extend(unsettled);
-        for (path, found) in self.look(before, &expected, &staged, wanted)? {
+        for (path, found) in self.compare_disk(before, &expected, &staged, wanted)? {
             if !is_as_then(&found, expected.contains_key(&path), then(path.as_bstr())) {
                 changed.insert(path);
             }
@@ -131,7 +131,7 @@ impl Worktree {
         let before = staged::tree_of(self, self.commit_of(commit)?)?;
         let expected = self.files_of_tree(before, wanted)?;
         let mut differing = BTreeMap::new();
-        for (path, found) in self.look(before, &expected, &BTreeMap::new(), wanted)? {
+        for (path, found) in self.compare_disk(before, &expected, &BTreeMap::new(), wanted)? {
             let was = match found {
                 OnDisk::Same => continue,
                 OnDisk::Absent if expected.contains_key(&path) => None,
@@ -197,7 +197,7 @@ impl Worktree {
     }
 
     /// What lies at every wanted path that the commit or the index has, and at every other that is there.
-    fn look(
+    fn compare_disk(
         &self,
         before: ObjectId,
         expected: &BTreeMap<BString, NamedFile>,

@@ -211,11 +211,11 @@ impl<'w> DiskComparer<'w> {
             let empty = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
             return if empty { OnDisk::Same } else { OnDisk::Content("folder".to_owned()) };
         }
-        let look = || -> Result<bool, Error> {
+        let is_clean = || -> Result<bool, Error> {
             let inner = Worktree::open_at(&dot_git, folder)?;
             Ok(inner.head_id()? == expected && !inner.changes()?.any())
         };
-        if look().unwrap_or(false) { OnDisk::Same } else { OnDisk::Content("submodule".to_owned()) }
+        if is_clean().unwrap_or(false) { OnDisk::Same } else { OnDisk::Content("submodule".to_owned()) }
     }
 
     /// Whether bytes are what a checkout makes of a blob: line endings, encoding and `$Id$` by the tree's attributes, or a file of git-lfs.

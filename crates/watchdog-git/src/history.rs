@@ -38,7 +38,7 @@ impl Worktree {
     /// # Errors
     /// As [`Worktree::commits_since`].
     pub fn session_commits(&self, baseline: &BaselinePoint, evidence: &OriginEvidence) -> Result<Commits, Error> {
-        self.steadily(|| self.session_commits_now(baseline, evidence))
+        self.retry_while_packing(|| self.session_commits_now(baseline, evidence))
     }
 
     fn session_commits_now(&self, baseline: &BaselinePoint, evidence: &OriginEvidence) -> Result<Commits, Error> {

@@ -83,7 +83,7 @@ pub use snapshot::{
     RestoredTo, SavedIndex, Snapshot, SnapshotCandidate, SnapshotDiff, SnapshotKind, SnapshotPath, SnapshotRequest, SnapshotSummary,
     UncommittedFiles,
 };
-pub use stat_fingerprint::{StatFingerprint, StatFingerprints};
+pub use stat_fingerprint::{FingerprintScope, StatFingerprints};
 pub use submodule::UnsettledSubmodule;
 pub use unmerged::UnmergedWork;
 pub use work_diff::WorkDiff;

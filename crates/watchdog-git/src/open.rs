@@ -42,8 +42,8 @@ impl Worktree {
         Self::open_at(&dot_git(path)?, path)
     }
 
-    /// Opens the worktree of a `.git` entry that was already found. `asked` names it in errors.
-    pub(super) fn open_at(dot_git: &Path, asked: &Path) -> Result<Self, Error> {
+    /// Opens the worktree of a `.git` entry that was already found. `named` names it in errors.
+    pub(super) fn open_at(dot_git: &Path, named: &Path) -> Result<Self, Error> {
         let doing = || format!("open the repository at {}", dot_git.display());
         let mut repo = gix::open_opts(dot_git, harden::options()).map_err(|e| Error::read(doing(), e))?;
         if repo.git_dir_trust() != Trust::Full {
@@ -51,7 +51,7 @@ impl Worktree {
         }
         let storage = harden::refuse_unknown_layout(&repo)?;
         let Some(workdir) = repo.workdir() else {
-            return Err(Error::Bare { path: asked.to_owned() });
+            return Err(Error::Bare { path: named.to_owned() });
         };
         let real = |path: &Path| fs::canonicalize(path).map_err(|e| Error::read(format!("find {}", path.display()), e));
         let (root, git_dir, common_dir) = (real(workdir)?, real(repo.git_dir())?, real(repo.common_dir())?);

@@ -25,7 +25,7 @@ use super::walk::{CommitHistory, CommitPosition};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 
 /// How many commits outside of the range are looked at to find out who else reaches it.
-const LOOK_AROUND: usize = 50_000;
+const MOST_COMMITS: usize = 50_000;
 
 /// How many steps through the range the reflog's movements may cost.
 const STEPS: usize = 20_000_000;
@@ -72,7 +72,7 @@ pub(super) fn sort(
         evidence.recorded_at().is_some_and(|at| new.iter().all(|node| i64::try_from(history.date(*node)).is_ok_and(|made| made > at)));
     if let Some(known) = evidence.refs.as_ref().filter(|_| !(younger && made_since.len() == all.len())) {
         let tips = ids(known.tips()?.iter().filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok()));
-        let (before, complete) = history.reached(&tips, &all, LOOK_AROUND)?;
+        let (before, complete) = history.reached(&tips, &all, MOST_COMMITS)?;
         note_incomplete(&mut origins, complete);
         origins.imported.extend(before.iter());
         open.retain(|node| !before.contains(node));
@@ -89,7 +89,7 @@ pub(super) fn sort(
     }
 
     let owners = RefOwners::new(worktree, evidence)?;
-    let seen_by_others = seen_elsewhere(worktree, history, &owners, &entries, &all)?;
+    let seen_by_others = commits_seen_by_others(worktree, history, &owners, &entries, &all)?;
     open.retain(|node| !seen_by_others.made_by_helpers.contains(node));
     let arrived = arrivals(worktree, history, &owners, &entries, &all, &mut origins)?;
     let (mut unexplained, mut by_name) = (HashSet::new(), HashSet::new());
@@ -102,7 +102,7 @@ pub(super) fn sort(
         }
     }
     if !by_name.is_empty() {
-        let (remote, complete) = history.reached(&remote_tips(worktree)?, &all, LOOK_AROUND)?;
+        let (remote, complete) = history.reached(&remote_tips(worktree)?, &all, MOST_COMMITS)?;
         note_incomplete(&mut origins, complete);
         origins.imported.extend(by_name.intersection(&remote));
     }
@@ -168,7 +168,7 @@ struct OtherLogs {
     had_by_others: HashSet<CommitPosition>,
 }
 
-fn seen_elsewhere(
+fn commits_seen_by_others(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
     owners: &RefOwners,

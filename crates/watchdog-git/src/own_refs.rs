@@ -73,7 +73,7 @@ impl Worktree {
     /// # Errors
     /// When the refs cannot be listed.
     pub fn own_refs(&self) -> Result<Vec<OwnRef>, Error> {
-        self.settled(|| self.own_refs_now())
+        self.retry_if_refs_moved(|| self.own_refs_now())
     }
 
     fn own_refs_now(&self) -> Result<Vec<OwnRef>, Error> {

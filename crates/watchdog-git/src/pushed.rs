@@ -33,7 +33,7 @@ impl Worktree {
     /// [`Error::Read`] where refs or commits cannot be read.
     pub fn pushed(&self) -> Result<RemoteState, Error> {
         let Some(head) = self.head_id()? else { return Ok(RemoteState::Unborn) };
-        let tips = self.settled(|| self.remote_branches())?;
+        let tips = self.retry_if_refs_moved(|| self.remote_branches())?;
         if tips.is_empty() {
             return Ok(RemoteState::NoRemote);
         }

@@ -48,10 +48,10 @@ impl RepoCache {
 /// Only a linked worktree knows the shared directory apart from its own, and its configuration must be everybody's.
 fn may_lend(worktree: &Worktree) -> bool {
     let config = worktree.repo.config_snapshot();
-    let by_place = config.plumbing().sections_by_name("includeIf").is_some_and(|mut sections| sections.next().is_some());
+    let has_include_if = config.plumbing().sections_by_name("includeIf").is_some_and(|mut sections| sections.next().is_some());
     worktree.served.is_none()
         && worktree.git_dir != worktree.common_dir
-        && !by_place
+        && !has_include_if
         && !has_own_settings(&worktree.git_dir, &worktree.root)
 }
 

@@ -47,7 +47,7 @@ impl Worktree {
             return Err(Error::Read { doing: doing(), why: "each of its names is checked out in some worktree".into() });
         };
         let branch = format!("refs/heads/{name}");
-        let found = self.settled(|| self.repo.try_find_reference(&branch).map_err(|e| Error::read(doing(), e)))?;
+        let found = self.retry_if_refs_moved(|| self.repo.try_find_reference(&branch).map_err(|e| Error::read(doing(), e)))?;
         let Some(mut found) = found else {
             return Ok(RescueBranch { name, tip: None, tree: None, holds_head: false, message: String::new() });
         };

@@ -24,24 +24,24 @@ const RECENT: Duration = Duration::from_secs(10);
 struct PackedRefsStamp(Option<(u64, u64, i64, i64, i64, i64)>);
 
 impl Worktree {
-    /// Calls `look` again, a bounded number of times, while it fails and the repository is being packed.
-    pub(super) fn steadily<T>(&self, look: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
-        self.looked(look, |_, _| false)
+    /// Calls `read` again, a bounded number of times, while it fails and the repository is being packed.
+    pub(super) fn retry_while_packing<T>(&self, read: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+        self.retry(read, |_, _| false)
     }
 
     /// The same; what was read while refs were packed is read again, too, as one that was missed is no failure.
-    pub(super) fn settled<T>(&self, look: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
-        self.looked(look, |before, after| before != after)
+    pub(super) fn retry_if_refs_moved<T>(&self, read: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+        self.retry(read, |before, after| before != after)
     }
 
-    fn looked<T>(
+    fn retry<T>(
         &self,
-        look: impl Fn() -> Result<T, Error>,
+        read: impl Fn() -> Result<T, Error>,
         suspect: impl Fn(&PackedRefsStamp, &PackedRefsStamp) -> bool,
     ) -> Result<T, Error> {
         for again in 1..=AGAIN {
             let before = self.packed_refs();
-            let found = look();
+            let found = read();
             let once_more = match &found {
                 Ok(_) => suspect(&before, &self.packed_refs()),
                 Err(_) => self.is_being_packed(),
@@ -52,7 +52,7 @@ impl Worktree {
             std::thread::sleep(PAUSE * again);
             self.forget_packed_refs();
         }
-        look()
+        read()
     }
 
     /// Has `packed-refs` read again with the next look. Its time alone, which is what is compared, may be the same.

@@ -46,8 +46,8 @@ pub fn find_worktrees(paths: &[PathBuf], is_over: &dyn Fn() -> bool) -> SearchRe
     }
     let SearchWalk { mut found, notes, .. } = walk;
     // A broken `.git` does not say whose it is; where its repository tells of the place, that is what counts.
-    let leads_nowhere = |one: &FoundWorktree| one.git_dir == one.root.join(".git") || !one.git_dir.exists();
-    let nameless = |one: &FoundWorktree| matches!(one.standing, WorktreeState::Broken { .. }) && leads_nowhere(one);
+    let has_no_git_dir = |one: &FoundWorktree| one.git_dir == one.root.join(".git") || !one.git_dir.exists();
+    let nameless = |one: &FoundWorktree| matches!(one.standing, WorktreeState::Broken { .. }) && has_no_git_dir(one);
     let named: HashSet<PathBuf> =
         found.iter().filter(|one| one.git_dir != one.root.join(".git") && !nameless(one)).map(|one| one.root.clone()).collect();
     found.retain(|one| !(nameless(one) && named.contains(&one.root)));

@@ -32,10 +32,10 @@ const COARSE: Duration = Duration::from_secs(4);
 
 /// The paths that a look rested on, from the top of the work tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StatFingerprints(Vec<PathTrace>);
+pub struct StatFingerprints(Vec<PathStat>);
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct PathTrace {
+struct PathStat {
     path: BString,
     /// As the look itself found it: whoever changes it afterwards is noticed by the next one.
     state: Option<FileState>,
@@ -43,7 +43,7 @@ struct PathTrace {
 
 /// Files and folders beside the work tree that a judgement rested on.
 #[derive(Debug, Clone, Copy)]
-pub struct StatFingerprint<'a> {
+pub struct FingerprintScope<'a> {
     /// The worktree.
     pub worktree: &'a FoundWorktree,
     /// Files of whoever asks, anywhere.
@@ -65,13 +65,13 @@ pub(super) fn of(repo: &gix::Repository, index: &State, found: &ComparisonParts)
     for (at, state) in &found.states {
         states[*at] = Some(*state);
     }
-    let tracked = index.entries().iter().zip(states).map(|(entry, state)| PathTrace { path: entry.path(index).to_owned(), state });
+    let tracked = index.entries().iter().zip(states).map(|(entry, state)| PathStat { path: entry.path(index).to_owned(), state });
     let beside = found.folders.iter().chain(&found.untracked).cloned();
     let settings = settings(repo).into_iter().map(|path| BString::from(path.into_os_string().into_vec()));
-    let mut traces: Vec<PathTrace> = tracked.chain(beside.chain(settings).map(|path| PathTrace { path, state: None })).collect();
-    traces.sort_by(|a, b| a.path.cmp(&b.path));
-    traces.dedup_by(|a, b| a.path == b.path);
-    Some(StatFingerprints(traces))
+    let mut fingerprints: Vec<PathStat> = tracked.chain(beside.chain(settings).map(|path| PathStat { path, state: None })).collect();
+    fingerprints.sort_by(|a, b| a.path.cmp(&b.path));
+    fingerprints.dedup_by(|a, b| a.path == b.path);
+    Some(StatFingerprints(fingerprints))
 }
 
 /// Every file that the repository's configuration came from or could come from, and the ignore and attribute files that it
@@ -98,37 +98,42 @@ fn settings(repo: &gix::Repository) -> Vec<PathBuf> {
 impl StatFingerprints {
     /// One text, to be kept and read again with [`StatFingerprints::read`].
     pub fn to_text(&self) -> String {
-        self.0.iter().map(|trace| escape_path(&trace.path)).collect::<Vec<_>>().join("\n")
+        self.0.iter().map(|entry| escape_path(&entry.path)).collect::<Vec<_>>().join("\n")
     }
 
     /// What [`StatFingerprints::to_text`] wrote.
     pub fn read(text: &str) -> Self {
-        StatFingerprints(text.split('\n').map(|path| PathTrace { path: BString::from(unescape_path(path)), state: None }).collect())
+        StatFingerprints(text.split('\n').map(|path| PathStat { path: BString::from(unescape_path(path)), state: None }).collect())
     }
 
-    /// The state of everything that left traces, as a fingerprint. `None` where something is not older than `look`, where
+    /// The state of everything that left traces, as a fingerprint. `None` where something is not older than `scanned_at`, where
     /// the file system cannot be relied on, or where something could not be looked at.
-    pub fn stamp(&self, scene: StatFingerprint<'_>, look: SystemTime) -> Option<String> {
-        let worktree = scene.worktree;
+    pub fn stamp(&self, scope: FingerprintScope<'_>, scanned_at: SystemTime) -> Option<String> {
+        let worktree = scope.worktree;
         let mut hash = Sha256::new();
         if is_remote(&worktree.root) {
             return None;
         }
         let (git_dir, common) = (&worktree.git_dir, &worktree.common_dir);
-        add_all(&mut hash, git_dir, ["", "HEAD", "index", "logs/HEAD", "FETCH_HEAD", "config.worktree", TABLES].map(Path::new), look)?;
+        add_all(
+            &mut hash,
+            git_dir,
+            ["", "HEAD", "index", "logs/HEAD", "FETCH_HEAD", "config.worktree", TABLES].map(Path::new),
+            scanned_at,
+        )?;
         let branch = branch(git_dir)?;
         let files = ["config", "packed-refs", TABLES, "shallow", "info/exclude", "info/attributes", "info/grafts"].map(Path::new);
-        add_all(&mut hash, common, files.into_iter().chain(branch.as_deref()), look)?;
-        for path in scene.more {
-            add(&mut hash, path, look)?;
+        add_all(&mut hash, common, files.into_iter().chain(branch.as_deref()), scanned_at)?;
+        for path in scope.more {
+            add(&mut hash, path, scanned_at)?;
         }
-        add(&mut hash, &worktree.root.join(".git"), look)?;
+        add(&mut hash, &worktree.root.join(".git"), scanned_at)?;
         let root = at(&worktree.root)?;
-        for PathTrace { path, state } in &self.0 {
+        for PathStat { path, state } in &self.0 {
             if let Some(state) = state {
                 hash.update(path.as_bytes());
                 hash.update([0]);
-                take(&mut hash, *state, look)?;
+                take(&mut hash, *state, scanned_at)?;
                 continue;
             }
             let name: &BStr = if path.is_empty() { b".".as_bstr() } else { path.trim_end_with(|c| c == '/').as_bstr() };
@@ -136,7 +141,7 @@ impl StatFingerprints {
             hash.update([0]);
             // Of a user's own file what counts is its content, also behind a link.
             let follow = if path.starts_with(b"/") { rustix::fs::AtFlags::empty() } else { rustix::fs::AtFlags::SYMLINK_NOFOLLOW };
-            add_found(&mut hash, rustix::fs::statat(&root, &**name, follow), look)?;
+            add_found(&mut hash, rustix::fs::statat(&root, &**name, follow), scanned_at)?;
         }
         Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
     }
@@ -158,7 +163,7 @@ fn at(folder: &Path) -> Option<std::os::fd::OwnedFd> {
 }
 
 /// Takes in files below a folder, and with an empty name the folder itself.
-fn add_all<'p>(hash: &mut Sha256, folder: &Path, names: impl IntoIterator<Item = &'p Path>, look: SystemTime) -> Option<()> {
+fn add_all<'p>(hash: &mut Sha256, folder: &Path, names: impl IntoIterator<Item = &'p Path>, scanned_at: SystemTime) -> Option<()> {
     use std::os::unix::ffi::OsStrExt;
     let open = at(folder)?;
     hash.update(folder.as_os_str().as_bytes());
@@ -171,14 +176,14 @@ fn add_all<'p>(hash: &mut Sha256, folder: &Path, names: impl IntoIterator<Item =
         if found.is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Symlink) {
             return None;
         }
-        add_found(hash, found, look)?;
+        add_found(hash, found, scanned_at)?;
     }
     Some(())
 }
 
-fn add_found(hash: &mut Sha256, found: rustix::io::Result<rustix::fs::Stat>, look: SystemTime) -> Option<()> {
+fn add_found(hash: &mut Sha256, found: rustix::io::Result<rustix::fs::Stat>, scanned_at: SystemTime) -> Option<()> {
     match found {
-        Ok(stat) => take(hash, FileState::of(&stat), look),
+        Ok(stat) => take(hash, FileState::of(&stat), scanned_at),
         Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => {
             hash.update([1]);
             Some(())
@@ -187,12 +192,12 @@ fn add_found(hash: &mut Sha256, found: rustix::io::Result<rustix::fs::Stat>, loo
     }
 }
 
-fn add(hash: &mut Sha256, path: &Path, look: SystemTime) -> Option<()> {
+fn add(hash: &mut Sha256, path: &Path, scanned_at: SystemTime) -> Option<()> {
     use std::os::unix::ffi::OsStrExt;
     hash.update(path.as_os_str().as_bytes());
     hash.update([0]);
     match fs::symlink_metadata(path) {
-        Ok(found) => add_metadata(hash, &found, look),
+        Ok(found) => add_metadata(hash, &found, scanned_at),
         Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
             hash.update([1]);
             Some(())
@@ -201,7 +206,7 @@ fn add(hash: &mut Sha256, path: &Path, look: SystemTime) -> Option<()> {
     }
 }
 
-fn add_metadata(hash: &mut Sha256, found: &Metadata, look: SystemTime) -> Option<()> {
+fn add_metadata(hash: &mut Sha256, found: &Metadata, scanned_at: SystemTime) -> Option<()> {
     // What a link leads to may change beside it.
     if found.is_symlink() {
         return None;
@@ -211,13 +216,13 @@ fn add_metadata(hash: &mut Sha256, found: &Metadata, look: SystemTime) -> Option
         nanos: [found.mtime_nsec(), found.ctime_nsec()],
         rest: [found.mode().into(), found.ino(), found.size(), found.uid().into()],
     };
-    take(hash, state, look)
+    take(hash, state, scanned_at)
 }
 
 /// Takes one file's state in, unless it may have changed since the look began.
-fn take(hash: &mut Sha256, FileState { seconds, nanos, rest }: FileState, look: SystemTime) -> Option<()> {
+fn take(hash: &mut Sha256, FileState { seconds, nanos, rest }: FileState, scanned_at: SystemTime) -> Option<()> {
     let margin = if nanos == [0, 0] { COARSE } else { TICK };
-    let latest = look.checked_sub(margin)?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    let latest = scanned_at.checked_sub(margin)?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
     let latest = (i64::try_from(latest.as_secs()).ok()?, i64::from(latest.subsec_nanos()));
     if (0..2).any(|at| (seconds[at], nanos[at]) >= latest) {
         return None;
@@ -263,13 +268,13 @@ mod tests {
             fs::write(root.join(name), text).unwrap();
         }
         let worktree = FoundWorktree { root: root.clone(), git_dir: git_dir.clone(), common_dir: git_dir, standing: WorktreeState::There };
-        let traces = StatFingerprints(["", "a", "empty/", "gone"].map(|path| PathTrace { path: path.into(), state: None }).to_vec());
+        let fingerprints = StatFingerprints(["", "a", "empty/", "gone"].map(|path| PathStat { path: path.into(), state: None }).to_vec());
         let more = [root.join("settings")];
-        let scene = StatFingerprint { worktree: &worktree, more: &more };
+        let scope = FingerprintScope { worktree: &worktree, more: &more };
         let later = || SystemTime::now() + Duration::from_secs(60);
-        let stamp = || traces.stamp(scene, later()).unwrap();
-        assert_eq!(StatFingerprints::read(&traces.to_text()), traces);
-        assert_eq!(traces.stamp(scene, SystemTime::now()), None, "what was written just now may be written again in this tick");
+        let stamp = || fingerprints.stamp(scope, later()).unwrap();
+        assert_eq!(StatFingerprints::read(&fingerprints.to_text()), fingerprints);
+        assert_eq!(fingerprints.stamp(scope, SystemTime::now()), None, "what was written just now may be written again in this tick");
 
         let mut last = stamp();
         assert_eq!(stamp(), last);
@@ -296,7 +301,7 @@ mod tests {
             last = now;
         }
         fs::remove_file(root.join(".git/HEAD")).unwrap();
-        assert_eq!(traces.stamp(scene, later()), None, "without HEAD nothing is known");
+        assert_eq!(fingerprints.stamp(scope, later()), None, "without HEAD nothing is known");
     }
 
     /// Two changes within one tick of the clock look like one; the margin of a real look keeps them apart.

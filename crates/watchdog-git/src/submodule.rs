@@ -16,7 +16,7 @@ use super::open::Worktree;
 use super::path_text::escape_path;
 use watchdog_facts::evidence::{Degradation, WarningCode};
 
-/// How deep submodules in submodules are looked into.
+/// How deep submodules in submodules are read.
 const DEPTH: usize = 16;
 
 /// Looks at the submodules of one worktree; shared by all threads.
@@ -61,7 +61,7 @@ impl SubmoduleScan {
     }
 
     /// How the submodule differs, whatever its `ignore` setting; `None` where it does not.
-    fn look(&self, entry: &gix::index::Entry, path: &BStr) -> Result<Option<SubmoduleState>, Error> {
+    fn state(&self, entry: &gix::index::Entry, path: &BStr) -> Result<Option<SubmoduleState>, Error> {
         let folder =
             self.root.join(gix::path::from_bstr(path).map_err(|e| Error::read(format!("read the path of a submodule '{path}'"), e))?);
         let dot_git = folder.join(".git");
@@ -75,13 +75,13 @@ impl SubmoduleScan {
         let changes = inner.changes_below(self.depth + 1)?;
         let tracked = changes.staged + changes.unstaged + changes.conflicted > 0;
         let dirty = tracked || changes.untracked > 0;
-        let looked = SubmoduleState { head, fingerprint: changes.fingerprint, other_commit: commit_differs, tracked, dirty };
-        Ok((commit_differs || dirty).then_some(looked))
+        let state = SubmoduleState { head, fingerprint: changes.fingerprint, other_commit: commit_differs, tracked, dirty };
+        Ok((commit_differs || dirty).then_some(state))
     }
 
     /// What stands for the submodule's state, where it differs from its entry and is not to be passed over.
     pub(super) fn differs(&self, entry: &gix::index::Entry, path: &BStr) -> Option<u64> {
-        let SubmoduleState { fingerprint, other_commit: commit_differs, tracked, .. } = match self.look(entry, path) {
+        let SubmoduleState { fingerprint, other_commit: commit_differs, tracked, .. } = match self.state(entry, path) {
             Ok(found) => found?,
             Err(error) => {
                 self.unreadable.lock().expect("no holder panics").push((escape_path(path), error.to_string()));
@@ -117,7 +117,7 @@ pub struct UnsettledSubmodule {
 /// Whether a branch, tag or remote-tracking branch of the submodule in a folder leads to a commit: where none does, a commit of this
 /// repository that names it would name what the submodule's garbage collection takes away. What cannot be read names nothing.
 pub(super) fn is_named(folder: &Path, commit: ObjectId) -> bool {
-    let look = || -> Option<bool> {
+    let reached = || -> Option<bool> {
         let inner = Worktree::open_at(&folder.join(".git"), folder).ok()?;
         inner.refresh().ok()?;
         let mut tips = Vec::new();
@@ -132,7 +132,7 @@ pub(super) fn is_named(folder: &Path, commit: ObjectId) -> bool {
         tips.retain(|tip| inner.repo.find_commit(*tip).is_ok());
         Some(inner.repo.rev_walk([commit]).with_hidden(tips).all().ok()?.next().is_none())
     };
-    look().unwrap_or(false)
+    reached().unwrap_or(false)
 }
 
 impl Worktree {
@@ -146,13 +146,13 @@ impl Worktree {
         let mut unsettled = Vec::new();
         for entry in index.entries().iter().filter(|entry| entry.mode == Mode::COMMIT) {
             let path = entry.path(&index);
-            if let Some(looked) = submodules.look(entry, path)? {
+            if let Some(state) = submodules.state(entry, path)? {
                 let folder = self.root().join(gix::path::from_bstr(path).unwrap_or_default());
                 unsettled.push(UnsettledSubmodule {
                     path: escape_path(path),
-                    other_commit: looked.other_commit,
-                    named: looked.head.is_some_and(|head| is_named(&folder, head)),
-                    uncommitted: looked.dirty,
+                    other_commit: state.other_commit,
+                    named: state.head.is_some_and(|head| is_named(&folder, head)),
+                    uncommitted: state.dirty,
                 });
             }
         }

@@ -86,8 +86,8 @@ impl Worktree {
             Ok(count)
         };
         for found in of_helpers {
-            let looked = Worktree::open(&found.root).and_then(|helper| Ok((helper.branch(), helper.head_id()?, helper.changes()?.total())));
-            let (branch, head, uncommitted, unreadable) = match looked {
+            let opened = Worktree::open(&found.root).and_then(|helper| Ok((helper.branch(), helper.head_id()?, helper.changes()?.total())));
+            let (branch, head, uncommitted, unreadable) = match opened {
                 Ok((branch, head, uncommitted)) => (branch, head, uncommitted, None),
                 Err(error) => (None, None, 0, Some(error.to_string())),
             };

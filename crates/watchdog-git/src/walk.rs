@@ -333,7 +333,7 @@ impl<'w> CommitHistory<'w> {
                 queue.push(node);
             }
         }
-        let mut looked_at = 0;
+        let mut visited = 0;
         loop {
             for node in queue.drain(..) {
                 if new.contains(&node) {
@@ -343,8 +343,8 @@ impl<'w> CommitHistory<'w> {
                 }
             }
             let Some((_, node)) = around.pop() else { break };
-            looked_at += 1;
-            if looked_at > limit {
+            visited += 1;
+            if visited > limit {
                 return Ok((self.descend(&starts, new), false));
             }
             queue.extend_from_slice(self.parents(node));

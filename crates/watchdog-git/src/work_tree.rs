@@ -52,7 +52,7 @@ pub(super) fn find(worktree: &Worktree, index: &State, depth: usize, found: &mut
     let rules = ContentRules::of(&worktree.repo).map_err(|e| Error::read(doing(), e))?;
     let submodules = SubmoduleScan::new(worktree, index, depth)?;
     let root = open_folder(rustix::fs::CWD, worktree.root()).map_err(|e| Error::read(doing(), e))?;
-    let place = (&root, worktree.common_dir());
+    let roots = (&root, worktree.common_dir());
     let exclude = worktree.common_dir().join("info/exclude");
     let top = PendingFolder { path: BString::default(), span: 0..index.entries().len(), ignores: !odd(&exclude) };
     if !top.ignores {
@@ -62,27 +62,27 @@ pub(super) fn find(worktree: &Worktree, index: &State, depth: usize, found: &mut
     let few = index.entries().len() < THREADS_FROM;
     let threads = if few { 1 } else { std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS) };
     if threads == 1 {
-        let mut looker = ScanThread::new(&worktree.repo, index, rules, place, &submodules);
+        let mut scanner = ScanThread::new(&worktree.repo, index, rules, roots, &submodules);
         let mut own = vec![top];
         while let Some(folder) = own.pop() {
-            looker.look(folder, &mut own);
+            scanner.scan_folder(folder, &mut own);
         }
-        looker.found.give_to(found);
+        scanner.found.give_to(found);
     } else {
         let shared = FolderQueue { queue: Mutex::new((vec![top], 0)), more: Condvar::new() };
         let repo = worktree.repo.clone().into_sync();
         let work = || {
             let repo = repo.to_thread_local();
-            let mut looker = ScanThread::new(&repo, index, rules, place, &submodules);
+            let mut scanner = ScanThread::new(&repo, index, rules, roots, &submodules);
             while let Some(folder) = shared.take() {
                 let mut own = vec![folder];
                 while let Some(folder) = own.pop() {
-                    looker.look(folder, &mut own);
+                    scanner.scan_folder(folder, &mut own);
                     shared.offer(&mut own);
                 }
                 shared.done();
             }
-            looker.found
+            scanner.found
         };
         std::thread::scope(|scope| {
             // Where no further thread may be had, fewer do the work.
@@ -180,13 +180,13 @@ impl<'w> ScanThread<'w> {
     }
 
     /// Looks at one folder, and adds the folders in it to `queue`.
-    fn look(&mut self, folder: PendingFolder, queue: &mut Vec<PendingFolder>) {
+    fn scan_folder(&mut self, folder: PendingFolder, queue: &mut Vec<PendingFolder>) {
         let mut listing = std::mem::take(&mut self.listing);
-        self.look_with(&mut listing, folder, queue);
+        self.scan_listing(&mut listing, folder, queue);
         self.listing = listing;
     }
 
-    fn look_with(&mut self, listing: &mut NameListing, mut folder: PendingFolder, queue: &mut Vec<PendingFolder>) {
+    fn scan_listing(&mut self, listing: &mut NameListing, mut folder: PendingFolder, queue: &mut Vec<PendingFolder>) {
         let open = match self.open(&folder).and_then(|open| listing.read(&open).map(|()| open)) {
             Ok(open) => open,
             // It went away after its parent was read.

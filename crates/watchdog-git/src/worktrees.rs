@@ -154,23 +154,23 @@ pub fn worktrees_of(common_dir: &Path) -> Vec<FoundWorktree> {
         Err(_) => Vec::new(),
     };
     names.sort();
-    let look = |names: &[OsString]| -> Vec<_> { names.iter().map(|name| linked(common_dir, admin.join(name))).collect() };
+    let list = |names: &[OsString]| -> Vec<_> { names.iter().map(|name| linked(common_dir, admin.join(name))).collect() };
     if names.len() < THREADS_FROM {
-        found.extend(look(&names));
+        found.extend(list(&names));
         return found;
     }
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
     let parts = std::thread::scope(|scope| {
-        let begin = |part| std::thread::Builder::new().spawn_scoped(scope, move || look(part)).ok();
+        let begin = |part| std::thread::Builder::new().spawn_scoped(scope, move || list(part)).ok();
         let parts = names.chunks(names.len().div_ceil(threads)).map(|part| (part, begin(part)));
         // Collected first, so that all of them run.
         let parts: Vec<_> = parts.collect();
-        let look_here = |(part, thread): (_, Option<std::thread::ScopedJoinHandle<'_, _>>)| match thread {
+        let join = |(part, thread): (_, Option<std::thread::ScopedJoinHandle<'_, _>>)| match thread {
             Some(thread) => thread.join().expect("a panic is a bug, passed on"),
             // No further thread may be had.
-            None => look(part),
+            None => list(part),
         };
-        parts.into_iter().map(look_here).collect::<Vec<_>>()
+        parts.into_iter().map(join).collect::<Vec<_>>()
     });
     found.extend(parts.into_iter().flatten());
     found
@@ -188,7 +188,7 @@ fn main(common_dir: &Path) -> Option<FoundWorktree> {
     if let Some(why) = discover::missing_part(common_dir) {
         return at(guess.to_owned(), WorktreeState::Broken { why });
     }
-    if guess != common_dir && is_in_its_place(common_dir) {
+    if guess != common_dir && is_main_git_dir(common_dir) {
         return at(guess.to_owned(), WorktreeState::There);
     }
     match gix::open_opts(common_dir, harden::options()) {
@@ -205,7 +205,7 @@ fn main(common_dir: &Path) -> Option<FoundWorktree> {
 
 /// Whether a repository's own configuration plainly says nothing about where its work tree is, so that it lies around `.git`. Where it might,
 /// which is seldom, the repository must be opened to know.
-fn is_in_its_place(common_dir: &Path) -> bool {
+fn is_main_git_dir(common_dir: &Path) -> bool {
     let Ok(text) = fs::read(common_dir.join("config")) else { return false };
     text.to_ascii_lowercase().split(|byte| *byte == b'\n').all(|line| {
         let has = |word: &[u8]| line.windows(word.len()).any(|part| part == word);
@@ -274,7 +274,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let asked = |text: &str| {
             fs::write(folder.path().join("config"), text).unwrap();
-            is_in_its_place(folder.path())
+            is_main_git_dir(folder.path())
         };
         for text in ["", "[core]\n\tbare = false\n", "[core]\n\tBare=false\r\n[user]\n\tname = a\n"] {
             assert!(asked(text), "{text:?}");
@@ -292,6 +292,6 @@ mod tests {
             assert!(!asked(text), "{text:?}");
         }
         fs::remove_file(folder.path().join("config")).unwrap();
-        assert!(!is_in_its_place(folder.path()));
+        assert!(!is_main_git_dir(folder.path()));
     }
 }

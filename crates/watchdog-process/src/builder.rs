@@ -74,7 +74,7 @@ pub(super) fn start<T>(
     if name.is_empty() {
         return Err(StartError::NotRunnable { program: name, why: "no program was named".into() });
     }
-    look_for_memory().map_err(fail)?;
+    check_memory().map_err(fail)?;
     let (stdout, stdout_end) = os_pipe::pipe().map_err(fail)?;
     let (stderr, stderr_end) = os_pipe::pipe().map_err(fail)?;
     let (stdin, stdin_end) = match &plan.stdin {
@@ -183,7 +183,7 @@ fn located(program: &OsStr, cwd: &Path) -> OsString {
 const ROOM: usize = 64 << 20;
 
 /// Looks whether the threads around a process would find memory: one that begins without ends the whole program from below.
-fn look_for_memory() -> io::Result<()> {
+fn check_memory() -> io::Result<()> {
     let mut room = Vec::<u8>::new();
     room.try_reserve_exact(ROOM).map_err(|_| io::Error::from_raw_os_error(Errno::NOMEM.raw_os_error()))?;
     // Without this the compiler may spare us the look.

@@ -48,7 +48,7 @@ impl NoRoom {
 ///
 /// # Errors
 /// Where there is none.
-pub fn look_for_room() -> Result<(), NoRoom> {
+pub fn check_headroom() -> Result<(), NoRoom> {
     #[cfg(target_os = "linux")]
     if let Some(allowed) = rustix::process::getrlimit(rustix::process::Resource::As).current.filter(|allowed| *allowed < ADDRESS_SPACE) {
         return Err(NoRoom::AddressSpace { allowed });
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn there_is_room_where_the_tests_run_and_a_shortage_says_what_helps() {
-        assert!(look_for_room().is_ok());
+        assert!(check_headroom().is_ok());
         let short = NoRoom::AddressSpace { allowed: 300 << 20 };
         assert_eq!(short.to_string(), "no more than 300 MiB of memory may be addressed");
         assert!(short.hint().contains("ulimit -v"));

@@ -24,7 +24,7 @@ pub enum OutputMirror {
 const PIECE: usize = 4096;
 
 /// How often a writer that waits for a slow reader looks whether it should still wait.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL: Duration = Duration::from_millis(50);
 
 /// One of our own streams, as a writer that gives up on a closed reader and can be told to stop waiting for a slow one.
 pub(super) struct MirrorEnd {
@@ -86,8 +86,8 @@ fn never_blocking(stream: BorrowedFd<'_>) -> Option<OwnedFd> {
 
 /// Waits a moment until a write would not block.
 fn ready(to: &File) -> bool {
-    let look = Timespec::try_from(LOOK).unwrap_or_default();
-    !matches!(poll(&mut [PollFd::new(to, PollFlags::OUT)], Some(&look)), Ok(0) | Err(Errno::INTR))
+    let wait = Timespec::try_from(POLL).unwrap_or_default();
+    !matches!(poll(&mut [PollFd::new(to, PollFlags::OUT)], Some(&wait)), Ok(0) | Err(Errno::INTR))
 }
 
 #[cfg(test)]

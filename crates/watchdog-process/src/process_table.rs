@@ -1,6 +1,6 @@
 //! Reads the system's table of processes, and signals one of them without PID-reuse races (pidfd). Linux only; elsewhere it says so.
 
-use super::process_lineage::ProcessRow;
+use super::tree_members::ProcessRow;
 
 /// What became of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::drain::DrainProgress;
-use super::process_lineage::ProcessRow;
+use super::tree_members::ProcessRow;
 use super::{process_table, tree_registry};
 
 /// A session uses its processors where that is more than one part in so many of a core.
@@ -19,7 +19,7 @@ pub struct SessionMeter {
 
 /// One look at the processes of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ProcessLook {
+pub struct ProcessSample {
     /// Processor time of all that live, and of children that they have waited for.
     pub used: Duration,
     /// How long ago the youngest of them began, the first one left out.
@@ -37,14 +37,14 @@ impl SessionMeter {
     }
 
     /// Its processes; `None` where the system does not show them.
-    pub fn processes(&self) -> Option<ProcessLook> {
+    pub fn processes(&self) -> Option<ProcessSample> {
         let rows = tree_registry::living(self.tree)?;
-        look_at(&rows, rows.first().map(|row| row.pid))
+        sample(&rows, rows.first().map(|row| row.pid))
     }
 }
 
 /// The processes below `leader`, which another process started; `None` where the system does not show them.
-pub fn processes_below(leader: u32) -> Option<ProcessLook> {
+pub fn processes_below(leader: u32) -> Option<ProcessSample> {
     let table = process_table::read_all().ok()?;
     let mut found: Vec<&ProcessRow> = table.iter().filter(|row| row.pid == leader).collect();
     let mut next = 0;
@@ -56,16 +56,16 @@ pub fn processes_below(leader: u32) -> Option<ProcessLook> {
         }
     }
     let rows: Vec<ProcessRow> = found.into_iter().filter(|row| !row.dead).cloned().collect();
-    look_at(&rows, Some(leader))
+    sample(&rows, Some(leader))
 }
 
-fn look_at(rows: &[ProcessRow], leader: Option<u32>) -> Option<ProcessLook> {
+fn sample(rows: &[ProcessRow], leader: Option<u32>) -> Option<ProcessSample> {
     if rows.is_empty() {
         return None;
     }
     let youngest = rows.iter().filter(|row| Some(row.pid) != leader).map(|row| row.started).max();
     let uptime = process_table::uptime();
-    Some(ProcessLook {
+    Some(ProcessSample {
         used: process_table::of_ticks(rows.iter().map(|row| row.ticks).sum()),
         youngest: youngest.and_then(|started| Some(uptime?.saturating_sub(process_table::of_ticks(started)))),
     })
@@ -78,13 +78,13 @@ pub struct CpuUse {
     /// Time that was used, summed up from look to look: what a process that has ended used is not taken back.
     sum: Duration,
     last: Option<Duration>,
-    looks: VecDeque<(Instant, Duration)>,
+    samples: VecDeque<(Instant, Duration)>,
 }
 
 impl CpuUse {
     /// Judges over stretches of this length.
     pub fn over(stretch: Duration) -> Self {
-        CpuUse { stretch, sum: Duration::ZERO, last: None, looks: VecDeque::new() }
+        CpuUse { stretch, sum: Duration::ZERO, last: None, samples: VecDeque::new() }
     }
 
     /// Takes the time used as of a look; says whether they have worked since the look before.
@@ -92,14 +92,14 @@ impl CpuUse {
         let since = self.last.map_or(used, |last| used.saturating_sub(last));
         self.last = Some(used);
         self.sum += since;
-        self.looks.push_back((at, self.sum));
+        self.samples.push_back((at, self.sum));
         // The look before the stretch is where it begins.
-        while self.looks.get(1).is_some_and(|(then, _)| at.saturating_duration_since(*then) >= self.stretch) {
-            self.looks.pop_front();
+        while self.samples.get(1).is_some_and(|(then, _)| at.saturating_duration_since(*then) >= self.stretch) {
+            self.samples.pop_front();
         }
-        let Some((then, before)) = self.looks.front().copied() else { return false };
+        let Some((then, before)) = self.samples.front().copied() else { return false };
         let stretch = at.saturating_duration_since(then);
-        !since.is_zero() && (self.looks.len() == 1 || (self.sum - before) * PART_OF_A_CORE >= stretch)
+        !since.is_zero() && (self.samples.len() == 1 || (self.sum - before) * PART_OF_A_CORE >= stretch)
     }
 }
 

@@ -8,32 +8,32 @@ mod linux {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
     /// Brands are this many at most; a hard limit must leave room for them.
-    const BRANDS: u64 = 65_521;
+    const MARKS: u64 = 65_521;
 
     /// Calls `start` so that what it starts carries the brand of tree `id`; returns the brand, if there is room for one.
     /// While it runs, what other threads start carries it too: the caller must not take the brand alone for proof.
-    pub(crate) fn branding<T>(salt: u64, id: u64, start: impl FnOnce() -> T) -> (Option<u64>, T) {
+    pub(crate) fn marking<T>(salt: u64, id: u64, start: impl FnOnce() -> T) -> (Option<u64>, T) {
         let before = getrlimit(Resource::Msgqueue);
-        let tree_mark = brand_below(before.maximum, salt, id);
-        let branded = tree_mark
+        let tree_mark = mark_below(before.maximum, salt, id);
+        let is_set = tree_mark
             .is_some_and(|tree_mark| setrlimit(Resource::Msgqueue, Rlimit { current: Some(tree_mark), maximum: before.maximum }).is_ok());
         let started = start();
-        if branded {
+        if is_set {
             // The soft limit was this high before, so it may be again.
             let _ = setrlimit(Resource::Msgqueue, before);
         }
-        (tree_mark.filter(|_| branded), started)
+        (tree_mark.filter(|_| is_set), started)
     }
 
-    pub(super) fn brand_below(ceiling: Option<u64>, salt: u64, id: u64) -> Option<u64> {
+    pub(super) fn mark_below(ceiling: Option<u64>, salt: u64, id: u64) -> Option<u64> {
         let ceiling = ceiling.unwrap_or(1 << 40);
-        let offset = 1 + salt.wrapping_add(id) % BRANDS;
+        let offset = 1 + salt.wrapping_add(id) % MARKS;
         // Less than a tenth is taken off: whoever does use message queues will hardly notice.
-        (ceiling >= BRANDS * 10).then(|| ceiling - offset)
+        (ceiling >= MARKS * 10).then(|| ceiling - offset)
     }
 
     /// The brand of a process; none if it is gone or has no such limit.
-    pub(crate) fn brand_of(pid: u32) -> Option<u64> {
+    pub(crate) fn mark_of(pid: u32) -> Option<u64> {
         soft_limit(&std::fs::read_to_string(format!("/proc/{pid}/limits")).ok()?)
     }
 
@@ -43,33 +43,33 @@ mod linux {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{brand_of, branding};
+pub(super) use linux::{mark_of, marking};
 
 #[cfg(not(target_os = "linux"))]
 mod other_systems {
-    pub fn branding<T>(_salt: u64, _id: u64, start: impl FnOnce() -> T) -> (Option<u64>, T) {
+    pub fn marking<T>(_salt: u64, _id: u64, start: impl FnOnce() -> T) -> (Option<u64>, T) {
         (None, start())
     }
 
-    pub fn brand_of(_pid: u32) -> Option<u64> {
+    pub fn mark_of(_pid: u32) -> Option<u64> {
         None
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) use other_systems::{brand_of, branding};
+pub(super) use other_systems::{mark_of, marking};
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use super::linux::{brand_below, brand_of, soft_limit};
+    use super::linux::{mark_below, mark_of, soft_limit};
 
     #[test]
     fn trees_that_live_at_once_have_brands_of_their_own_below_the_limit() {
-        let brands: std::collections::HashSet<u64> = (0..1000).filter_map(|id| brand_below(Some(819_200), u64::MAX - 5, id)).collect();
-        assert_eq!(brands.len(), 1000);
-        assert!(brands.iter().all(|tree_mark| (700_000..819_200).contains(tree_mark)));
-        assert_eq!(brand_below(Some(0), 1, 1), None, "no room");
-        assert!(brand_below(None, 1, 1).is_some());
+        let marks: std::collections::HashSet<u64> = (0..1000).filter_map(|id| mark_below(Some(819_200), u64::MAX - 5, id)).collect();
+        assert_eq!(marks.len(), 1000);
+        assert!(marks.iter().all(|tree_mark| (700_000..819_200).contains(tree_mark)));
+        assert_eq!(mark_below(Some(0), 1, 1), None, "no room");
+        assert!(mark_below(None, 1, 1).is_some());
     }
 
     #[test]
@@ -77,6 +77,6 @@ mod tests {
         let text = "Limit                     Soft Limit           Hard Limit           Units     \nMax pending signals       96000                96000                signals   \nMax msgqueue size         819100               819200               bytes     \n";
         assert_eq!(soft_limit(text), Some(819_100));
         assert_eq!(soft_limit("Max msgqueue size         unlimited            unlimited            bytes"), None);
-        assert!(brand_of(std::process::id()).is_some());
+        assert!(mark_of(std::process::id()).is_some());
     }
 }

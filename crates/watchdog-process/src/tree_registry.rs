@@ -11,9 +11,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::process::{Pid, Signal, WaitOptions, getpgrp, waitpid};
 
-use super::process_lineage::{OwnProcess, ProcessLineage, ProcessRow, ProcessTrees, TableSight, TreeMark};
 use super::process_table::{self, SignalOutcome};
 use super::tree_mark;
+use super::tree_members::{OwnProcess, ProcessRow, ProcessTrees, TableSight, TrackedTree, TreeMark};
 
 /// The environment variable that every started process carries: the trees that it is in, outermost first, separated by colons.
 pub(crate) const TREE_VARIABLE: &str = "WATCHDOG_TREE";
@@ -23,7 +23,7 @@ const MARKS_KEPT: usize = 8;
 
 #[derive(Default)]
 struct TreeRegistry {
-    families: ProcessTrees,
+    process_trees: ProcessTrees,
     last: u64,
 }
 
@@ -47,7 +47,7 @@ struct TreeScan {
 }
 
 /// Looks at a tree that never comes to rest, before one of those that just died stands for it.
-const LOOKS: usize = 40;
+const SCANS: usize = 40;
 /// Rounds in which the children of this process are read again after the table, for those born meanwhile.
 const CATCH_UP: usize = 8;
 
@@ -116,19 +116,19 @@ pub(super) fn plant<T>(start: impl FnOnce(&OsStr) -> io::Result<(u32, T)>) -> io
     registry.last += 1;
     let id = registry.last;
     let mark = mark_for(id, std::env::var_os(TREE_VARIABLE).as_deref());
-    let (tree_mark, result) = tree_mark::branding(salt(), id, || start(&mark));
+    let (tree_mark, result) = tree_mark::marking(salt(), id, || start(&mark));
     let (leader, started_thing) = result?;
     let started = process_table::read_one(leader).map_or(0, |row| row.started);
     if let Some(tree_mark) = tree_mark {
-        registry.families.ended_brands.remove(&tree_mark);
+        registry.process_trees.ended_marks.remove(&tree_mark);
     }
-    registry.families.trees.insert(id, ProcessLineage { leader, started, tree_mark, known: HashMap::new() });
+    registry.process_trees.trees.insert(id, TrackedTree { leader, started, tree_mark, known: HashMap::new() });
     Ok((id, started_thing))
 }
 
 /// Looks at the table once: the living members of a tree. `None` where there is no table to read.
 pub(super) fn living(id: u64) -> Option<Vec<ProcessRow>> {
-    look(&mut lock(), id).map(|look| look.alive)
+    scan(&mut lock(), id).map(|scan| scan.alive)
 }
 
 /// The living members of a tree whose leader has ended. Nothing is left of it only once two looks in a row met nobody, neither alive nor
@@ -136,38 +136,38 @@ pub(super) fn living(id: u64) -> Option<Vec<ProcessRow>> {
 pub(super) fn left_by_ended_leader(id: u64) -> Option<Vec<ProcessRow>> {
     let mut quiet = 0;
     let mut last = Vec::new();
-    for _ in 0..LOOKS {
-        let look = look_at_orphans(id)?;
-        if !look.alive.is_empty() {
-            return Some(look.alive);
+    for _ in 0..SCANS {
+        let scan = scan_orphans(id)?;
+        if !scan.alive.is_empty() {
+            return Some(scan.alive);
         }
-        quiet = if look.ended.is_empty() { quiet + 1 } else { 0 };
+        quiet = if scan.ended.is_empty() { quiet + 1 } else { 0 };
         if quiet == 2 {
             return Some(Vec::new());
         }
-        if !look.ended.is_empty() {
-            last = look.ended;
+        if !scan.ended.is_empty() {
+            last = scan.ended;
         }
     }
     Some(last)
 }
 
 /// One look, quick in the common case that this process has no children but leaders.
-fn look_at_orphans(id: u64) -> Option<TreeScan> {
+fn scan_orphans(id: u64) -> Option<TreeScan> {
     let mut registry = lock();
     if become_subreaper()
         && let Some(children) = process_table::children()
-        && children.iter().all(|pid| registry.families.is_leader(*pid))
+        && children.iter().all(|pid| registry.process_trees.is_leader(*pid))
     {
         return Some(TreeScan { alive: Vec::new(), ended: Vec::new() });
     }
-    look(&mut registry, id)
+    scan(&mut registry, id)
 }
 
 /// Signals every living member of a tree, parents first, so that none starts its children anew.
 pub(super) fn signal(id: u64, signal: Signal) -> Option<SignalRound> {
     let mut registry = lock();
-    let TreeScan { alive, ended } = look(&mut registry, id)?;
+    let TreeScan { alive, ended } = scan(&mut registry, id)?;
     let refused = alive.iter().filter(|row| process_table::signal(row, signal) == SignalOutcome::Refused).count();
     Some(SignalRound { alive, refused, restless: !ended.is_empty() })
 }
@@ -176,9 +176,9 @@ pub(super) fn signal(id: u64, signal: Signal) -> Option<SignalRound> {
 pub(super) fn forget<T>(id: u64, reap: impl FnOnce() -> T) -> T {
     let mut registry = lock();
     let reaped = reap();
-    if let Some(tree) = registry.families.trees.remove(&id) {
-        registry.families.ended_brands.extend(tree.tree_mark);
-        registry.families.left.extend(tree.known.into_iter().filter(|(pid, _)| *pid != tree.leader));
+    if let Some(tree) = registry.process_trees.trees.remove(&id) {
+        registry.process_trees.ended_marks.extend(tree.tree_mark);
+        registry.process_trees.left.extend(tree.known.into_iter().filter(|(pid, _)| *pid != tree.leader));
     }
     reaped
 }
@@ -186,17 +186,17 @@ pub(super) fn forget<T>(id: u64, reap: impl FnOnce() -> T) -> T {
 /// Reaps the orphans that ended since the last look. Every look at a tree does this too; call it where no tree may run for long.
 pub fn reap_orphans() {
     let registry = lock();
-    let leaders_alone = process_table::children().is_none_or(|children| children.iter().all(|pid| registry.families.is_leader(*pid)));
+    let leaders_alone = process_table::children().is_none_or(|children| children.iter().all(|pid| registry.process_trees.is_leader(*pid)));
     if !leaders_alone && let Ok(table) = process_table::read_all() {
         reap(&registry, &table);
     }
 }
 
-fn look(registry: &mut TreeRegistry, id: u64) -> Option<TreeScan> {
+fn scan(registry: &mut TreeRegistry, id: u64) -> Option<TreeScan> {
     let mut table = process_table::read_all().ok()?;
     catch_up(&mut table);
-    let leader = registry.families.trees.get(&id).map(|tree| tree.leader);
-    let members = with_sight(|sight| registry.families.members(id, &table, sight));
+    let leader = registry.process_trees.trees.get(&id).map(|tree| tree.leader);
+    let members = with_sight(|sight| registry.process_trees.members(id, &table, sight));
     reap(registry, &table);
     let (ended, alive) = members.into_iter().partition(|row| row.dead);
     let own = std::process::id();
@@ -231,7 +231,7 @@ fn reap(registry: &TreeRegistry, table: &[ProcessRow]) {
         return;
     }
     with_sight(|sight| {
-        for row in registry.families.to_reap(table, sight) {
+        for row in registry.process_trees.to_reap(table, sight) {
             if let Some(pid) = i32::try_from(row.pid).ok().and_then(Pid::from_raw) {
                 // It was a zombie child of ours when the table was read and only we reap those, so the pid is still its own.
                 let _ = waitpid(Some(pid), WaitOptions::NOHANG);
@@ -244,7 +244,7 @@ fn with_sight<T>(use_it: impl FnOnce(&TableSight<'_>) -> T) -> T {
     let own = OwnProcess { pid: std::process::id(), group: getpgrp().as_raw_nonzero().get().unsigned_abs(), reaper: become_subreaper() };
     let adopted: HashSet<u32> = process_table::children_of_main_thread().unwrap_or_default();
     let mark = |pid| process_table::variable(pid, TREE_VARIABLE).map_or(TreeMark::None, |value| tree_of(&value));
-    use_it(&TableSight { own, adopted: &adopted, mark: &mark, tree_mark: &tree_mark::brand_of })
+    use_it(&TableSight { own, adopted: &adopted, mark: &mark, tree_mark: &tree_mark::mark_of })
 }
 
 #[cfg(test)]

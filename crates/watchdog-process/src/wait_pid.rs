@@ -90,11 +90,11 @@ pub fn wait_for_pid(pid: u32, cancel: &CancelFlag, timeout: Option<Duration>) ->
     }))
 }
 
-/// Calls `look` with the time that it may take, first none at all, until it knows the end.
-fn repeat(until: Option<Instant>, cancel: &CancelFlag, mut look: impl FnMut(Duration) -> Option<PidEnd>) -> PidEnd {
+/// Calls `poll` with the time that it may take, first none at all, until it knows the end.
+fn repeat(until: Option<Instant>, cancel: &CancelFlag, mut poll: impl FnMut(Duration) -> Option<PidEnd>) -> PidEnd {
     let mut limit = Duration::ZERO;
     loop {
-        if let Some(end) = look(limit) {
+        if let Some(end) = poll(limit) {
             return end;
         }
         if cancel.is_cancelled() {

@@ -55,10 +55,10 @@ fn taken(lease: Option<Lease>) -> Lease {
 }
 
 /// Waits for what must come true, at most ten seconds.
-fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
+fn eventually<T>(mut find: impl FnMut() -> Option<T>) -> T {
     let started = Instant::now();
     loop {
-        if let Some(found) = look() {
+        if let Some(found) = find() {
             return found;
         }
         assert!(started.elapsed() < Duration::from_secs(10), "it never came true");

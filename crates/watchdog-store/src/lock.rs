@@ -76,7 +76,7 @@ impl WorktreeLock {
         let mut file = open_private(&path)?;
         loop {
             match file.try_lock() {
-                Ok(()) if is_in_place(&file, &path) => break,
+                Ok(()) if is_named_by(&file, &path) => break,
                 Ok(()) => file = open_private(&path)?,
                 Err(TryLockError::WouldBlock) => return Ok(LockAttempt::Busy(who(&path))),
                 Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -147,7 +147,7 @@ pub fn has_file(dir: &StateDir, worktree_id: &str) -> bool {
 }
 
 /// Whether an open file is the one that is there under its name now: its holder may have deleted it before we locked it.
-fn is_in_place(file: &File, path: &Path) -> bool {
+fn is_named_by(file: &File, path: &Path) -> bool {
     let identity = |meta: fs::Metadata| (meta.dev(), meta.ino());
     let (opened, there) = (file.metadata().map(identity), fs::symlink_metadata(path).map(identity));
     matches!((opened, there), (Ok(opened), Ok(there)) if opened == there)
@@ -230,9 +230,9 @@ mod tests {
         let opened_before = open_private(&lock_file(&dir, "wt")).unwrap();
         lock.remove().unwrap();
         assert!(!has_file(&dir, "wt"));
-        assert!(!is_in_place(&opened_before, &lock_file(&dir, "wt")));
+        assert!(!is_named_by(&opened_before, &lock_file(&dir, "wt")));
         let _again = held(WorktreeLock::try_acquire(&dir, "wt", me("x")).unwrap());
-        assert!(!is_in_place(&opened_before, &lock_file(&dir, "wt")));
+        assert!(!is_named_by(&opened_before, &lock_file(&dir, "wt")));
         assert!(matches!(WorktreeLock::try_acquire(&dir, "wt", me("y")).unwrap(), LockAttempt::Busy(_)));
     }
 

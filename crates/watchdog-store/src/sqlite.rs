@@ -36,7 +36,7 @@ const SLOW_READ: Duration = Duration::from_millis(10);
 
 /// The database of one state directory.
 pub struct SqliteStore {
-    site: Mutex<DatabaseFile>,
+    file: Mutex<DatabaseFile>,
 }
 
 impl SqliteStore {
@@ -44,7 +44,7 @@ impl SqliteStore {
     ///
     /// A database of a newer watchdog or of another program is refused and not touched. A damaged one is put aside; see [`LocalStore::notes`].
     pub fn open(dir: &StateDir) -> Result<Self, StoreError> {
-        Ok(SqliteStore { site: Mutex::new(DatabaseFile::open(dir)?) })
+        Ok(SqliteStore { file: Mutex::new(DatabaseFile::open(dir)?) })
     }
 
     /// Runs one operation against the database, puts a damaged one aside and tries once more with a fresh one.
@@ -67,11 +67,11 @@ impl SqliteStore {
 
     fn with_database<T>(&self, doing: &'static str, op: impl Fn(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         // A panic elsewhere cannot have left the connection within a transaction: transactions roll back when dropped.
-        let mut site = self.site.lock().unwrap_or_else(PoisonError::into_inner);
-        match site.attempt(doing, &op)? {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        match file.attempt(doing, &op)? {
             Some(done) => Ok(done),
-            None => site.attempt(doing, &op)?.ok_or_else(|| StoreError::Damaged {
-                path: site.database().to_owned(),
+            None => file.attempt(doing, &op)?.ok_or_else(|| StoreError::Damaged {
+                path: file.database().to_owned(),
                 why: "a fresh database was damaged at once, as by a failing disk".into(),
             }),
         }

@@ -104,11 +104,11 @@ impl StateDir {
     /// Removes the rights of other users where the directory is plainly ours (new, or used by us before). Any other directory keeps its
     /// mode, because it may serve more than watchdog; it is refused where others may write.
     fn close_to_others(&self, mode: u32) -> Result<(), StoreError> {
-        let looking = |e: io::Error| StoreError::io("look at", &self.root, &e);
+        let read_error = |e: io::Error| StoreError::io("look at", &self.root, &e);
         if mode & 0o077 == 0 {
             return Ok(());
         }
-        let ours = self.database().exists() || fs::read_dir(&self.root).map_err(looking)?.next().is_none();
+        let ours = self.database().exists() || fs::read_dir(&self.root).map_err(read_error)?.next().is_none();
         if ours && mode & 0o1000 == 0 {
             return fs::set_permissions(&self.root, Permissions::from_mode(0o700))
                 .map_err(|e| StoreError::io("set the permissions of", &self.root, &e));
@@ -120,13 +120,13 @@ impl StateDir {
 /// Checks a directory; `None` where nothing is there. Refuses what another user owns: the directory, or a link whose target could be
 /// changed.
 fn owned(dir: &Path) -> Result<Option<Metadata>, StoreError> {
-    let looking = |e: io::Error| StoreError::io("look at", dir, &e);
+    let read_error = |e: io::Error| StoreError::io("look at", dir, &e);
     let link = match fs::symlink_metadata(dir) {
         Ok(link) => link,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(looking(e)),
+        Err(e) => return Err(read_error(e)),
     };
-    let target = if link.is_symlink() { fs::metadata(dir).map_err(looking)? } else { link.clone() };
+    let target = if link.is_symlink() { fs::metadata(dir).map_err(read_error)? } else { link.clone() };
     if !target.is_dir() {
         return Err(StoreError::NotADirectory { path: dir.to_owned() });
     }

@@ -49,11 +49,11 @@ pub mod word {
     /// Tokens that sessions wrote.
     pub const TOKENS_OUT: &str = "output_tokens";
     /// Ended sessions that reported both.
-    pub const TOKENS_TOLD: &str = "tokens_told";
+    pub const TOKENS_REPORTED: &str = "tokens_told";
     /// Millionths of a US dollar that sessions cost.
     pub const COST: &str = "cost_micros";
     /// Ended sessions that reported their cost.
-    pub const COST_TOLD: &str = "cost_told";
+    pub const COST_REPORTED: &str = "cost_told";
     /// Questions to agents and models, for plans and judges too.
     pub const QUESTIONS: &str = "questions";
     /// Tokens that questions read.
@@ -61,11 +61,11 @@ pub mod word {
     /// Tokens that questions wrote.
     pub const QUESTION_TOKENS_OUT: &str = "question_output_tokens";
     /// Judgements whose questions reported both.
-    pub const QUESTION_TOKENS_TOLD: &str = "question_tokens_told";
+    pub const QUESTION_TOKENS_REPORTED: &str = "question_tokens_told";
     /// Millionths of a US dollar that questions cost.
     pub const QUESTION_COST: &str = "question_cost_micros";
     /// Judgements whose questions reported their cost.
-    pub const QUESTION_COST_TOLD: &str = "question_cost_told";
+    pub const QUESTION_COST_REPORTED: &str = "question_cost_told";
 }
 
 /// Sums by word. A missing word stands for zero.
@@ -183,30 +183,30 @@ fn ended(data: &Value) -> Vec<(String, u64)> {
     let mut amounts = vec![(word::ENDED.to_owned(), 1)];
     let usage = &data["usage"];
     if let (Some(read), Some(written)) = (usage["input_tokens"].as_u64(), usage["output_tokens"].as_u64()) {
-        amounts.extend([(word::TOKENS_IN.to_owned(), read), (word::TOKENS_OUT.to_owned(), written), (word::TOKENS_TOLD.to_owned(), 1)]);
+        amounts.extend([(word::TOKENS_IN.to_owned(), read), (word::TOKENS_OUT.to_owned(), written), (word::TOKENS_REPORTED.to_owned(), 1)]);
     }
     if let Some(micros) = micros(usage) {
-        amounts.extend([(word::COST.to_owned(), micros), (word::COST_TOLD.to_owned(), 1)]);
+        amounts.extend([(word::COST.to_owned(), micros), (word::COST_REPORTED.to_owned(), 1)]);
     }
     amounts
 }
 
 /// What the questions of a judgement cost, as far as the agents reported that.
 fn questions(usage: &Value) -> Vec<(String, u64)> {
-    let asked = usage["requests"].as_u64().unwrap_or(0);
-    if asked == 0 {
+    let requests = usage["requests"].as_u64().unwrap_or(0);
+    if requests == 0 {
         return Vec::new();
     }
-    let mut amounts = vec![(word::QUESTIONS.to_owned(), asked)];
+    let mut amounts = vec![(word::QUESTIONS.to_owned(), requests)];
     if let (Some(read), Some(written)) = (usage["input_tokens"].as_u64(), usage["output_tokens"].as_u64()) {
         amounts.extend([
             (word::QUESTION_TOKENS_IN.to_owned(), read),
             (word::QUESTION_TOKENS_OUT.to_owned(), written),
-            (word::QUESTION_TOKENS_TOLD.to_owned(), 1),
+            (word::QUESTION_TOKENS_REPORTED.to_owned(), 1),
         ]);
     }
     if let Some(micros) = micros(usage) {
-        amounts.extend([(word::QUESTION_COST.to_owned(), micros), (word::QUESTION_COST_TOLD.to_owned(), 1)]);
+        amounts.extend([(word::QUESTION_COST.to_owned(), micros), (word::QUESTION_COST_REPORTED.to_owned(), 1)]);
     }
     amounts
 }

@@ -73,7 +73,7 @@ impl Ours {
     fn look(&mut self, world: &mut World<'_>, (before, ended): (u64, Seconds), end: Option<SessionEnd>, crashed: bool) -> Verdict {
         let settings = ConfigSettings::default();
         let setup = MachineSetup {
-            look_at_leftovers: end.is_some(),
+            read_leftovers: end.is_some(),
             session: end,
             no_probe: crashed,
             notes: crashed

@@ -126,9 +126,9 @@ fn user(gathered: &mut SessionFold, event: &Value) -> bool {
         return true;
     }
     let reported = event.get("tool_use_result").or_else(|| event.get("toolUseResult"));
-    let mut heard = Vec::new();
+    let mut texts = Vec::new();
     if let Some(text) = content.as_str() {
-        heard.push(text);
+        texts.push(text);
     }
     for block in content.as_array().into_iter().flatten() {
         match (text(block, "type"), text(block, "tool_use_id")) {
@@ -136,16 +136,16 @@ fn user(gathered: &mut SessionFold, event: &Value) -> bool {
                 let content = block.get("content").map(content_text).unwrap_or_default();
                 gathered.returns(id, &content, is_true(block, "is_error"), reported);
             }
-            (Some("text"), _) => heard.extend(text(block, "text")),
+            (Some("text"), _) => texts.extend(text(block, "text")),
             _ => {}
         }
     }
-    let heard = heard.join("\n");
-    if !heard.is_empty() && !is_true(event, "isMeta") {
+    let texts = texts.join("\n");
+    if !texts.is_empty() && !is_true(event, "isMeta") {
         if event.get("promptId").is_some() {
-            gathered.prompt = Some(cut(&heard, 64 << 10));
+            gathered.prompt = Some(cut(&texts, 64 << 10));
         }
-        gathered.hears("user", &heard);
+        gathered.add_message("user", &texts);
     }
     true
 }

@@ -76,7 +76,7 @@ fn take_item(gathered: &mut SessionFold, item: &Value, completed: bool) {
             let failed = text(item, "status") == Some("failed");
             returned(gathered, item, text(item, "tool").unwrap_or("mcp_tool_call"), &result.unwrap_or_default(), failed);
         }
-        Some("error") => gathered.hears("system", text(item, "message").unwrap_or_default()),
+        Some("error") => gathered.add_message("system", text(item, "message").unwrap_or_default()),
         _ => {}
     }
 }

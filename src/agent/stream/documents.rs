@@ -38,7 +38,7 @@ enum ScanState {
 /// The scanner.
 #[derive(Debug)]
 pub(super) struct DocumentScanner {
-    place: ScanState,
+    state: ScanState,
     in_array: bool,
     depth: u32,
     /// The next byte is the first of a line within a document.
@@ -49,7 +49,7 @@ pub(super) struct DocumentScanner {
 impl DocumentScanner {
     pub fn new() -> Self {
         DocumentScanner {
-            place: ScanState::LineStart,
+            state: ScanState::LineStart,
             in_array: false,
             depth: 0,
             fresh_line: false,
@@ -60,7 +60,7 @@ impl DocumentScanner {
     /// Takes the next bytes of the output.
     pub fn push(&mut self, mut bytes: &[u8], found: &mut impl FnMut(OutputPiece<'_>)) {
         while let Some(&byte) = bytes.first() {
-            let taken = match self.place {
+            let taken = match self.state {
                 ScanState::String => self.within_string(bytes, found),
                 ScanState::Text => self.rest_of_text(bytes, found),
                 _ => {
@@ -74,7 +74,7 @@ impl DocumentScanner {
 
     /// Says what the end of the output completes.
     pub fn finish(&mut self, found: &mut impl FnMut(OutputPiece<'_>)) {
-        match self.place {
+        match self.state {
             ScanState::Behind => self.complete(found),
             ScanState::Document | ScanState::String | ScanState::Text => found(OutputPiece::Text),
             ScanState::LineStart | ScanState::Bracket | ScanState::Between => {}
@@ -83,14 +83,14 @@ impl DocumentScanner {
     }
 
     fn step(&mut self, byte: u8, found: &mut impl FnMut(OutputPiece<'_>)) {
-        match self.place {
+        match self.state {
             ScanState::LineStart => match byte {
                 b' ' | b'\t' | b'\r' | b'\n' => {}
                 // A byte order mark.
                 0xef | 0xbb | 0xbf => {}
                 b'{' => self.open(),
-                b'[' => self.place = ScanState::Bracket,
-                _ => self.place = ScanState::Text,
+                b'[' => self.state = ScanState::Bracket,
+                _ => self.state = ScanState::Text,
             },
             ScanState::Bracket => match byte {
                 b' ' | b'\t' | b'\r' | b'\n' => {}
@@ -98,7 +98,7 @@ impl DocumentScanner {
                     self.in_array = true;
                     self.open();
                 }
-                _ => self.place = ScanState::Text,
+                _ => self.state = ScanState::Text,
             },
             ScanState::Between => match byte {
                 b' ' | b'\t' | b'\r' | b'\n' | b',' => {}
@@ -110,13 +110,13 @@ impl DocumentScanner {
                 b' ' | b'\t' | b'\r' => {}
                 b'\n' => {
                     self.complete(found);
-                    self.place = ScanState::LineStart;
+                    self.state = ScanState::LineStart;
                 }
                 b'{' => {
                     self.complete(found);
                     self.open();
                 }
-                _ => self.place = ScanState::Text,
+                _ => self.state = ScanState::Text,
             },
             ScanState::Document => self.within_document(byte, found),
             ScanState::String | ScanState::Text => {}
@@ -126,11 +126,11 @@ impl DocumentScanner {
     fn open(&mut self) {
         self.kept.clear();
         self.kept.push(b'{');
-        (self.place, self.depth, self.fresh_line) = (ScanState::Document, 1, false);
+        (self.state, self.depth, self.fresh_line) = (ScanState::Document, 1, false);
     }
 
     fn leave_array(&mut self, to: ScanState) {
-        (self.in_array, self.place) = (false, to);
+        (self.in_array, self.state) = (false, to);
     }
 
     fn within_document(&mut self, byte: u8, found: &mut impl FnMut(OutputPiece<'_>)) {
@@ -146,7 +146,7 @@ impl DocumentScanner {
             b'\n' => self.fresh_line = true,
             b'"' => {
                 self.kept.open_string();
-                self.place = ScanState::String;
+                self.state = ScanState::String;
                 return;
             }
             b'{' | b'[' => self.depth = self.depth.saturating_add(1),
@@ -157,9 +157,9 @@ impl DocumentScanner {
         if self.depth == 0 {
             if self.in_array {
                 self.complete(found);
-                self.place = ScanState::Between;
+                self.state = ScanState::Between;
             } else {
-                self.place = ScanState::Behind;
+                self.state = ScanState::Behind;
             }
         }
     }
@@ -168,13 +168,13 @@ impl DocumentScanner {
         let (taken, end) = self.kept.string(bytes);
         match end {
             None => {}
-            Some(b'"') => self.place = ScanState::Document,
+            Some(b'"') => self.state = ScanState::Document,
             // A string does not go over lines: what began as a document is none.
             Some(_) => {
                 found(OutputPiece::Text);
                 self.in_array = false;
                 self.kept.clear();
-                self.place = ScanState::LineStart;
+                self.state = ScanState::LineStart;
             }
         }
         taken
@@ -186,7 +186,7 @@ impl DocumentScanner {
             Some(at) => {
                 found(OutputPiece::Text);
                 self.kept.clear();
-                self.place = ScanState::LineStart;
+                self.state = ScanState::LineStart;
                 at + 1
             }
         }

@@ -160,7 +160,7 @@ impl UsageSums {
     }
 
     /// What the session spent as the program last told it; for where only a part of its events was read.
-    pub fn usage_as_told(&self) -> SessionUsage {
+    pub fn reported_usage(&self) -> SessionUsage {
         let tokens = self.session_tokens;
         SessionUsage {
             input_tokens: tokens.map(|tokens| tokens.input),

@@ -21,7 +21,7 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
             let content = event.get("output").or_else(|| event.get("error")).map(content_text).unwrap_or_default();
             gathered.returns(text(event, "tool_id").unwrap_or_default(), &content, failed, None);
         }
-        Some("error") if event.get("severity").is_some() => gathered.hears("system", text(event, "message").unwrap_or_default()),
+        Some("error") if event.get("severity").is_some() => gathered.add_message("system", text(event, "message").unwrap_or_default()),
         Some("result") if event.get("status").is_some() => {
             let status = text(event, "status").unwrap_or_default();
             gathered.ended = Some(cut(status, 100));
@@ -52,7 +52,7 @@ fn message(gathered: &mut SessionFold, event: &Value) {
             if role == "user" {
                 gathered.prompt = Some(cut(&said, 64 << 10));
             }
-            gathered.hears(role, &said);
+            gathered.add_message(role, &said);
         }
         None => {}
     }

@@ -73,7 +73,7 @@ impl StreamReader {
     /// What the session told, where only the end of its events was read: sums are those that the program itself told.
     pub(in crate::agent) fn finish_part(&mut self) -> SessionSummary {
         let summary = self.finish();
-        SessionSummary { usage: self.events.gathered.figures.usage_as_told(), ..summary }
+        SessionSummary { usage: self.events.gathered.figures.reported_usage(), ..summary }
     }
 
     /// Takes the next bytes.

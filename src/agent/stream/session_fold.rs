@@ -177,7 +177,7 @@ impl SessionFold {
     }
 
     /// Somebody else said something to the agent.
-    pub fn hears(&mut self, role: &str, text: &str) {
+    pub fn add_message(&mut self, role: &str, text: &str) {
         self.saying = None;
         if !text.is_empty() {
             self.keep(ContextMessage { role: role.into(), text: Some(cut(text, MESSAGE)), tool_result: None });
@@ -301,7 +301,7 @@ mod tests {
     fn the_newest_messages_are_kept_within_bounds() {
         let mut gathered = SessionFold::default();
         for at in 0..2000 {
-            gathered.hears("user", &format!("{at} {}", "x".repeat(40_000)));
+            gathered.add_message("user", &format!("{at} {}", "x".repeat(40_000)));
             gathered.says_more(&"y".repeat(10_000));
         }
         let reported = gathered.summary();

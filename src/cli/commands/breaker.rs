@@ -20,22 +20,22 @@ use watchdog_store::journal::{event, kind};
 
 /// Shows or resets the breaker.
 pub fn breaker(command_env: &CommandEnv, terminal: &CommandTerminal, args: BreakerArgs) -> Result<u8, CommandFailure> {
-    let place = OpenWorktree::open(command_env)?;
-    let store = place.store.as_ref();
-    let latest = recorded(&place.store, &place.worktree_id, args.spec.as_deref())?;
-    let spec = args.spec.or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| place.worktree.default_spec());
-    let settings = effective(command_env, &place, None, latest.as_ref().map(|latest| &latest.point))?.settings.breaker;
+    let open = OpenWorktree::open(command_env)?;
+    let store = open.store.as_ref();
+    let latest = recorded(&open.store, &open.worktree_id, args.spec.as_deref())?;
+    let spec = args.spec.or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| open.worktree.default_spec());
+    let settings = effective(command_env, &open, None, latest.as_ref().map(|latest| &latest.point))?.settings.breaker;
     if let Some(BreakerCommand::Reset { from_session }) = args.command {
-        PrivilegedCommand { command: "watchdog breaker reset", store, worktree_id: &place.worktree_id, from_session }.allow()?;
-        records::reset(store, &place.worktree_id, &spec)?;
+        PrivilegedCommand { command: "watchdog breaker reset", store, worktree_id: &open.worktree_id, from_session }.allow()?;
+        records::reset(store, &open.worktree_id, &spec)?;
         let noted =
-            event(now(), &place.worktree_id, Some(&spec), kind::BREAKER, json!({"state": "closed", "strikes": 0, "why": "reset by hand"}));
+            event(now(), &open.worktree_id, Some(&spec), kind::BREAKER, json!({"state": "closed", "strikes": 0, "why": "reset by hand"}));
         // Nothing guards this append, so it cannot be fenced.
         let _done = store.append(&[noted], None)?;
     }
-    let view = records::of(store, &place.worktree_id, &spec)?.state(now(), &settings);
+    let view = records::of(store, &open.worktree_id, &spec)?.state(now(), &settings);
     if terminal.json {
-        let worktree = place.root().display().to_string();
+        let worktree = open.root().display().to_string();
         terminal.value(&json!({"schema": 1, "worktree": worktree, "spec": spec, "breaker": breaker_json(&view)}));
     } else {
         for line in lines(&spec, &view) {

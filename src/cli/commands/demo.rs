@@ -15,7 +15,7 @@ use watchdog_facts::verdict::Reason;
 use watchdog_process::{CancelFlag, OutputMirror, SessionProcess, SessionSpec};
 
 /// One scene: what a session does, and what watchdog must make of it.
-struct DemoScene {
+struct DemoExample {
     title: &'static str,
     spec: &'static str,
     session: &'static str,
@@ -24,22 +24,22 @@ struct DemoScene {
     expected: u8,
 }
 
-const SCENES: [DemoScene; 5] = [
-    DemoScene {
+const EXAMPLES: [DemoExample; 5] = [
+    DemoExample {
         title: "A session that commits. Git shows it; nobody is asked.",
         spec: "commits",
         session: "echo 'fn login() {}' > login.rs && git add login.rs && git commit -qm 'feat: log in' && echo 'I committed the login.'",
         reply: "",
         expected: 0,
     },
-    DemoScene {
+    DemoExample {
         title: "A session that forgets to commit. The agent is asked, says that it is done, and its work is rescued.",
         spec: "forgets",
         session: "echo 'fn logout() {}' > logout.rs && echo 'SECRET=1' > .env && echo 'All done!'",
         reply: r#"{"status": "complete", "message": "logout is implemented", "agents_active": false, "tasks_pending": []}"#,
         expected: 0,
     },
-    DemoScene {
+    DemoExample {
         title: "A session that ends while work goes on in the background. The wait is cut short by the commit.",
         spec: "background",
         session: "(sleep 3; echo 'fn audit() {}' > audit.rs; git add audit.rs; git commit -qm 'feat: audit') >/dev/null 2>&1 & \
@@ -47,14 +47,14 @@ const SCENES: [DemoScene; 5] = [
         reply: r#"{"status": "waiting", "message": "the audit still runs", "agents_active": true}"#,
         expected: 0,
     },
-    DemoScene {
+    DemoExample {
         title: "A session that is cut short by its timeout. Its whole process tree ends; its work is rescued; more is wanted.",
         spec: "slow",
         session: "echo 'fn half() {}' > half.rs; echo 'Working on it ...'; tail -f /dev/null",
         reply: "",
         expected: 10,
     },
-    DemoScene {
+    DemoExample {
         title: "A session that stalls. Every probe is spent, nothing moved: that is a genuine timeout, a strike.",
         spec: "stalls",
         session: "echo 'Thinking about it.'",
@@ -68,13 +68,13 @@ pub fn demo(terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
     let stage =
         DemoStage::set().map_err(|error| CommandFailure::new(Reason::StoreError, format!("failed to prepare the demo: {error}")))?;
     stage.prepare(terminal)?;
-    for scene in &SCENES {
-        stage.play(terminal, scene)?;
+    for example in &EXAMPLES {
+        stage.play(terminal, example)?;
     }
-    let stalls = &SCENES[4];
+    let stalls = &EXAMPLES[4];
     heading(terminal, "Two more stalled sessions, and the breaker opens: the next one is refused at once, and costs nothing.");
     for expected in [13, 13, 14] {
-        stage.run(terminal, &DemoScene { expected, ..*stalls })?;
+        stage.run(terminal, &DemoExample { expected, ..*stalls })?;
     }
     stage.watchdog(terminal, &["breaker", "--spec", "stalls"], 0)?;
     heading(terminal, "Everything that was uncommitted is in a snapshot as well, and all of it is in the journal.");
@@ -117,27 +117,27 @@ impl DemoStage {
         Ok(())
     }
 
-    fn play(&self, terminal: &CommandTerminal, scene: &DemoScene) -> Result<(), CommandFailure> {
-        heading(terminal, scene.title);
-        self.run(terminal, scene)
+    fn play(&self, terminal: &CommandTerminal, example: &DemoExample) -> Result<(), CommandFailure> {
+        heading(terminal, example.title);
+        self.run(terminal, example)
     }
 
-    fn run(&self, terminal: &CommandTerminal, scene: &DemoScene) -> Result<(), CommandFailure> {
-        let configuration = self.folder.join(format!("{}.json", scene.spec));
+    fn run(&self, terminal: &CommandTerminal, example: &DemoExample) -> Result<(), CommandFailure> {
+        let configuration = self.folder.join(format!("{}.json", example.spec));
         let text = serde_json::json!({
             "completion_check": {"max_probes": 2, "probe_interval_seconds": 10},
-            "agent": {"probe": ["sh", "-c", format!("cat >/dev/null; echo '{}'", scene.reply)]},
+            "agent": {"probe": ["sh", "-c", format!("cat >/dev/null; echo '{}'", example.reply)]},
         });
         fs::write(&configuration, text.to_string())
             .map_err(|error| CommandFailure::new(Reason::StoreError, format!("failed to write {}: {error}", configuration.display())))?;
         let configuration = configuration.display().to_string();
-        let interval = if scene.expected == 13 { "1s" } else { "10s" };
-        let mut args = vec!["--config", &configuration, "run", "--spec", scene.spec, "--probe-interval", interval, "--child-wait", "0s"];
-        if scene.expected == 10 {
+        let interval = if example.expected == 13 { "1s" } else { "10s" };
+        let mut args = vec!["--config", &configuration, "run", "--spec", example.spec, "--probe-interval", interval, "--child-wait", "0s"];
+        if example.expected == 10 {
             args.extend(["--timeout", "2s", "--grace", "1s"]);
         }
-        args.extend(["--", "sh", "-c", scene.session]);
-        self.watchdog(terminal, &args, scene.expected)
+        args.extend(["--", "sh", "-c", example.session]);
+        self.watchdog(terminal, &args, example.expected)
     }
 
     /// Runs watchdog as its users do, shows the command line, and checks the exit code.

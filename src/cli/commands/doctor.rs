@@ -10,7 +10,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::governing_by_files;
+use crate::judge::configuration::config_without_anchor;
 use crate::judge::open_worktree::OpenWorktree;
 use watchdog_core::config::settings::{ConfigSettings, Preset};
 use watchdog_facts::display::escape_to_one_line;
@@ -32,7 +32,7 @@ pub fn doctor(command_env: &CommandEnv, terminal: &CommandTerminal, args: Doctor
     if args.rebuild {
         return bring_back(command_env, terminal);
     }
-    let findings = look(command_env);
+    let findings = diagnose(command_env);
     let healthy = findings.iter().all(|finding| finding.ok);
     if terminal.json {
         let findings = findings.iter().map(|finding| json!({"what": finding.what, "ok": finding.ok, "detail": finding.detail}));
@@ -46,7 +46,7 @@ pub fn doctor(command_env: &CommandEnv, terminal: &CommandTerminal, args: Doctor
     Ok(if healthy { 0 } else { watchdog_facts::verdict::Reason::StoreError.status().exit_code() })
 }
 
-fn look(command_env: &CommandEnv) -> Vec<DoctorFinding> {
+fn diagnose(command_env: &CommandEnv) -> Vec<DoctorFinding> {
     let mut findings =
         vec![version("git", "git".as_ref(), "needed for rescue commits and for repositories in the reftable format: install git")];
     let worktree = Worktree::open(&command_env.worktree);
@@ -59,7 +59,7 @@ fn look(command_env: &CommandEnv) -> Vec<DoctorFinding> {
         Ok(_) => DoctorFinding { what: "state", ok: true, detail: command_env.state.root().display().to_string() },
         Err(error) => DoctorFinding { what: "state", ok: false, detail: format!("{error} ({})", error.hint()) },
     });
-    let settings = worktree.ok().map(|worktree| governing_by_files(command_env, &worktree));
+    let settings = worktree.ok().map(|worktree| config_without_anchor(command_env, &worktree));
     let settings = match settings {
         Some(Ok(effective)) => {
             let detail = effective.notes.first().map_or_else(|| "read".to_string(), |note| note.detail.clone());
@@ -105,9 +105,9 @@ fn version(what: &'static str, program: &std::ffi::OsStr, missing: &str) -> Doct
 }
 
 fn bring_back(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
-    let place = OpenWorktree::open(command_env)?;
+    let open = OpenWorktree::open(command_env)?;
     let at = now();
-    let baselines = place.worktree.kept_baselines()?.into_iter().map(|kept| BaselineFact {
+    let baselines = open.worktree.kept_baselines()?.into_iter().map(|kept| BaselineFact {
         worktree_id: kept.worktree_id,
         spec: kept.spec,
         // The refs of that moment are gone with the database: nothing proves a commit imported by them then.
@@ -116,19 +116,19 @@ fn bring_back(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8
             branch: None,
             refs: BaselineRefs::Here(Vec::new()),
             at,
-            worktree: place.root().to_owned(),
+            worktree: open.root().to_owned(),
         },
     });
-    let snapshots = place.worktree.snapshots(None)?.into_iter().map(|info| SnapshotFact {
-        worktree_id: place.worktree_id.clone(),
+    let snapshots = open.worktree.snapshots(None)?.into_iter().map(|info| SnapshotFact {
+        worktree_id: open.worktree_id.clone(),
         spec: Some(info.spec),
         reference: info.name,
         commit: info.commit,
         at: info.at,
     });
     let facts = RebuildFacts { baselines: baselines.collect(), snapshots: snapshots.collect() };
-    let rebuilt = rebuild(place.store.as_ref(), &facts)?;
-    let unanchored = unanchored(&place, &facts)?;
+    let rebuilt = rebuild(open.store.as_ref(), &facts)?;
+    let unanchored = unanchored(&open, &facts)?;
     if terminal.json {
         let counts = json!({"schema": 1, "baselines": rebuilt.baselines, "snapshots": rebuilt.snapshots, "without_anchor": unanchored});
         terminal.value(&counts);
@@ -150,10 +150,10 @@ fn bring_back(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8
 
 /// The specs of this worktree that have a baseline and no anchor. A ref keeps an anchor's commit; the text of its file, and what differed
 /// already, stood in the database alone, and a session may move the ref: an anchor made of it would let whoever is judged choose the criteria.
-fn unanchored(place: &OpenWorktree, facts: &RebuildFacts) -> Result<Vec<String>, CommandFailure> {
+fn unanchored(open: &OpenWorktree, facts: &RebuildFacts) -> Result<Vec<String>, CommandFailure> {
     let mut specs = Vec::new();
-    for fact in facts.baselines.iter().filter(|fact| fact.worktree_id == place.worktree_id) {
-        if anchor::of(place.store.as_ref(), &fact.worktree_id, &fact.spec)?.is_none() {
+    for fact in facts.baselines.iter().filter(|fact| fact.worktree_id == open.worktree_id) {
+        if anchor::of(open.store.as_ref(), &fact.worktree_id, &fact.spec)?.is_none() {
             specs.push(fact.spec.clone());
         }
     }

@@ -55,8 +55,8 @@ pub fn evaluate(
         command_env.worktree = PathBuf::from(worktree);
     }
     context.spec = args.spec.or(context.spec);
-    let asked = Overrides { every: args.all, no_cache: args.no_cache, ..Overrides::default() };
-    let judgement = in_runtime(async |signals| judge(&command_env, context, asked, signals).await)?;
+    let overrides = Overrides { every: args.all, no_cache: args.no_cache, ..Overrides::default() };
+    let judgement = in_runtime(async |signals| judge(&command_env, context, overrides, signals).await)?;
     let for_people = !terminal.json && io::stdout().is_terminal();
     if for_people {
         terminal.verdict(&judgement, false);

@@ -99,8 +99,8 @@ fn open(command_env: &CommandEnv, all: bool) -> Result<(Arc<dyn LocalStore>, Opt
         command_env.state.ensure()?;
         return Ok((open_store(&command_env.state)?, None));
     }
-    let place = OpenWorktree::open(command_env)?;
-    Ok((place.store, Some(place.worktree_id)))
+    let open = OpenWorktree::open(command_env)?;
+    Ok((open.store, Some(open.worktree_id)))
 }
 
 /// The last `n` of the chosen events, and the place after the newest event of all.

@@ -22,7 +22,7 @@ use super::hook::program;
 
 /// Shows what is left; removes it where that was said.
 pub fn forget(command_env: &CommandEnv, terminal: &CommandTerminal, args: ForgetArgs) -> Result<u8, CommandFailure> {
-    let place = OpenWorktree::open(command_env).map_err(|unreadable| {
+    let open = OpenWorktree::open(command_env).map_err(|unreadable| {
         let failure = CommandFailure::from(unreadable);
         if failure.reason != Reason::NotARepository.as_str() {
             return failure;
@@ -31,9 +31,9 @@ pub fn forget(command_env: &CommandEnv, terminal: &CommandTerminal, args: Forget
     })?;
     let order = ForgetOrder { all: args.all, snapshots: args.snapshots, program: program(true)? };
     if args.yes {
-        return remove_all(command_env, terminal, &place, &args, &order);
+        return remove_all(command_env, terminal, &open, &args, &order);
     }
-    let found = find_leftovers(command_env, &place, &order)?;
+    let found = find_leftovers(command_env, &open, &order)?;
     if terminal.json {
         terminal.value(&to_json(&found, &order, false));
         return Ok(0);
@@ -43,7 +43,7 @@ pub fn forget(command_env: &CommandEnv, terminal: &CommandTerminal, args: Forget
         return Ok(0);
     }
     if stdin_is_terminal() && says_yes() {
-        return remove_all(command_env, terminal, &place, &args, &order);
+        return remove_all(command_env, terminal, &open, &args, &order);
     }
     terminal.line(&format!("Nothing was removed. To remove these: {}", command(&order)));
     Ok(0)
@@ -52,15 +52,15 @@ pub fn forget(command_env: &CommandEnv, terminal: &CommandTerminal, args: Forget
 fn remove_all(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
-    place: &OpenWorktree,
+    open: &OpenWorktree,
     args: &ForgetArgs,
     order: &ForgetOrder,
 ) -> Result<u8, CommandFailure> {
-    let store = place.store.as_ref();
+    let store = open.store.as_ref();
     // Written down for the worktree of the session: what is known of that one stays.
-    let worktree_id = inside_of(store)?.map_or_else(|| place.worktree_id.clone(), |(worktree_id, _)| worktree_id);
+    let worktree_id = inside_of(store)?.map_or_else(|| open.worktree_id.clone(), |(worktree_id, _)| worktree_id);
     PrivilegedCommand { command: "watchdog forget", store, worktree_id: &worktree_id, from_session: args.from_session }.allow()?;
-    let removed = remove(command_env, place, order)?;
+    let removed = remove(command_env, open, order)?;
     if terminal.json {
         terminal.value(&to_json(&removed, order, true));
     } else {
@@ -162,7 +162,7 @@ fn in_words(kind: KeptKind, count: u64) -> String {
              them with --snapshots",
             plural(count, "ref")
         ),
-        KeptKind::SnapshotsElsewhere => format!("{} of other worktrees; --all means these, too", plural(count, "snapshot")),
+        KeptKind::OtherSnapshots => format!("{} of other worktrees; --all means these, too", plural(count, "snapshot")),
         KeptKind::SharedTrust => format!("trust in {}, shared with other worktrees; --all revokes it", plural(count, "file")),
         KeptKind::SharedTasks => format!("the state of {}, shared with other worktrees; --all removes it", plural(count, "task")),
         KeptKind::TaskWorktrees => {

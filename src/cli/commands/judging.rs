@@ -17,8 +17,12 @@ use super::runtime::in_runtime;
 
 /// Judges what happened since a baseline.
 pub fn check(command_env: &CommandEnv, terminal: &CommandTerminal, args: CheckArgs) -> Result<u8, CommandFailure> {
-    let request =
-        CheckRequest { baseline: args.baseline, spec: args.judge.spec.clone(), pid: args.pid, asked: asked(&args.judge, args.once) };
+    let request = CheckRequest {
+        baseline: args.baseline,
+        spec: args.judge.spec.clone(),
+        pid: args.pid,
+        overrides: overrides(&args.judge, args.once),
+    };
     let judgement = in_runtime(async |signals| judge_check(command_env, request, signals).await)?;
     terminal.verdict(&judgement, false);
     Ok(judgement.exit_code())
@@ -35,7 +39,7 @@ pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, args: RunArgs) 
         child_wait: args.child_wait,
         end_survivors: args.silence.end_survivors(false),
         output_to_stderr: terminal.json,
-        asked: Overrides { no_progress_limit: Some(3), ..adopting(asked(&args.judge, false), args.uncommitted) },
+        overrides: Overrides { no_progress_limit: Some(3), ..adopting(overrides(&args.judge, false), args.uncommitted) },
     };
     let judgement = in_runtime(async |signals| judge_run(command_env, request, signals).await)?;
     terminal.verdict(&judgement, true);
@@ -43,7 +47,7 @@ pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, args: RunArgs) 
 }
 
 /// What the command line asks for.
-pub fn asked(args: &JudgeArgs, once: bool) -> Overrides {
+pub fn overrides(args: &JudgeArgs, once: bool) -> Overrides {
     Overrides {
         uncommitted: UncommittedRule::Inherit,
         without_snapshot: false,
@@ -61,7 +65,7 @@ pub fn asked(args: &JudgeArgs, once: bool) -> Overrides {
 }
 
 /// The same, with what the command line says of files that are uncommitted before the session.
-pub fn adopting(asked: Overrides, args: UncommittedArgs) -> Overrides {
+pub fn adopting(overrides: Overrides, args: UncommittedArgs) -> Overrides {
     let uncommitted = if args.adopt { UncommittedRule::Adopt } else { UncommittedRule::Inherit };
-    Overrides { uncommitted, without_snapshot: args.without_snapshot, ..asked }
+    Overrides { uncommitted, without_snapshot: args.without_snapshot, ..overrides }
 }

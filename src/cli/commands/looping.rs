@@ -10,12 +10,12 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::live_view::LiveView;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
-use crate::modes::iterate::{AskedLimits, LoopPlan, LoopRequest, LoopView, about_silence, plan_loop, run_loop};
+use crate::modes::iterate::{LoopLimitOverrides, LoopPlan, LoopRequest, LoopView, about_silence, plan_loop, run_loop};
 use watchdog_core::decision::iteration::prompt::{PromptSet, PromptTexts};
 use watchdog_facts::display::escape_for_display;
 use watchdog_process::OutputMirror;
 
-use super::judging::{adopting, asked};
+use super::judging::{adopting, overrides};
 use super::runtime::in_runtime;
 
 /// Larger files are no prompts.
@@ -78,7 +78,7 @@ fn request(command_env: &CommandEnv, args: LoopArgs) -> Result<LoopRequest, Comm
         worker,
         same_conversation: args.same_conversation,
         prompts,
-        limits: AskedLimits {
+        limits: LoopLimitOverrides {
             max_iterations: args.max_iterations,
             cooldown: args.cooldown,
             deadline: args.deadline,
@@ -96,7 +96,7 @@ fn request(command_env: &CommandEnv, args: LoopArgs) -> Result<LoopRequest, Comm
         child_wait: args.child_wait,
         end_survivors: args.silence.end_survivors(true),
         mirror: if args.show_output { OutputMirror::ToStderr } else { OutputMirror::Off },
-        asked: adopting(asked(&args.judge, false), args.uncommitted),
+        overrides: adopting(overrides(&args.judge, false), args.uncommitted),
         effective: None,
     })
 }

@@ -39,12 +39,12 @@ pub fn man(terminal: &CommandTerminal, args: &ManArgs) -> Result<u8, CommandFail
         terminal.line(&format!("{} written into {}", plural(pages.len() as u64, "page"), dir.display()));
         return Ok(0);
     }
-    let asked = match args.page.join("-") {
+    let name = match args.page.join("-") {
         page if page.is_empty() => "watchdog".to_owned(),
         page if page == CONFIGURATION_PAGE || page.starts_with("watchdog") => page,
         page => format!("watchdog-{page}"),
     };
-    let Some(page) = pages.iter().find(|page| page.name == asked) else {
+    let Some(page) = pages.iter().find(|page| page.name == name) else {
         let known = pages.iter().map(|page| page.name.strip_prefix("watchdog-").unwrap_or(&page.name));
         let near = nearest_hint(&args.page.join("-"), known);
         return Err(

@@ -20,7 +20,7 @@ use crate::wire::verdict_json::{reply_json, reply_of, usage_json};
 use watchdog_core::config::settings::Preset;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::evidence::{ProbeOutcome, Reply, ReplyStatus};
-use watchdog_facts::shortage::told_by;
+use watchdog_facts::shortage::shortage_in;
 use watchdog_facts::verdict::{ProbeUsage, Reason};
 use watchdog_process::CancelFlag;
 
@@ -62,8 +62,8 @@ pub fn probe(
         }));
     } else {
         show(terminal, &outcome, disputed.as_deref());
-        if let Some(asked) = whom.as_ref().and_then(|whom| answer.session_id.as_ref().or(whom.resume.as_ref()).map(|id| (id, whom))) {
-            terminal.line(&format!("  session: {} (known by {})", escape_to_one_line(asked.0), asked.1.known_by.as_str()));
+        if let Some(answering) = whom.as_ref().and_then(|whom| answer.session_id.as_ref().or(whom.resume.as_ref()).map(|id| (id, whom))) {
+            terminal.line(&format!("  session: {} (known by {})", escape_to_one_line(answering.0), answering.1.known_by.as_str()));
         }
         if let Some(cost) = cost(&answer.usage) {
             terminal.line(&format!("  cost: {cost}"));
@@ -91,24 +91,24 @@ fn cost(usage: &ProbeUsage) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-type AskedProbe = (ProbeAnswer, Option<ProbeTarget>, Option<String>);
+type ProbeWithTarget = (ProbeAnswer, Option<ProbeTarget>, Option<String>);
 
-fn ask(command_env: &CommandEnv, args: &ProbeArgs) -> Result<AskedProbe, CommandFailure> {
-    let place = OpenWorktree::open(command_env)?;
-    let store = place.store.as_ref();
-    let recorded = recorded(&place.store, &place.worktree_id, args.spec.as_deref())?;
-    let settings = effective(command_env, &place, None, recorded.as_ref().map(|found| &found.point))?.settings;
+fn ask(command_env: &CommandEnv, args: &ProbeArgs) -> Result<ProbeWithTarget, CommandFailure> {
+    let open = OpenWorktree::open(command_env)?;
+    let store = open.store.as_ref();
+    let recorded = recorded(&open.store, &open.worktree_id, args.spec.as_deref())?;
+    let settings = effective(command_env, &open, None, recorded.as_ref().map(|found| &found.point))?.settings;
     let commits = match &recorded {
-        Some(found) => Some(place.worktree.commits_since(&found.point, Some(&found.refs))?),
+        Some(found) => Some(open.worktree.commits_since(&found.point, Some(&found.refs))?),
         None => None,
     };
-    let changes = place.worktree.changes()?;
-    let spec = recorded.as_ref().map_or_else(|| place.worktree.default_spec(), |found| found.spec.clone());
+    let changes = open.worktree.changes()?;
+    let spec = recorded.as_ref().map_or_else(|| open.worktree.default_spec(), |found| found.spec.clone());
     let by_transcript = settings.agent.probe.is_none() && settings.agent.preset == Preset::Claude;
     let whom = ProbeTarget::of(
         store,
-        (&place.worktree_id, &spec),
-        (place.root(), &command_env.claude_home),
+        (&open.worktree_id, &spec),
+        (open.root(), &command_env.claude_home),
         None,
         recorded.as_ref().map(|found| found.at),
         by_transcript,
@@ -117,7 +117,7 @@ fn ask(command_env: &CommandEnv, args: &ProbeArgs) -> Result<AskedProbe, Command
     let request = ProbeRequest {
         settings: &settings.agent,
         program: command_env.agent_program.clone(),
-        worktree: place.root(),
+        worktree: open.root(),
         session_id: whom.resume.as_deref(),
         expected_session: whom.expected.clone(),
         number: 1,
@@ -128,7 +128,7 @@ fn ask(command_env: &CommandEnv, args: &ProbeArgs) -> Result<AskedProbe, Command
     let cancel = CancelFlag::new();
     let answer = with_interrupt(&cancel, || ask_with(&request, &|program| program.run_cancellable(&cancel)))?;
     if reply_of(&answer.outcome).is_some() {
-        whom.pin(store, &place.worktree_id, &spec, answer.session_id.as_deref())?;
+        whom.pin(store, &open.worktree_id, &spec, answer.session_id.as_deref())?;
     }
     let against_git = reply_of(&answer.outcome).zip(commits.as_ref()).and_then(|(reply, commits)| reply.contradicts(commits));
     let against_git = against_git.or_else(|| whom.proves_nothing().filter(|_| says_complete(&answer.outcome)));
@@ -145,7 +145,7 @@ pub(super) fn with_interrupt<T: Send>(cancel: &CancelFlag, work: impl FnOnce() -
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let no_thread = |error: std::io::Error| {
         let failure = CommandFailure::new(Reason::StoreError, format!("nothing is begun: {error}"));
-        CommandFailure { hint: told_by(&error.to_string()).map(|shortage| shortage.helps.to_owned()), ..failure }
+        CommandFailure { hint: shortage_in(&error.to_string()).map(|shortage| shortage.helps.to_owned()), ..failure }
     };
     std::thread::scope(|scope| {
         let working = std::thread::Builder::new().spawn_scoped(scope, work).map_err(no_thread)?;

@@ -129,12 +129,12 @@ fn lines(sums: &WordSums) -> Vec<(&'static str, String)> {
         0 => String::new(),
         unreported => format!(" (not told by {} of {})", grouped(unreported), plural(ended, "session")),
     };
-    let tokens = match of(word::TOKENS_TOLD) {
+    let tokens = match of(word::TOKENS_REPORTED) {
         0 => "not told".to_owned(),
         reported => format!("{} in, {} out{}", grouped(of(word::TOKENS_IN)), grouped(of(word::TOKENS_OUT)), unreported(reported)),
     };
     let mut questions = grouped(of(word::QUESTIONS));
-    if of(word::QUESTION_TOKENS_TOLD) > 0 {
+    if of(word::QUESTION_TOKENS_REPORTED) > 0 {
         questions.push_str(&format!("; {} in, {} out", grouped(of(word::QUESTION_TOKENS_IN)), grouped(of(word::QUESTION_TOKENS_OUT))));
     }
     if let Some(usd) = cost_of_questions(sums) {
@@ -154,7 +154,7 @@ fn lines(sums: &WordSums) -> Vec<(&'static str, String)> {
         (
             "cost",
             match cost(sums) {
-                Some(_) => format!("{}{}", money(sums), unreported(of(word::COST_TOLD))),
+                Some(_) => format!("{}{}", money(sums), unreported(of(word::COST_REPORTED))),
                 None => "not told".to_owned(),
             },
         ),

@@ -19,32 +19,32 @@ use watchdog_git::{RestoreTarget, Snapshot};
 use watchdog_process::CancelFlag;
 
 use super::probe::with_interrupt;
-use super::snapshots::{LISTED, RestorePlace, SHOWN, drop_one, id_of, left_out_json, list, restore, show, show_left_out, show_more};
+use super::snapshots::{LISTED, RestoreDestination, SHOWN, drop_one, id_of, left_out_json, list, restore, show, show_left_out, show_more};
 
 /// Salvages, or does what the subcommand says.
 pub fn rescue(command_env: &CommandEnv, terminal: &CommandTerminal, args: RescueArgs) -> Result<u8, CommandFailure> {
-    let place = OpenWorktree::open(command_env)?;
+    let open = OpenWorktree::open(command_env)?;
     match args.command {
-        None => rescue_asked_for(command_env, terminal, &place, &RescueOrder { spec: args.spec, dry_run: args.dry_run }),
-        Some(RescueCommand::List { spec }) => list(terminal, &place, spec.or(args.spec).as_deref()),
-        Some(RescueCommand::Show { id, stat }) => show(terminal, &place, &id, stat),
+        None => run_rescue(command_env, terminal, &open, &RescueOrder { spec: args.spec, dry_run: args.dry_run }),
+        Some(RescueCommand::List { spec }) => list(terminal, &open, spec.or(args.spec).as_deref()),
+        Some(RescueCommand::Show { id, stat }) => show(terminal, &open, &id, stat),
         Some(RescueCommand::Restore { id, branch, into, linked, .. }) => {
             let target = match (branch, into, linked) {
-                (Some(branch), ..) => RestorePlace::Here(RestoreTarget::Branch(branch)),
-                (None, Some(folder), _) => RestorePlace::Here(RestoreTarget::Directory(folder)),
-                (None, None, Some(folder)) => RestorePlace::LinkedWorktree(folder),
-                (None, None, None) => RestorePlace::Here(RestoreTarget::Automatic),
+                (Some(branch), ..) => RestoreDestination::Here(RestoreTarget::Branch(branch)),
+                (None, Some(folder), _) => RestoreDestination::Here(RestoreTarget::Directory(folder)),
+                (None, None, Some(folder)) => RestoreDestination::LinkedWorktree(folder),
+                (None, None, None) => RestoreDestination::Here(RestoreTarget::Automatic),
             };
-            restore(command_env, terminal, &place, &id, target)
+            restore(command_env, terminal, &open, &id, target)
         }
-        Some(RescueCommand::Drop { id }) => drop_one(terminal, &place, &id),
+        Some(RescueCommand::Drop { id }) => drop_one(terminal, &open, &id),
     }
 }
 
-fn rescue_asked_for(
+fn run_rescue(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
-    place: &OpenWorktree,
+    open: &OpenWorktree,
     order: &RescueOrder,
 ) -> Result<u8, CommandFailure> {
     let cancel = CancelFlag::new();
@@ -53,7 +53,7 @@ fn rescue_asked_for(
         with_interrupt(&cancel, || planner.ask(prompt, attempt, &cancel))
             .unwrap_or_else(|failure| Err(NoPlan::Unavailable { why: failure.message }))
     };
-    let (rescued, notes) = rescue_now(command_env, place, order, &ask)?;
+    let (rescued, notes) = rescue_now(command_env, open, order, &ask)?;
     for note in notes {
         terminal.tell(&format!("watchdog: {} ({})", escape_to_one_line(&note.detail), note.code));
     }

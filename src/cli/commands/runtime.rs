@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::cli::failure::CommandFailure;
 use crate::judge::signals::SignalState;
 use watchdog_facts::verdict::Reason;
-use watchdog_process::headroom::look_for_room;
+use watchdog_process::headroom::check_headroom;
 
 /// Threads for work that blocks, beside those of a session: a judgement, a process that is waited for, a search, a lease that is renewed.
 const THREADS: usize = 4;
@@ -31,7 +31,7 @@ async fn hold_threads() {
 /// Runs something in a runtime of one thread, with signals listened to from the first moment.
 pub fn in_runtime<T>(work: impl AsyncFnOnce(&mut SignalState) -> T) -> Result<T, CommandFailure> {
     let failed = |error: std::io::Error| CommandFailure::new(Reason::StoreError, format!("failed to start the event loop: {error}"));
-    look_for_room().map_err(|why| CommandFailure::new(Reason::StoreError, format!("nothing is begun: {why}")).hint(why.hint()))?;
+    check_headroom().map_err(|why| CommandFailure::new(Reason::StoreError, format!("nothing is begun: {why}")).hint(why.hint()))?;
     // A thread that is there once stays: where no further one can be had, work waits for it instead of failing.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().thread_keep_alive(Duration::MAX).build().map_err(failed)?;
     let done = runtime.block_on(async {

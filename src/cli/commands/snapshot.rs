@@ -14,28 +14,28 @@ use super::from_session::PrivilegedCommand;
 
 /// Records HEAD as the baseline of the spec, and prints it.
 pub fn snapshot(command_env: &CommandEnv, terminal: &CommandTerminal, args: SnapshotArgs) -> Result<u8, CommandFailure> {
-    let place = OpenWorktree::open(command_env)?;
-    let (store, worktree_id) = (place.store.as_ref(), place.worktree_id.as_str());
+    let open = OpenWorktree::open(command_env)?;
+    let (store, worktree_id) = (open.store.as_ref(), open.worktree_id.as_str());
     let privileged = PrivilegedCommand { command: "watchdog snapshot", store, worktree_id, from_session: args.from_session };
     privileged.allow()?;
     let order = BaselineOrder { spec: args.spec, adopt: args.adopt, accept_criteria: args.accept_criteria };
-    let (recorded, unread) = record_baseline(command_env, &place, &order)?;
+    let (recorded, unread) = record_baseline(command_env, &open, &order)?;
     if args.accept_criteria {
         privileged.note(json!({"accepted": recorded.point.as_str(), "spec": recorded.spec}))?;
     }
     if let Some(unreadable) = unread {
         terminal.complain(&format!("watchdog: {}", watchdog_facts::display::escape_to_one_line(&unreadable.why)));
     }
-    for note in place.notes.iter().chain(&recorded.notes).chain(&place.worktree.served_note()) {
+    for note in open.notes.iter().chain(&recorded.notes).chain(&open.worktree.served_note()) {
         terminal.complain(&format!("watchdog: {} ({})", watchdog_facts::display::escape_to_one_line(&note.detail), note.code));
     }
     if terminal.json {
         terminal.value(&json!({
             "schema": 1,
             "baseline": recorded.point.as_str(),
-            "worktree": place.root().display().to_string(),
+            "worktree": open.root().display().to_string(),
             "spec": recorded.spec,
-            "branch": place.worktree.branch(),
+            "branch": open.worktree.branch(),
             "refs": recorded.refs.tips()?.iter().filter(|(name, _)| name.starts_with("refs/")).count(),
             "inherited": recorded.work.inherited.len(),
             "at": recorded.at.to_string(),

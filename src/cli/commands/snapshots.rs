@@ -30,8 +30,8 @@ pub(super) const SHOWN: usize = 20;
 pub(super) const LISTED: usize = 1000;
 
 /// Lists the snapshots, newest first.
-pub fn list(terminal: &CommandTerminal, place: &OpenWorktree, spec: Option<&str>) -> Result<u8, CommandFailure> {
-    let snapshots = place.worktree.snapshots(spec)?;
+pub fn list(terminal: &CommandTerminal, open: &OpenWorktree, spec: Option<&str>) -> Result<u8, CommandFailure> {
+    let snapshots = open.worktree.snapshots(spec)?;
     if terminal.json {
         terminal.value(&json!({"schema": 1, "snapshots": snapshots.iter().map(info_json).collect::<Vec<_>>()}));
         return Ok(0);
@@ -70,9 +70,9 @@ fn table<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
 }
 
 /// Shows what a snapshot changes against the commit that it started from.
-pub fn show(terminal: &CommandTerminal, place: &OpenWorktree, id: &str, stat: bool) -> Result<u8, CommandFailure> {
-    let id = resolve(place, id)?;
-    let diff = place.worktree.snapshot_diff(&id, if stat { 0 } else { PATCHES }).map_err(refused)?;
+pub fn show(terminal: &CommandTerminal, open: &OpenWorktree, id: &str, stat: bool) -> Result<u8, CommandFailure> {
+    let id = resolve(open, id)?;
+    let diff = open.worktree.snapshot_diff(&id, if stat { 0 } else { PATCHES }).map_err(refused)?;
     if terminal.json {
         let mut value = info_json(&diff.info);
         value["schema"] = json!(1);
@@ -94,7 +94,7 @@ pub fn show(terminal: &CommandTerminal, place: &OpenWorktree, id: &str, stat: bo
         escape_to_one_line(branch),
         escape_to_one_line(&info.why)
     ));
-    terminal.line(&compared_with(place, info));
+    terminal.line(&compared_with(open, info));
     terminal.line("");
     for line in summary(&diff) {
         terminal.line(&line);
@@ -114,9 +114,9 @@ pub fn show(terminal: &CommandTerminal, place: &OpenWorktree, id: &str, stat: bo
     Ok(0)
 }
 
-fn compared_with(place: &OpenWorktree, info: &SnapshotSummary) -> String {
+fn compared_with(open: &OpenWorktree, info: &SnapshotSummary) -> String {
     let short = |commit: &str| commit.chars().take(12).collect::<String>();
-    let head = place.worktree.head_commit().ok().flatten();
+    let head = open.worktree.head_commit().ok().flatten();
     match (&info.base, head) {
         (None, _) => "compared with nothing: there was no commit yet".into(),
         (Some(base), Some(head)) if *base == head => format!("compared with HEAD ({})", short(base)),
@@ -153,7 +153,7 @@ fn summary(diff: &SnapshotDiff) -> Vec<String> {
 }
 
 /// Where to bring a snapshot back.
-pub enum RestorePlace {
+pub enum RestoreDestination {
     /// The work tree or a branch, a branch, or a plain folder.
     Here(RestoreTarget),
     /// A new linked worktree.
@@ -164,28 +164,28 @@ pub enum RestorePlace {
 pub fn restore(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
-    place: &OpenWorktree,
+    open: &OpenWorktree,
     id: &str,
-    target: RestorePlace,
+    target: RestoreDestination,
 ) -> Result<u8, CommandFailure> {
-    let _lock = place.lock(command_env, "watchdog rescue restore", false)?;
-    let id = place.worktree.snapshot_info(&resolve(place, id)?).map_err(refused)?.id;
+    let _lock = open.lock(command_env, "watchdog rescue restore", false)?;
+    let id = open.worktree.snapshot_info(&resolve(open, id)?).map_err(refused)?.id;
     let (restored, linked) = match target {
-        RestorePlace::Here(target) => (place.worktree.restore(&id, target).map_err(refused)?, None),
-        RestorePlace::LinkedWorktree(folder) => {
+        RestoreDestination::Here(target) => (open.worktree.restore(&id, target).map_err(refused)?, None),
+        RestoreDestination::LinkedWorktree(folder) => {
             let folder = std::path::absolute(&folder).unwrap_or(folder);
-            (restore_into_worktree(&place.worktree, &id, &folder).map_err(refused_worktree)?, Some(folder))
+            (restore_into_worktree(&open.worktree, &id, &folder).map_err(refused_worktree)?, Some(folder))
         }
     };
-    note(terminal, place, kind::RESTORE, &json!({"snapshot": id}));
-    tell_restored(terminal, place, &id, &restored, linked);
+    note(terminal, open, kind::RESTORE, &json!({"snapshot": id}));
+    tell_restored(terminal, open, &id, &restored, linked);
     Ok(0)
 }
 
-fn tell_restored(terminal: &CommandTerminal, place: &OpenWorktree, id: &str, restored: &RestoreResult, linked: Option<PathBuf>) {
+fn tell_restored(terminal: &CommandTerminal, open: &OpenWorktree, id: &str, restored: &RestoreResult, linked: Option<PathBuf>) {
     let (word, to) = match (&restored.to, &linked) {
         (RestoredTo::WorkTree { .. }, Some(folder)) => ("worktree", folder.display().to_string()),
-        (RestoredTo::WorkTree { .. }, None) => ("work_tree", place.root().display().to_string()),
+        (RestoredTo::WorkTree { .. }, None) => ("work_tree", open.root().display().to_string()),
         (RestoredTo::Branch(name), _) => ("branch", name.clone()),
         (RestoredTo::Directory(path), _) => ("directory", path.display().to_string()),
     };
@@ -211,9 +211,9 @@ fn tell_restored(terminal: &CommandTerminal, place: &OpenWorktree, id: &str, res
 }
 
 /// Drops a snapshot.
-pub fn drop_one(terminal: &CommandTerminal, place: &OpenWorktree, id: &str) -> Result<u8, CommandFailure> {
-    let dropped = place.worktree.drop_snapshot(&resolve(place, id)?).map_err(refused)?;
-    note(terminal, place, kind::DROPPED, &json!({"ref": dropped.name, "commit": dropped.commit}));
+pub fn drop_one(terminal: &CommandTerminal, open: &OpenWorktree, id: &str) -> Result<u8, CommandFailure> {
+    let dropped = open.worktree.drop_snapshot(&resolve(open, id)?).map_err(refused)?;
+    note(terminal, open, kind::DROPPED, &json!({"ref": dropped.name, "commit": dropped.commit}));
     if terminal.json {
         terminal.value(&json!({"schema": 1, "dropped": dropped.id, "commit": dropped.commit}));
     } else {
@@ -224,14 +224,14 @@ pub fn drop_one(terminal: &CommandTerminal, place: &OpenWorktree, id: &str) -> R
 }
 
 /// What a user typed as an id that the repository understands: `latest` is the newest snapshot of this worktree's spec.
-fn resolve(place: &OpenWorktree, id: &str) -> Result<String, CommandFailure> {
+fn resolve(open: &OpenWorktree, id: &str) -> Result<String, CommandFailure> {
     if id != LATEST {
         return Ok(id.to_owned());
     }
-    let spec = recorded(&place.store, &place.worktree_id, None)?.map(|recorded| recorded.spec);
-    let spec = spec.unwrap_or_else(|| place.worktree.default_spec());
-    let root = place.root().to_string_lossy();
-    let all = place.worktree.snapshots(Some(&spec))?;
+    let spec = recorded(&open.store, &open.worktree_id, None)?.map(|recorded| recorded.spec);
+    let spec = spec.unwrap_or_else(|| open.worktree.default_spec());
+    let root = open.root().to_string_lossy();
+    let all = open.worktree.snapshots(Some(&spec))?;
     // Another worktree may work under the same spec: what was here comes first.
     let newest = all.iter().find(|info| info.worktree == root).or(all.first());
     newest.map(|info| info.id.clone()).ok_or_else(|| {
@@ -240,9 +240,9 @@ fn resolve(place: &OpenWorktree, id: &str) -> Result<String, CommandFailure> {
     })
 }
 
-fn note(terminal: &CommandTerminal, place: &OpenWorktree, kind: &str, data: &Value) {
-    let noted = event(now(), &place.worktree_id, None, kind, data.clone());
-    if place.store.append(&[noted], None).is_err() {
+fn note(terminal: &CommandTerminal, open: &OpenWorktree, kind: &str, data: &Value) {
+    let noted = event(now(), &open.worktree_id, None, kind, data.clone());
+    if open.store.append(&[noted], None).is_err() {
         terminal.complain("watchdog: this could not be written into the journal");
     }
 }

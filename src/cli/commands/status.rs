@@ -31,7 +31,7 @@ pub fn status(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, 
     let below = PathFilter::new(&command_env.worktree, &paths);
     let now = now();
     let mut found = overview(store.as_ref(), &command_env.state, &below, now)?;
-    found.look_at_sessions(&command_env.state, &command_env.claude_home);
+    found.read_sessions(&command_env.state, &command_env.claude_home);
     found.notes.extend(store.notes().into_iter().map(|note| note.detail));
     let shown = |row: &StatusRow| args.only.is_empty() || row.words().iter().any(|word| args.only.iter().any(|only| only == word));
     if terminal.json {

@@ -41,7 +41,7 @@ pub fn sweep(command_env: &CommandEnv, terminal: &CommandTerminal, args: SweepAr
         jobs: args.jobs.map_or((processors + 1).min(JOBS), usize::from),
         max_parallel_probes: args.max_parallel_probes.into(),
         max_probes_total: args.max_probes_total,
-        asked: Overrides {
+        overrides: Overrides {
             max_probes: args.max_probes,
             probe_timeout: args.probe_timeout,
             no_probe: args.no_probe,

@@ -12,7 +12,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::modes::work::task_queue::{GovernedTask, TaskQueue, change_json};
 use crate::tasks::graph;
 use crate::tasks::queue::{next, takes};
-use crate::tasks::task_board::{BoardTask, LedgerError, TaskBoard, TaskStep};
+use crate::tasks::task_board::{BoardTask, TaskBoard, TaskBoardError, TaskStep};
 use watchdog_core::config::task_file::TaskStatus;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::verdict::{Reason, Status};
@@ -34,7 +34,7 @@ pub fn task(command_env: &CommandEnv, terminal: &CommandTerminal, args: TaskArgs
         TaskCommand::Show { id } => show(terminal, &queue, &shared, &id),
         TaskCommand::Next { role } => next_of(terminal, &queue, &shared, role.as_deref()),
         TaskCommand::Set { id, status, reason, from_session } => {
-            let (store, worktree_id) = (queue.place.store.as_ref(), queue.place.worktree_id.as_str());
+            let (store, worktree_id) = (queue.open.store.as_ref(), queue.open.worktree_id.as_str());
             PrivilegedCommand { command: "watchdog task set", store, worktree_id, from_session }.allow()?;
             set(terminal, &queue, &shared, &id, status, reason.as_deref())
         }
@@ -51,13 +51,13 @@ pub struct TaskOptions {
 }
 
 /// The tasks as they stand; with `--dry-run` nothing is written on the way.
-fn ledger<'q>(queue: &'q TaskQueue, shared: &TaskOptions) -> Result<TaskBoard<'q>, CommandFailure> {
-    Ok(if shared.dry_run { queue.ledger()? } else { queue.settled()? })
+fn board<'q>(queue: &'q TaskQueue, shared: &TaskOptions) -> Result<TaskBoard<'q>, CommandFailure> {
+    Ok(if shared.dry_run { queue.board()? } else { queue.settled()? })
 }
 
 /// What could not be read stops no other task, and is said.
 pub fn complain(terminal: &CommandTerminal, queue: &TaskQueue) {
-    for note in queue.place.notes.iter().chain(&queue.effective.notes) {
+    for note in queue.open.notes.iter().chain(&queue.effective.notes) {
         terminal.complain(&format!("watchdog: {} ({})", escape_to_one_line(&note.detail), note.code));
     }
     for problem in &queue.folder.problems {
@@ -66,22 +66,22 @@ pub fn complain(terminal: &CommandTerminal, queue: &TaskQueue) {
 }
 
 fn list(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, args: &TaskListArgs) -> Result<u8, CommandFailure> {
-    let ledger = ledger(queue, shared)?;
+    let board = board(queue, shared)?;
     if shared.write_back && !shared.dry_run {
-        for entry in ledger.entries() {
-            write_back(terminal, &ledger, entry.id());
+        for entry in board.entries() {
+            write_back(terminal, &board, entry.id());
         }
     }
-    let cycles = ledger.dependencies().cycles();
-    let shown: Vec<&BoardTask> = in_order(&ledger)
+    let cycles = board.dependencies().cycles();
+    let shown: Vec<&BoardTask> = in_order(&board)
         .into_iter()
         .filter(|entry| args.status.is_empty() || args.status.contains(&entry.record.status))
         .filter(|entry| args.role.as_deref().is_none_or(|role| takes(Some(role), entry.loaded.task.role.as_deref())))
         .collect();
     if terminal.json {
-        let tasks = shown.iter().map(|entry| task_json(queue, &ledger, entry)).collect::<Vec<_>>();
+        let tasks = shown.iter().map(|entry| task_json(queue, &board, entry)).collect::<Vec<_>>();
         terminal.value(
-            &json!({"schema": 1, "tasks": tasks, "summary": summary_json(&ledger), "cycles": cycles, "problems": problems_json(queue)}),
+            &json!({"schema": 1, "tasks": tasks, "summary": summary_json(&board), "cycles": cycles, "problems": problems_json(queue)}),
         );
         return Ok(0);
     }
@@ -89,14 +89,14 @@ fn list(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, arg
     match args.format {
         TaskFormat::Dot => terminal.line(escape_for_display(&graph::dot(&nodes)).trim_end()),
         TaskFormat::Mermaid => terminal.line(escape_for_display(&graph::mermaid(&nodes)).trim_end()),
-        TaskFormat::Table => table(terminal, queue, &ledger, &shown, &cycles),
+        TaskFormat::Table => table(terminal, queue, &board, &shown, &cycles),
     }
     Ok(0)
 }
 
 /// The most urgent first, as the queue has them, so that the list reads as what will happen.
-fn in_order<'l>(ledger: &'l TaskBoard<'_>) -> Vec<&'l BoardTask> {
-    let mut entries: Vec<&BoardTask> = ledger.entries().collect();
+fn in_order<'l>(board: &'l TaskBoard<'_>) -> Vec<&'l BoardTask> {
+    let mut entries: Vec<&BoardTask> = board.entries().collect();
     entries.sort_by(|a, b| {
         let key = |entry: &BoardTask| (entry.loaded.task.priority, entry.record.since, entry.id().to_owned());
         key(a).cmp(&key(b))
@@ -104,8 +104,8 @@ fn in_order<'l>(ledger: &'l TaskBoard<'_>) -> Vec<&'l BoardTask> {
     entries
 }
 
-fn table(terminal: &CommandTerminal, queue: &TaskQueue, ledger: &TaskBoard<'_>, shown: &[&BoardTask], cycles: &[Vec<String>]) {
-    if ledger.entries().next().is_none() {
+fn table(terminal: &CommandTerminal, queue: &TaskQueue, board: &TaskBoard<'_>, shown: &[&BoardTask], cycles: &[Vec<String>]) {
+    if board.entries().next().is_none() {
         let dir = &queue.effective.settings.tasks.dir;
         terminal.line(&format!("no tasks in {}; 'watchdog task --help' shows what one looks like", escape_to_one_line(dir)));
         return;
@@ -122,22 +122,22 @@ fn table(terminal: &CommandTerminal, queue: &TaskQueue, ledger: &TaskBoard<'_>, 
     let widths: Vec<usize> = (0..6).map(|n| rows.iter().map(|row| row[n].chars().count()).max().unwrap_or_default()).collect();
     for (n, cells) in rows.iter().enumerate() {
         let text: String = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}  ")).collect();
-        let why = n.checked_sub(1).and_then(|n| why_waiting(ledger, shown[n])).map(|why| format!("  {why}")).unwrap_or_default();
+        let why = n.checked_sub(1).and_then(|n| why_waiting(board, shown[n])).map(|why| format!("  {why}")).unwrap_or_default();
         terminal.line(&format!("{}{why}", text.trim_end()));
     }
     for circle in cycles {
         terminal.line(&format!("these wait for each other and never begin: {} -> {}", circle.join(" -> "), circle[0]));
     }
-    terminal.line(&summary(ledger));
+    terminal.line(&summary(board));
 }
 
-fn why_waiting(ledger: &TaskBoard<'_>, entry: &BoardTask) -> Option<String> {
+fn why_waiting(board: &TaskBoard<'_>, entry: &BoardTask) -> Option<String> {
     if entry.gone {
         return Some("its file is gone".to_owned());
     }
     let words = match entry.record.status {
-        TaskStatus::Pending | TaskStatus::Blocked if !ledger.dependencies().met(entry.id()) => {
-            format!("waits for {}", ledger.blockers(entry.id()).iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+        TaskStatus::Pending | TaskStatus::Blocked if !board.dependencies().met(entry.id()) => {
+            format!("waits for {}", board.blockers(entry.id()).iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
         }
         TaskStatus::Complete | TaskStatus::Pending => return None,
         _ => entry.record.message.clone()?,
@@ -149,16 +149,16 @@ fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most { text.to_owned() } else { text.chars().take(most - 3).chain("...".chars()).collect() }
 }
 
-fn count(ledger: &TaskBoard<'_>, statuses: &[TaskStatus]) -> usize {
-    ledger.entries().filter(|entry| statuses.contains(&entry.record.status)).count()
+fn count(board: &TaskBoard<'_>, statuses: &[TaskStatus]) -> usize {
+    board.entries().filter(|entry| statuses.contains(&entry.record.status)).count()
 }
 
-fn summary(ledger: &TaskBoard<'_>) -> String {
+fn summary(board: &TaskBoard<'_>) -> String {
     use TaskStatus::{Assigned, Blocked, Complete, Failed, InProgress, Pending, Review};
-    let of = |statuses: &[TaskStatus]| count(ledger, statuses);
+    let of = |statuses: &[TaskStatus]| count(board, statuses);
     let mut text = format!(
         "Tasks: {} total ({} pending, {} in progress, {} complete)",
-        ledger.entries().count(),
+        board.entries().count(),
         of(&[Pending, Blocked]),
         of(&[Assigned, InProgress]),
         of(&[Complete])
@@ -171,11 +171,11 @@ fn summary(ledger: &TaskBoard<'_>) -> String {
     text
 }
 
-fn summary_json(ledger: &TaskBoard<'_>) -> Value {
+fn summary_json(board: &TaskBoard<'_>) -> Value {
     let mut counts = serde_json::Map::new();
-    counts.insert("total".into(), ledger.entries().count().into());
+    counts.insert("total".into(), board.entries().count().into());
     for (word, status) in watchdog_core::config::task_file::TASK_STATUSES {
-        counts.insert((*word).into(), count(ledger, &[*status]).into());
+        counts.insert((*word).into(), count(board, &[*status]).into());
     }
     counts.into()
 }
@@ -190,7 +190,7 @@ fn problems_json(queue: &TaskQueue) -> Value {
     problems.collect()
 }
 
-fn task_json(queue: &TaskQueue, ledger: &TaskBoard<'_>, entry: &BoardTask) -> Value {
+fn task_json(queue: &TaskQueue, board: &TaskBoard<'_>, entry: &BoardTask) -> Value {
     let (task, record) = (&entry.loaded.task, &entry.record);
     // A copy that cannot be read stops its own task only.
     let governed = queue.governed(entry);
@@ -202,7 +202,7 @@ fn task_json(queue: &TaskQueue, ledger: &TaskBoard<'_>, entry: &BoardTask) -> Va
         "priority": task.priority.as_str(),
         "role": task.role,
         "depends_on": task.depends_on,
-        "waits_for": ledger.blockers(&task.id).iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "waits_for": board.blockers(&task.id).iter().map(ToString::to_string).collect::<Vec<_>>(),
         "status": record.status.as_str(),
         "agent": record.agent,
         "reason": record.reason,
@@ -221,8 +221,8 @@ fn task_json(queue: &TaskQueue, ledger: &TaskBoard<'_>, entry: &BoardTask) -> Va
     })
 }
 
-pub fn known<'l>(ledger: &'l TaskBoard<'_>, id: &str) -> Result<&'l BoardTask, CommandFailure> {
-    ledger.get(id).ok_or_else(|| {
+pub fn known<'l>(board: &'l TaskBoard<'_>, id: &str) -> Result<&'l BoardTask, CommandFailure> {
+    board.get(id).ok_or_else(|| {
         let named = escape_to_one_line(id);
         CommandFailure::usage(format!("failed to get task '{named}': there is none with this id"))
             .hint("'watchdog task list' shows those that are there")
@@ -230,11 +230,11 @@ pub fn known<'l>(ledger: &'l TaskBoard<'_>, id: &str) -> Result<&'l BoardTask, C
 }
 
 fn show(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, id: &str) -> Result<u8, CommandFailure> {
-    let ledger = ledger(queue, shared)?;
-    let entry = known(&ledger, id)?;
+    let board = board(queue, shared)?;
+    let entry = known(&board, id)?;
     let governed = queue.governed(entry)?;
     if terminal.json {
-        let mut value = task_json(queue, &ledger, entry);
+        let mut value = task_json(queue, &board, entry);
         value["schema"] = 1.into();
         value["body"] = governed.task.body.clone().into();
         value["max_iterations"] = json!(governed.task.max_iterations);
@@ -242,13 +242,13 @@ fn show(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, id:
         terminal.value(&value);
         return Ok(0);
     }
-    for line in shown_lines(&ledger, entry, &governed) {
+    for line in shown_lines(&board, entry, &governed) {
         terminal.line(&line);
     }
     Ok(0)
 }
 
-fn shown_lines(ledger: &TaskBoard<'_>, entry: &BoardTask, governed: &GovernedTask) -> Vec<String> {
+fn shown_lines(board: &TaskBoard<'_>, entry: &BoardTask, governed: &GovernedTask) -> Vec<String> {
     let (task, record) = (&entry.loaded.task, &entry.record);
     let line = |name: &str, text: &str| format!("{name:<10} {}", escape_to_one_line(text));
     let mut lines = vec![
@@ -259,7 +259,7 @@ fn shown_lines(ledger: &TaskBoard<'_>, entry: &BoardTask, governed: &GovernedTas
         line("file", &entry.loaded.relative.display().to_string()),
     ];
     let path = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
-    let waits = ledger.blockers(&task.id).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let waits = board.blockers(&task.id).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     for (name, text) in [
         ("waits for", Some(waits).filter(|waits| !waits.is_empty())),
         ("agent", record.agent.clone()),
@@ -279,12 +279,12 @@ fn shown_lines(ledger: &TaskBoard<'_>, entry: &BoardTask, governed: &GovernedTas
 }
 
 fn next_of(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, role: Option<&str>) -> Result<u8, CommandFailure> {
-    let ledger = ledger(queue, shared)?;
-    let queued = ledger.queued();
+    let board = board(queue, shared)?;
+    let queued = board.queued();
     if let Some(task) = next(&queued, role) {
-        let entry = known(&ledger, &task.link.id)?;
+        let entry = known(&board, &task.link.id)?;
         if terminal.json {
-            let mut value = task_json(queue, &ledger, entry);
+            let mut value = task_json(queue, &board, entry);
             value["schema"] = 1.into();
             terminal.value(&value);
         } else {
@@ -292,7 +292,7 @@ fn next_of(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, 
         }
         return Ok(0);
     }
-    let (status, reason, message) = nothing_next(&ledger, role);
+    let (status, reason, message) = nothing_next(&board, role);
     if terminal.json {
         terminal.value(&json!({"schema": 1, "id": null, "status": status.as_str(), "reason": reason, "message": message}));
     } else {
@@ -302,9 +302,9 @@ fn next_of(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, 
 }
 
 /// Why nothing comes next: all is done, something that runs must end first, or a person must decide.
-fn nothing_next(ledger: &TaskBoard<'_>, role: Option<&str>) -> (Status, &'static str, String) {
+fn nothing_next(board: &TaskBoard<'_>, role: Option<&str>) -> (Status, &'static str, String) {
     let wanted: Vec<&BoardTask> =
-        ledger.entries().filter(|entry| role.is_none_or(|role| takes(Some(role), entry.loaded.task.role.as_deref()))).collect();
+        board.entries().filter(|entry| role.is_none_or(|role| takes(Some(role), entry.loaded.task.role.as_deref()))).collect();
     let all = |status| wanted.iter().all(|entry| entry.record.status == status);
     if wanted.is_empty() {
         let of = role.map(|role| format!(" for the role '{}'", escape_to_one_line(role))).unwrap_or_default();
@@ -313,10 +313,10 @@ fn nothing_next(ledger: &TaskBoard<'_>, role: Option<&str>) -> (Status, &'static
     if all(TaskStatus::Complete) {
         return (Status::Complete, "checks_passed", "every task is complete".into());
     }
-    if count(ledger, &[TaskStatus::Assigned, TaskStatus::InProgress]) > 0 {
+    if count(board, &[TaskStatus::Assigned, TaskStatus::InProgress]) > 0 {
         return (Status::Waiting, Reason::Dependencies.as_str(), "no task is ready; some are in progress".into());
     }
-    (Status::Review, "dependencies", format!("no task is ready; {}", summary(ledger)))
+    (Status::Review, "dependencies", format!("no task is ready; {}", summary(board)))
 }
 
 fn set(
@@ -327,18 +327,18 @@ fn set(
     status: TaskStatus,
     reason: Option<&str>,
 ) -> Result<u8, CommandFailure> {
-    let mut ledger = ledger(queue, shared)?;
-    let before = known(&ledger, id)?.record.status;
+    let mut board = board(queue, shared)?;
+    let before = known(&board, id)?.record.status;
     let change = if shared.dry_run {
         crate::tasks::status::step_by_person(before, status, reason)
-            .map_err(|step| refused(LedgerError::Illegal { id: id.to_owned(), step }))?;
+            .map_err(|step| refused(TaskBoardError::Illegal { id: id.to_owned(), step }))?;
         TaskStep { id: id.to_owned(), from: Some(before), to: status, agent: None, reason: None }
     } else {
-        let change = ledger.set(id, status, reason, now()).map_err(refused)?;
-        let changes: Vec<TaskStep> = change.into_iter().chain(ledger.settle(now())?).collect();
+        let change = board.set(id, status, reason, now()).map_err(refused)?;
+        let changes: Vec<TaskStep> = change.into_iter().chain(board.settle(now())?).collect();
         queue.note(&changes);
         if shared.write_back {
-            changes.iter().for_each(|change| write_back(terminal, &ledger, &change.id));
+            changes.iter().for_each(|change| write_back(terminal, &board, &change.id));
         }
         changes.into_iter().next().unwrap_or(TaskStep { id: id.to_owned(), from: Some(before), to: before, agent: None, reason: None })
     };
@@ -354,16 +354,16 @@ fn set(
     Ok(0)
 }
 
-fn refused(error: LedgerError) -> CommandFailure {
+fn refused(error: TaskBoardError) -> CommandFailure {
     match error {
-        LedgerError::Store(error) => error.into(),
-        LedgerError::Illegal { .. } => CommandFailure::usage(error.to_string()),
-        LedgerError::Held { .. } | LedgerError::Lost { .. } => CommandFailure::new(Reason::Locked, error.to_string()),
+        TaskBoardError::Store(error) => error.into(),
+        TaskBoardError::Illegal { .. } => CommandFailure::usage(error.to_string()),
+        TaskBoardError::Held { .. } | TaskBoardError::Lost { .. } => CommandFailure::new(Reason::Locked, error.to_string()),
     }
 }
 
-fn write_back(terminal: &CommandTerminal, ledger: &TaskBoard<'_>, id: &str) {
-    if let Err(error) = ledger.write_back(id) {
+fn write_back(terminal: &CommandTerminal, board: &TaskBoard<'_>, id: &str) {
+    if let Err(error) = board.write_back(id) {
         terminal.complain(&format!("watchdog: failed to write the status of {} into its file: {error}", escape_to_one_line(id)));
     }
 }

@@ -6,15 +6,14 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::agent::SessionWorker;
-use crate::cli::args_task::{TaskCrewArgs, TaskRunArgs, TaskWorkArgs};
+use crate::cli::args_task::{AgentPoolArgs, TaskRunArgs, TaskWorkArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::Overrides;
 use crate::modes::iterate::{LoopStatus, LoopView};
 use crate::modes::work::task_queue::TaskQueue;
-use crate::modes::work::work as work_as_crew;
-use crate::modes::work::{CrewOrder, CrewReport, PoolAgent, TaskCheckout, TaskOrder, run_task};
+use crate::modes::work::{AgentPoolOrder, AgentPoolReport, PoolAgent, TaskCheckout, TaskOrder, run_agent_pool, run_task};
 use crate::tasks::queue::{ready, takes};
 use watchdog_core::config::settings::{AgentEntry, ConfigSettings, Preset};
 use watchdog_core::config::task_file::why_no_id;
@@ -43,9 +42,9 @@ pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOp
     if shared.dry_run {
         return plan_of_one(terminal, &queue, &order);
     }
-    let ledger = queue.ledger()?;
-    known(&ledger, &args.id)?;
-    drop(ledger);
+    let board = queue.board()?;
+    known(&board, &args.id)?;
+    drop(board);
     drop(queue);
     let report = in_runtime(async |signals| run_task(command_env, &order, Arc::new(NoTerminal), signals).await)??;
     if terminal.json {
@@ -57,7 +56,7 @@ pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOp
 }
 
 /// Has agents work on all tasks.
-pub fn work(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOptions, args: TaskCrewArgs) -> Result<u8, CommandFailure> {
+pub fn work(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOptions, args: AgentPoolArgs) -> Result<u8, CommandFailure> {
     let queue = TaskQueue::open(command_env)?;
     complain(terminal, &queue);
     let order = pool(command_env, &queue, shared, &args)?;
@@ -65,7 +64,7 @@ pub fn work(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskO
         return plan_of_all(terminal, &queue, &order);
     }
     drop(queue);
-    let report = in_runtime(async |signals| work_as_crew(command_env, &order, signals).await)??;
+    let report = in_runtime(async |signals| run_agent_pool(command_env, &order, signals).await)??;
     show(terminal, &report);
     Ok(report.verdict.status().exit_code())
 }
@@ -81,7 +80,7 @@ fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> TaskOrder {
     TaskOrder {
         id: String::new(),
         agent: String::new(),
-        place: TaskCheckout::Here,
+        checkout: TaskCheckout::Here,
         worker: SessionWorker::Program(Vec::new()),
         lease: args.lease,
         write_back: shared.write_back,
@@ -93,7 +92,7 @@ fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> TaskOrder {
         child_wait: args.child_wait,
         end_survivors: args.silence.end_survivors(true),
         mirror: if args.show_output { OutputMirror::ToStderr } else { OutputMirror::Off },
-        asked: Overrides { no_probe: args.no_probe, ..Overrides::default() },
+        overrides: Overrides { no_probe: args.no_probe, ..Overrides::default() },
     }
 }
 
@@ -113,12 +112,12 @@ fn worker(command_env: &CommandEnv, args: &TaskWorkArgs, settings: &ConfigSettin
     }
 }
 
-fn pool(command_env: &CommandEnv, queue: &TaskQueue, shared: &TaskOptions, args: &TaskCrewArgs) -> Result<CrewOrder, CommandFailure> {
+fn pool(command_env: &CommandEnv, queue: &TaskQueue, shared: &TaskOptions, args: &AgentPoolArgs) -> Result<AgentPoolOrder, CommandFailure> {
     let settings = &queue.effective.settings;
     let homes = homes(command_env, queue);
-    let member = |entry: &AgentEntry| {
+    let agent = |entry: &AgentEntry| {
         let home = match &entry.worktree {
-            Some(folder) => queue.place.root().join(folder),
+            Some(folder) => queue.open.root().join(folder),
             None if why_no_id(&entry.name).is_none() => homes.join(&entry.name),
             None => {
                 let name = escape_to_one_line(&entry.name);
@@ -129,7 +128,7 @@ fn pool(command_env: &CommandEnv, queue: &TaskQueue, shared: &TaskOptions, args:
         let worker = worker(command_env, &args.work, settings, Some(entry));
         Ok(PoolAgent { name: entry.name.clone(), role: entry.role.clone(), worker, home })
     };
-    let members: Vec<PoolAgent> = if settings.agents.is_empty() {
+    let agents: Vec<PoolAgent> = if settings.agents.is_empty() {
         let worker = worker(command_env, &args.work, settings, None);
         let on_the_fly = |n: usize| {
             let name = format!("agent-{n}");
@@ -137,26 +136,26 @@ fn pool(command_env: &CommandEnv, queue: &TaskQueue, shared: &TaskOptions, args:
         };
         (1..=NAMES).map(on_the_fly).collect()
     } else {
-        settings.agents.iter().map(member).collect::<Result<_, _>>()?
+        settings.agents.iter().map(agent).collect::<Result<_, _>>()?
     };
     let at_most = args.agents.map_or(settings.agents.len().max(1), usize::from);
-    Ok(CrewOrder { members, at_most, each: template(&args.work, shared), stay: args.stay })
+    Ok(AgentPoolOrder { agents, at_most, each: template(&args.work, shared), stay: args.stay })
 }
 
 /// The folder of the worktrees that are ours: outside of the repository, as nothing is written into anybody's work tree.
 fn homes(command_env: &CommandEnv, queue: &TaskQueue) -> PathBuf {
-    let name = queue.place.root().file_name().map(Path::new).unwrap_or(Path::new("repository")).display().to_string();
+    let name = queue.open.root().file_name().map(Path::new).unwrap_or(Path::new("repository")).display().to_string();
     let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
     let id: String = queue.repository_id.chars().take(8).collect();
     command_env.state.task_worktrees().join(format!("{plain}-{id}"))
 }
 
 fn plan_of_one(terminal: &CommandTerminal, queue: &TaskQueue, order: &TaskOrder) -> Result<u8, CommandFailure> {
-    let ledger = queue.ledger()?;
-    let entry = known(&ledger, &order.id)?;
+    let board = queue.board()?;
+    let entry = known(&board, &order.id)?;
     let governed = queue.governed(entry)?;
     let command = order.worker.shown(Path::new("{prompt_file}"), crate::agent::ConversationChoice::Fresh);
-    let waits: Vec<String> = ledger.blockers(&order.id).iter().map(ToString::to_string).collect();
+    let waits: Vec<String> = board.blockers(&order.id).iter().map(ToString::to_string).collect();
     if terminal.json {
         terminal
             .value(&json!({"schema": 1, "dry_run": true, "task": order.id, "agent": order.agent, "status": entry.record.status.as_str(),
@@ -174,31 +173,28 @@ fn plan_of_one(terminal: &CommandTerminal, queue: &TaskQueue, order: &TaskOrder)
     Ok(0)
 }
 
-fn plan_of_all(terminal: &CommandTerminal, queue: &TaskQueue, order: &CrewOrder) -> Result<u8, CommandFailure> {
-    let ledger = queue.ledger()?;
-    let queued = ledger.queued();
-    let members: Vec<&PoolAgent> = order.members.iter().take(order.at_most).collect();
+fn plan_of_all(terminal: &CommandTerminal, queue: &TaskQueue, order: &AgentPoolOrder) -> Result<u8, CommandFailure> {
+    let board = queue.board()?;
+    let queued = board.queued();
+    let agents: Vec<&PoolAgent> = order.agents.iter().take(order.at_most).collect();
     let first: Vec<_> = ready(&queued)
         .into_iter()
         .map(|task| {
-            let who: Vec<&str> = members
-                .iter()
-                .filter(|member| takes(member.role.as_deref(), task.role.as_deref()))
-                .map(|member| member.name.as_str())
-                .collect();
+            let who: Vec<&str> =
+                agents.iter().filter(|agent| takes(agent.role.as_deref(), task.role.as_deref())).map(|agent| agent.name.as_str()).collect();
             (task.link.id.clone(), who)
         })
         .collect();
     if terminal.json {
         let agents =
-            members.iter().map(|member| json!({"name": member.name, "role": member.role, "worktree": member.home.display().to_string()}));
+            agents.iter().map(|agent| json!({"name": agent.name, "role": agent.role, "worktree": agent.home.display().to_string()}));
         let ready = first.iter().map(|(id, who)| json!({"task": id, "agents": who}));
         terminal.value(&json!({"schema": 1, "dry_run": true, "agents": agents.collect::<Vec<_>>(), "ready": ready.collect::<Vec<_>>()}));
         return Ok(0);
     }
-    for member in members {
-        let role = member.role.as_deref().unwrap_or("any role");
-        terminal.line(&format!("agent {} ({}) in {}", escape_to_one_line(&member.name), escape_to_one_line(role), member.home.display()));
+    for agent in agents {
+        let role = agent.role.as_deref().unwrap_or("any role");
+        terminal.line(&format!("agent {} ({}) in {}", escape_to_one_line(&agent.name), escape_to_one_line(role), agent.home.display()));
     }
     for (id, who) in first {
         let who = if who.is_empty() { "nobody".to_owned() } else { who.join(" or ") };
@@ -207,7 +203,7 @@ fn plan_of_all(terminal: &CommandTerminal, queue: &TaskQueue, order: &CrewOrder)
     Ok(0)
 }
 
-fn show(terminal: &CommandTerminal, report: &CrewReport) {
+fn show(terminal: &CommandTerminal, report: &AgentPoolReport) {
     if terminal.json {
         return terminal.value(&report.to_json());
     }

@@ -20,7 +20,7 @@ const SHORTEST_POLL: Duration = Duration::from_millis(100);
 
 /// Watches until a signal comes, or nobody reads any more.
 pub fn watch(command_env: &CommandEnv, terminal: &CommandTerminal, args: WatchArgs) -> Result<u8, CommandFailure> {
-    let asked = Overrides {
+    let overrides = Overrides {
         max_probes: args.max_probes,
         probe_interval: None,
         probe_timeout: args.probe_timeout,
@@ -35,14 +35,14 @@ pub fn watch(command_env: &CommandEnv, terminal: &CommandTerminal, args: WatchAr
     };
     let request = WatchRequest {
         paths: if args.paths.is_empty() { vec![command_env.worktree.clone()] } else { args.paths },
-        asked,
+        overrides,
         probe: args.probe,
         quiet_for: args.work_trees.then_some(args.quiet_for),
         poll: args.poll.max(SHORTEST_POLL),
         poll_only: args.poll_only,
         jobs: usize::from(args.jobs),
         on_row: Arc::new(on_row),
-        is_heard: Arc::new(|| !reader::is_gone()),
+        has_readers: Arc::new(|| !reader::is_gone()),
     };
     let signal = in_runtime(async |signals| stay(command_env, &request, signals).await)??;
     Ok(if signal == 0 { 0 } else { 128 + u8::try_from(signal).unwrap_or(0) })

@@ -19,18 +19,18 @@ pub(super) struct BaselineOutcome<'a> {
 }
 
 /// The known results. Whatever cannot be read or written here only counts as unknown.
-pub(super) fn find(case: &JudgementInput, store: &dyn LocalStore, ended: &BaselineOutcome<'_>) -> ResultBeforeWork {
-    if !ended.definition.of_worktree || case.origin.0 == BaselinePoint::unknown() {
+pub(super) fn find(input: &JudgementInput, store: &dyn LocalStore, ended: &BaselineOutcome<'_>) -> ResultBeforeWork {
+    if !ended.definition.of_worktree || input.origin.0 == BaselinePoint::unknown() {
         return ResultBeforeWork::default();
     }
     let (origin_tree, clean_tree, nothing_done) = {
-        let worktree = case.worktree.lock().expect("mutex poisoned");
-        let Ok(origin_tree) = worktree.tree_at(&case.origin.0) else { return ResultBeforeWork::default() };
+        let worktree = input.worktree.lock().expect("mutex poisoned");
+        let Ok(origin_tree) = worktree.tree_at(&input.origin.0) else { return ResultBeforeWork::default() };
         let clean_tree = clean_tree(&worktree);
-        let nothing_done = clean_tree.as_ref() == Some(&origin_tree) || has_no_work(case, &worktree, &origin_tree);
+        let nothing_done = clean_tree.as_ref() == Some(&origin_tree) || has_no_work(input, &worktree, &origin_tree);
         (origin_tree, clean_tree, nothing_done)
     };
-    let Ok(record) = before::of(store, &case.worktree_id, &case.spec) else { return ResultBeforeWork::default() };
+    let Ok(record) = before::of(store, &input.worktree_id, &input.spec) else { return ResultBeforeWork::default() };
     let check = check_cache::inputs(&[ended.definition.text.as_bytes()]);
     let now_on = |tree: &str| {
         let before = match ended.outcome {
@@ -42,7 +42,7 @@ pub(super) fn find(case: &JudgementInput, store: &dyn LocalStore, ended: &Baseli
     };
     let begun = record.begun(&check).cloned();
     // What was found on this very tree since the session began was found for this work: a pass that came since is new.
-    let found_here = begun.as_ref().is_some_and(|mark| mark.tree == origin_tree && case.recorded_at.is_some_and(|at| mark.at >= at));
+    let found_here = begun.as_ref().is_some_and(|mark| mark.tree == origin_tree && input.recorded_at.is_some_and(|at| mark.at >= at));
     let identical = now_on(&origin_tree).filter(|_| nothing_done && !found_here);
     let known = match (identical, begun.clone()) {
         (Some(mark), None) => Some(mark),
@@ -57,7 +57,7 @@ pub(super) fn find(case: &JudgementInput, store: &dyn LocalStore, ended: &Baseli
     let begins = known.clone().filter(|mark| begun.as_ref() != Some(mark));
     if seen.is_some() || begins.is_some() {
         // What is not remembered is unknown to the next look.
-        let _ = before::update(store, &case.worktree_id, &case.spec, |record| {
+        let _ = before::update(store, &input.worktree_id, &input.spec, |record| {
             begins.iter().for_each(|mark| record.begin(mark.clone()));
             seen.iter().for_each(|mark| record.see(mark.clone()));
         });
@@ -66,9 +66,9 @@ pub(super) fn find(case: &JudgementInput, store: &dyn LocalStore, ended: &Baseli
 }
 
 /// Whether HEAD's tree is as it was, and everything uncommitted was there before or is not the session's.
-fn has_no_work(case: &JudgementInput, worktree: &Worktree, origin_tree: &str) -> bool {
+fn has_no_work(input: &JudgementInput, worktree: &Worktree, origin_tree: &str) -> bool {
     let same = worktree.head().and_then(|head| worktree.tree_at(&head)).is_ok_and(|tree| tree == origin_tree);
-    same && session_work::look(worktree, &case.work).is_ok_and(|found| !found.changes.work_left() && found.changes.operation.is_none())
+    same && session_work::read(worktree, &input.work).is_ok_and(|found| !found.changes.work_left() && found.changes.operation.is_none())
 }
 
 /// HEAD's tree, where nothing of the session is uncommitted.

@@ -16,56 +16,56 @@ use crate::judge::judgement_input::JudgementInput;
 pub struct CheckCache {
     store: Arc<dyn LocalStore>,
     /// The inputs of commands as they were right before they ran.
-    asked: Mutex<HashMap<String, String>>,
+    pending: Mutex<HashMap<String, String>>,
 }
 
 impl CheckCache {
     /// Those that a store remembers.
     pub fn new(store: Arc<dyn LocalStore>) -> Self {
-        CheckCache { store, asked: Mutex::default() }
+        CheckCache { store, pending: Mutex::default() }
     }
 
-    pub(super) fn of(&self, case: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRule) -> Option<EarlierPass> {
-        let command = command(case, request, rule);
-        let inputs = inputs(case, &command);
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn of(&self, input: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRule) -> Option<EarlierPass> {
+        let command = command(input, request, rule);
+        let inputs = inputs(input, &command);
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         match inputs {
             Some((inputs, tree)) => {
-                let found = check_cache::of(self.store.as_ref(), &case.worktree_id, &inputs, now()).unwrap_or(None);
-                asked.insert(command, inputs);
+                let found = check_cache::of(self.store.as_ref(), &input.worktree_id, &inputs, now()).unwrap_or(None);
+                pending.insert(command, inputs);
                 found.map(|tests| EarlierPass { tests, tree })
             }
             None => {
-                asked.remove(&command);
+                pending.remove(&command);
                 None
             }
         }
     }
 
     /// Records a pass, if the inputs after the command are those from before it.
-    pub(super) fn remember(&self, case: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRule, tests: Option<TestCounts>) {
-        let command = command(case, request, rule);
-        let before = self.asked.lock().unwrap_or_else(PoisonError::into_inner).remove(&command);
-        if let Some((inputs, _)) = inputs(case, &command).filter(|(now, _)| before.as_ref() == Some(now)) {
+    pub(super) fn remember(&self, input: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRule, tests: Option<TestCounts>) {
+        let command = command(input, request, rule);
+        let before = self.pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&command);
+        if let Some((inputs, _)) = inputs(input, &command).filter(|(now, _)| before.as_ref() == Some(now)) {
             // What is not remembered runs again.
-            let _ = check_cache::remember(self.store.as_ref(), &case.worktree_id, &inputs, tests, now());
+            let _ = check_cache::remember(self.store.as_ref(), &input.worktree_id, &inputs, tests, now());
         }
     }
 }
 
 /// All that the configuration and the input say about a command, as one unambiguous text.
-fn command(case: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRule) -> String {
+fn command(input: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRule) -> String {
     let line = match request.line {
         CommandLine::Shell(line) => format!("{line:?}"),
         CommandLine::Argv(argv) => format!("{argv:?}"),
     };
     let stdin = check_cache::inputs(&[request.stdin]);
-    format!("{line} {:?} {rule:?} {stdin} {:?} {}", request.cwd, case.spec, request.clean)
+    format!("{line} {:?} {rule:?} {stdin} {:?} {}", request.cwd, input.spec, request.clean)
 }
 
 /// A fingerprint of all inputs, and HEAD's tree.
-fn inputs(case: &JudgementInput, command: &str) -> Option<(String, String)> {
-    let tree = case.worktree.lock().expect("mutex poisoned").clean_tree();
+fn inputs(input: &JudgementInput, command: &str) -> Option<(String, String)> {
+    let tree = input.worktree.lock().expect("mutex poisoned").clean_tree();
     let tree = tree.ok().flatten()?;
     Some((check_cache::inputs(&[tree.as_bytes(), command.as_bytes(), &check_cache::environment()]), tree))
 }

@@ -16,54 +16,54 @@ use crate::clock::now;
 use crate::judge::session_work;
 
 /// Runs the command, in a scratch checkout where it is to be clean.
-pub(super) fn run(outside: &SystemCapabilities<'_>, request: &CommandRequest<'_>, report: Option<&str>) -> CheckRun {
+pub(super) fn run(capabilities: &SystemCapabilities<'_>, request: &CommandRequest<'_>, report: Option<&str>) -> CheckRun {
     if !request.clean {
-        return run_in(outside, outside.root, request, report);
+        return run_in(capabilities, capabilities.root, request, report);
     }
     let unrunnable = |why| CheckRun { run: CommandRun::Unrunnable { why }, report: None, tree: None };
-    let tree = match work_tree_id(outside) {
+    let tree = match work_tree_id(capabilities) {
         Ok(tree) => tree,
         Err(why) => return unrunnable(why),
     };
-    let Some(parent) = &outside.scratch else { return unrunnable("there is no place for a scratch checkout".into()) };
+    let Some(parent) = &capabilities.scratch else { return unrunnable("there is no place for a scratch checkout".into()) };
     let scratch = {
-        let worktree = outside.case.worktree.lock().expect("mutex poisoned");
+        let worktree = capabilities.input.worktree.lock().expect("mutex poisoned");
         ScratchCheckout::of(&worktree, &tree, parent)
     };
     match scratch {
-        Ok(scratch) => CheckRun { tree: Some(tree), ..run_in(outside, scratch.folder(), request, report) },
+        Ok(scratch) => CheckRun { tree: Some(tree), ..run_in(capabilities, scratch.folder(), request, report) },
         Err(why) => unrunnable(why),
     }
 }
 
 /// The tree of HEAD with the session's work, or the one that the caller set.
-fn work_tree_id(outside: &SystemCapabilities<'_>) -> Result<String, String> {
-    if let Some(tree) = &outside.at_tree {
+fn work_tree_id(capabilities: &SystemCapabilities<'_>) -> Result<String, String> {
+    if let Some(tree) = &capabilities.at_tree {
         return Ok(tree.clone());
     }
-    let case = outside.case;
-    let mut worktree = case.worktree.lock().expect("mutex poisoned");
+    let input = capabilities.input;
+    let mut worktree = input.worktree.lock().expect("mutex poisoned");
     let refused = |error: watchdog_git::Error| format!("no scratch checkout can be made: {error}");
-    if case.settings.rescue.mode == RescueMode::Off {
+    if input.settings.rescue.mode == RescueMode::Off {
         let clean = worktree.clean_tree().map_err(refused)?;
         return clean.ok_or_else(|| "a clean check needs a snapshot of what is uncommitted, and rescue.mode is off".into());
     }
     worktree.to_owned_repo().map_err(refused)?;
-    let request = SnapshotRequest { spec: &case.spec, at: now(), why: "for a check in a scratch checkout" };
-    let taken = worktree.take_snapshot_with_private(&request, &rescue::private_rule(&case.settings.rescue)).map_err(refused)?;
+    let request = SnapshotRequest { spec: &input.spec, at: now(), why: "for a check in a scratch checkout" };
+    let taken = worktree.take_snapshot_with_private(&request, &rescue::private_rule(&input.settings.rescue)).map_err(refused)?;
     match taken {
         // What is not the session's work was there before it, or is nobody's.
         Some(taken) => {
-            let others = session_work::look(&worktree, &case.work).map_err(refused)?.others;
+            let others = session_work::read(&worktree, &input.work).map_err(refused)?.others;
             if others.is_empty() { Ok(taken.tree) } else { worktree.tree_without(&taken.tree, &others).map_err(refused) }
         }
         None => worktree.head().and_then(|head| worktree.tree_at(&head)).map_err(refused),
     }
 }
 
-fn run_in(outside: &SystemCapabilities<'_>, root: &Path, request: &CommandRequest<'_>, report: Option<&str>) -> CheckRun {
+fn run_in(capabilities: &SystemCapabilities<'_>, root: &Path, request: &CommandRequest<'_>, report: Option<&str>) -> CheckRun {
     let before = report.map(|path| stamp(root, path));
-    let run = outside.run_at(root, request);
+    let run = capabilities.run_at(root, request);
     let report = report.map(|path| {
         let after = stamp(root, path);
         if after.is_none() {

@@ -17,14 +17,14 @@ const MOST_BYTES: usize = 4 << 20;
 const MOST_FILES: usize = 200;
 
 /// What differs from the point that guards compare with.
-pub(super) fn find(case: &JudgementInput, root: &Path, lines: bool) -> ReadFact<TestEdits> {
-    let point = case.criteria_point();
+pub(super) fn find(input: &JudgementInput, root: &Path, lines: bool) -> ReadFact<TestEdits> {
+    let point = input.criteria_point();
     let BaselinePoint::Commit(commit) = &point else { return Ok(TestEdits::default()) };
     if point == BaselinePoint::unknown() {
         return Ok(TestEdits::default());
     }
-    let known = case.origin.1.as_ref();
-    let worktree = case.worktree.lock().expect("mutex poisoned");
+    let known = input.origin.1.as_ref();
+    let worktree = input.worktree.lock().expect("mutex poisoned");
     let mut touched = worktree.touched_since(&point, known, &is_test_file)?;
     touched.truncate(MOST_FILES);
     let there = |path: &str| root.join(Path::new(std::ffi::OsStr::from_bytes(&unescape_path(path)))).symlink_metadata().is_ok();

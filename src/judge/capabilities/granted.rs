@@ -31,7 +31,7 @@ use crate::judge::session_work;
 
 /// What the checks of one judgement may do outside.
 pub struct SystemCapabilities<'a> {
-    pub(super) case: &'a JudgementInput,
+    pub(super) input: &'a JudgementInput,
     pub(super) root: &'a Path,
     pub(super) cancel: &'a CancelFlag,
     /// Another program than the preset's own name in `PATH`.
@@ -50,9 +50,9 @@ pub struct SystemCapabilities<'a> {
 
 impl<'a> SystemCapabilities<'a> {
     /// The capabilities for this input. Commands end when `cancel` is raised.
-    pub fn new(case: &'a JudgementInput, root: &'a Path, cancel: &'a CancelFlag) -> Self {
+    pub fn new(input: &'a JudgementInput, root: &'a Path, cancel: &'a CancelFlag) -> Self {
         SystemCapabilities {
-            case,
+            input,
             root,
             cancel,
             agent_program: None,
@@ -78,7 +78,7 @@ impl<'a> SystemCapabilities<'a> {
 
     /// The same with a cache: commands that passed before need not run again, unless the command line asks for it.
     pub fn with_earlier_passes(self, store: Arc<dyn LocalStore>) -> Self {
-        let earlier_passes = (!self.case.asked.no_cache).then(|| CheckCache::new(Arc::clone(&store)));
+        let earlier_passes = (!self.input.overrides.no_cache).then(|| CheckCache::new(Arc::clone(&store)));
         SystemCapabilities { earlier_passes, store: Some(store), ..self }
     }
 
@@ -104,11 +104,11 @@ impl<'a> SystemCapabilities<'a> {
 
     /// What every program of a check finds in its environment.
     fn variables(&self) -> BTreeMap<OsString, Option<OsString>> {
-        BTreeMap::from([("WATCHDOG_SPEC".into(), Some(OsString::from(&self.case.spec)))])
+        BTreeMap::from([("WATCHDOG_SPEC".into(), Some(OsString::from(&self.input.spec)))])
     }
 
-    fn worktree<T>(&self, look: impl FnOnce(&Worktree) -> T) -> T {
-        look(&self.case.worktree.lock().expect("mutex poisoned"))
+    fn worktree<T>(&self, read: impl FnOnce(&Worktree) -> T) -> T {
+        read(&self.input.worktree.lock().expect("mutex poisoned"))
     }
 
     /// Runs a command below a folder. A folder of its own that a symbolic link leads out of there is refused.
@@ -159,12 +159,12 @@ impl Capabilities for SystemCapabilities<'_> {
     }
 
     fn commits(&self) -> ReadFact<Commits> {
-        let evidence = self.case.evidence.clone().with_refs(self.case.origin.1.clone());
-        Ok(self.worktree(|worktree| worktree.session_commits(&self.case.origin.0, &evidence))?)
+        let evidence = self.input.evidence.clone().with_refs(self.input.origin.1.clone());
+        Ok(self.worktree(|worktree| worktree.session_commits(&self.input.origin.0, &evidence))?)
     }
 
     fn changes(&self) -> ReadFact<Changes> {
-        Ok(self.worktree(|worktree| session_work::look(worktree, &self.case.work))?.changes)
+        Ok(self.worktree(|worktree| session_work::read(worktree, &self.input.work))?.changes)
     }
 
     fn files(&self, glob: &str) -> io::Result<Vec<FoundFile>> {
@@ -181,7 +181,7 @@ impl Capabilities for SystemCapabilities<'_> {
         let inside = if inside.is_absolute() { inside.strip_prefix(self.root).ok() } else { Some(inside) };
         let inside = inside.ok_or_else(|| unreadable(format!("{path} is outside of the worktree, so that no commit has it")))?;
         let inside: PathBuf = inside.components().filter(|part| *part != Component::CurDir).collect();
-        let BaselinePoint::Commit(commit) = self.case.criteria_point() else { return Ok(None) };
+        let BaselinePoint::Commit(commit) = self.input.criteria_point() else { return Ok(None) };
         let found = self.worktree(|worktree| worktree.blob_at(&commit, &inside.to_string_lossy()))?;
         match found {
             Some(bytes) if bytes.len() as u64 > limit => Err(unreadable(format!("{path} of the baseline is larger than {limit} bytes"))),
@@ -190,14 +190,14 @@ impl Capabilities for SystemCapabilities<'_> {
     }
 
     fn touched(&self, wanted: &dyn Fn(&str) -> bool) -> ReadFact<TouchedPaths> {
-        let mut paths = self.worktree(|worktree| worktree.touched_since(&self.case.origin.0, self.case.origin.1.as_ref(), wanted))?;
+        let mut paths = self.worktree(|worktree| worktree.touched_since(&self.input.origin.0, self.input.origin.1.as_ref(), wanted))?;
         let total = paths.len() as u64;
         paths.truncate(TouchedPaths::LISTED);
         Ok(TouchedPaths { paths, total })
     }
 
     fn protected(&self, globs: &[String]) -> ReadFact<TouchedPaths> {
-        let mut paths = criteria_files::changed_globs(self.case, globs)?;
+        let mut paths = criteria_files::changed_globs(self.input, globs)?;
         let total = paths.len() as u64;
         paths.truncate(TouchedPaths::LISTED);
         Ok(TouchedPaths { paths, total })
@@ -218,14 +218,14 @@ impl Capabilities for SystemCapabilities<'_> {
 
     fn diff(&self, limit: usize) -> ReadFact<BoundedText> {
         let found = self.worktree(|worktree| {
-            let from = if self.baseline_known() { self.case.origin.0.clone() } else { worktree.head()? };
-            worktree.diff_since(&from, self.case.origin.1.as_ref(), limit, &rescue::looks_secret)
+            let from = if self.baseline_known() { self.input.origin.0.clone() } else { worktree.head()? };
+            worktree.diff_since(&from, self.input.origin.1.as_ref(), limit, &rescue::looks_secret)
         })?;
         Ok(BoundedText { text: mask(&found.text).into_owned(), cut: found.cut })
     }
 
     fn baseline_known(&self) -> bool {
-        self.case.origin.0 != BaselinePoint::unknown()
+        self.input.origin.0 != BaselinePoint::unknown()
     }
 
     fn ask_judge(&self, request: &JudgeRequest<'_>) -> JudgeAnswer {
@@ -236,26 +236,27 @@ impl Capabilities for SystemCapabilities<'_> {
     }
 
     fn changed_scripts(&self, line: &CommandLine, cwd: Option<&str>) -> ReadFact<Vec<String>> {
-        criteria_files::changed_scripts(self.case, line, cwd)
+        criteria_files::changed_scripts(self.input, line, cwd)
     }
 
     fn passed_before(&self, request: &CommandRequest<'_>, rule: &SuccessRule) -> Option<EarlierPass> {
-        self.earlier_passes.as_ref()?.of(self.case, request, rule)
+        self.earlier_passes.as_ref()?.of(self.input, request, rule)
     }
 
     fn remember_pass(&self, request: &CommandRequest<'_>, rule: &SuccessRule, tests: Option<TestCounts>) {
         if let Some(passes) = &self.earlier_passes {
-            passes.remember(self.case, request, rule, tests);
+            passes.remember(self.input, request, rule, tests);
         }
     }
 
     fn at_begin(&self, definition: &CheckDefinition, outcome: CheckOutcome, tests: Option<TestCounts>) -> ResultBeforeWork {
-        let find = |store: &Arc<dyn LocalStore>| at_begin::find(self.case, store.as_ref(), &BaselineOutcome { definition, outcome, tests });
+        let find =
+            |store: &Arc<dyn LocalStore>| at_begin::find(self.input, store.as_ref(), &BaselineOutcome { definition, outcome, tests });
         self.store.as_ref().map_or_else(ResultBeforeWork::default, find)
     }
 
     fn edited_tests(&self, lines: bool) -> ReadFact<TestEdits> {
-        if self.at_tree.is_some() { Ok(TestEdits::default()) } else { edited_tests::find(self.case, self.root, lines) }
+        if self.at_tree.is_some() { Ok(TestEdits::default()) } else { edited_tests::find(self.input, self.root, lines) }
     }
 
     fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> LineOutcome {

@@ -16,15 +16,15 @@ use crate::clock::now;
 const ANSWER: usize = 64 << 10;
 
 /// Asks by the agent's preset, without tools and without a session, in a folder where no file of the worktree is read as instructions.
-pub(super) fn preset(outside: &SystemCapabilities<'_>, request: &JudgeRequest<'_>) -> JudgeAnswer {
-    let settings = &outside.case.settings.agent;
+pub(super) fn preset(capabilities: &SystemCapabilities<'_>, request: &JudgeRequest<'_>) -> JudgeAnswer {
+    let settings = &capabilities.input.settings.agent;
     let settings = AgentSettings { model: request.model.map(str::to_owned).or_else(|| settings.model.clone()), ..settings.clone() };
     let question = ProbeRequest {
         settings: &settings,
-        program: outside.agent_program.clone(),
+        program: capabilities.agent_program.clone(),
         // Agents read instructions from the folder that they run in, which the one that is judged may have written. A program of the
         // user's own is found from the worktree.
-        worktree: if settings.probe.is_some() { outside.root } else { Path::new("/") },
+        worktree: if settings.probe.is_some() { capabilities.root } else { Path::new("/") },
         session_id: None,
         expected_session: None,
         number: 1,
@@ -33,11 +33,11 @@ pub(super) fn preset(outside: &SystemCapabilities<'_>, request: &JudgeRequest<'_
         now: now(),
     };
     let mut spent = ProbeUsage::default();
-    let answer = ask_to_judge(&question, &|program| program.run_cancellable(outside.cancel), &mut spent);
-    outside.spend(spent);
+    let answer = ask_to_judge(&question, &|program| program.run_cancellable(capabilities.cancel), &mut spent);
+    capabilities.spend(spent);
     match answer {
         Ok(text) => JudgeAnswer::Text(bounded(&text, ANSWER)),
-        Err(outcome) => match (*outcome, outside.cancel.is_cancelled()) {
+        Err(outcome) => match (*outcome, capabilities.cancel.is_cancelled()) {
             (ProbeOutcome::TimedOut, _) | (_, true) => JudgeAnswer::TimedOut,
             (outcome @ (ProbeOutcome::NotInstalled { .. } | ProbeOutcome::NotLoggedIn { .. }), _) => {
                 JudgeAnswer::Unrunnable { why: outcome.failure() }
@@ -48,10 +48,10 @@ pub(super) fn preset(outside: &SystemCapabilities<'_>, request: &JudgeRequest<'_
 }
 
 /// Asks a program once.
-pub(super) fn program(outside: &SystemCapabilities<'_>, line: &CommandLine, request: &JudgeRequest<'_>) -> JudgeAnswer {
+pub(super) fn program(capabilities: &SystemCapabilities<'_>, line: &CommandLine, request: &JudgeRequest<'_>) -> JudgeAnswer {
     let mut command = CommandRequest::new(line, request.timeout);
     command.stdin = request.prompt.as_bytes();
-    match outside.run_command(&command) {
+    match capabilities.run_command(&command) {
         CommandRun::Unrunnable { why } => JudgeAnswer::Unrunnable { why },
         CommandRun::NoRoom { why } => JudgeAnswer::Failed { why },
         CommandRun::TimedOut { .. } => JudgeAnswer::TimedOut,

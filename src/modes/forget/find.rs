@@ -26,11 +26,11 @@ const NUMBERED: u32 = 20;
 ///
 /// # Errors
 /// Where the repository or the records cannot be read.
-pub fn find_leftovers(command_env: &CommandEnv, place: &OpenWorktree, order: &ForgetOrder) -> Result<Leftovers, Refusal> {
-    let store = place.store.as_ref();
-    let refs = place.worktree.own_refs()?;
-    let known = KnownWorktrees::of(place, &refs)?;
-    let owners = known.owners(place, order, &refs)?;
+pub fn find_leftovers(command_env: &CommandEnv, open: &OpenWorktree, order: &ForgetOrder) -> Result<Leftovers, Refusal> {
+    let store = open.store.as_ref();
+    let refs = open.worktree.own_refs()?;
+    let known = KnownWorktrees::of(open, &refs)?;
+    let owners = known.owners(open, order, &refs)?;
     let mut found = Leftovers {
         worktrees: owners.worktrees.iter().map(|id| known.meant(id)).collect(),
         counts: Vec::new(),
@@ -58,9 +58,9 @@ pub fn find_leftovers(command_env: &CommandEnv, place: &OpenWorktree, order: &Fo
         events = LeftoverCount { count: events.count + count, bytes: events.bytes.map(|sum| sum + bytes) };
     }
     counts.insert(LeftoverKind::Events, events);
-    trust(command_env, place, &mut found, &mut kept)?;
+    trust(command_env, open, &mut found, &mut kept)?;
     counts.insert(LeftoverKind::Trust, counted(found.grants.len() as u64));
-    choose_refs(place, order, refs, &mut found, &mut counts, &mut kept)?;
+    choose_refs(open, order, refs, &mut found, &mut counts, &mut kept)?;
     files(command_env, &mut found, &mut counts);
     let locks = found.owners.worktrees.iter().filter(|id| lock::has_file(&command_env.state, id)).count();
     counts.insert(LeftoverKind::Locks, counted(locks as u64));
@@ -91,17 +91,17 @@ struct KnownWorktrees {
 }
 
 impl KnownWorktrees {
-    fn of(place: &OpenWorktree, refs: &[OwnRef]) -> Result<Self, StoreError> {
-        let (store, common_dir) = (place.store.as_ref(), place.worktree.common_dir());
+    fn of(open: &OpenWorktree, refs: &[OwnRef]) -> Result<Self, StoreError> {
+        let (store, common_dir) = (open.store.as_ref(), open.worktree.common_dir());
         let there: BTreeMap<String, FoundWorktree> =
             worktrees_of(common_dir).into_iter().map(|found| (found.worktree_id(), found)).collect();
-        let repository = place.worktree.repository_id();
+        let repository = open.worktree.repository_id();
         let half_forgotten = left_rows::half_forgotten(store, &repository)?;
         let mut ids: BTreeSet<String> = there.keys().cloned().collect();
         ids.extend(refs.iter().filter_map(|own| own.worktree_id.clone()));
         ids.extend(left_rows::rescued_worktrees(store, &repository)?);
         ids.extend(half_forgotten.iter().cloned());
-        ids.insert(place.worktree_id.clone());
+        ids.insert(open.worktree_id.clone());
         let mut recorded = HashMap::new();
         for (id, _, record) in baseline::everywhere(store)? {
             let Ok(record) = record else { continue };
@@ -110,11 +110,11 @@ impl KnownWorktrees {
                 recorded.insert(id, record.worktree);
             }
         }
-        Ok(KnownWorktrees { own: place.worktree_id.clone(), there, ids, recorded, half_forgotten })
+        Ok(KnownWorktrees { own: open.worktree_id.clone(), there, ids, recorded, half_forgotten })
     }
 
-    fn owners(&self, place: &OpenWorktree, order: &ForgetOrder, refs: &[OwnRef]) -> Result<RowOwners, StoreError> {
-        let repository = place.worktree.repository_id();
+    fn owners(&self, open: &OpenWorktree, order: &ForgetOrder, refs: &[OwnRef]) -> Result<RowOwners, StoreError> {
+        let repository = open.worktree.repository_id();
         let owners = |worktrees: BTreeSet<String>, whole| RowOwners {
             roots: worktrees.iter().filter_map(|id| self.meant(id).root).collect(),
             worktrees,
@@ -127,7 +127,7 @@ impl KnownWorktrees {
         let others: BTreeSet<String> = self.ids.iter().filter(|id| **id != self.own).cloned().collect();
         let have_refs = refs.iter().any(|own| own.worktree_id.as_ref().is_some_and(|id| others.contains(id)));
         let half = self.half_forgotten.iter().any(|id| others.contains(id));
-        let alone = !have_refs && !half && left_rows::rows_of(place.store.as_ref(), &owners(others, false))?.is_empty();
+        let alone = !have_refs && !half && left_rows::rows_of(open.store.as_ref(), &owners(others, false))?.is_empty();
         Ok(owners([self.own.clone()].into(), alone))
     }
 
@@ -188,23 +188,23 @@ fn hooks(command_env: &CommandEnv, order: &ForgetOrder, found: &mut Leftovers, k
 
 fn trust(
     command_env: &CommandEnv,
-    place: &OpenWorktree,
+    open: &OpenWorktree,
     found: &mut Leftovers,
     kept: &mut BTreeMap<KeptKind, u64>,
 ) -> Result<(), StoreError> {
     let grants = TrustStore::new(&command_env.state).list()?;
-    let ours = grants.into_iter().filter(|grant| grant.repository == place.worktree.common_dir());
+    let ours = grants.into_iter().filter(|grant| grant.repository == open.worktree.common_dir());
     if found.owners.whole {
         found.grants = ours.map(|grant| grant.hash).collect();
     } else {
         kept.insert(KeptKind::SharedTrust, ours.count() as u64);
-        kept.insert(KeptKind::SharedTasks, left_rows::tasks_of(place.store.as_ref(), &found.owners.repository)?);
+        kept.insert(KeptKind::SharedTasks, left_rows::tasks_of(open.store.as_ref(), &found.owners.repository)?);
     }
     Ok(())
 }
 
 fn choose_refs(
-    place: &OpenWorktree,
+    open: &OpenWorktree,
     order: &ForgetOrder,
     refs: Vec<OwnRef>,
     found: &mut Leftovers,
@@ -212,8 +212,8 @@ fn choose_refs(
     kept: &mut BTreeMap<KeptKind, u64>,
 ) -> Result<(), Refusal> {
     let of_meant = |own: &OwnRef| own.worktree_id.as_ref().is_some_and(|id| found.owners.worktrees.contains(id));
-    let root = place.root().to_string_lossy().into_owned();
-    let summaries = place.worktree.snapshots(None)?;
+    let root = open.root().to_string_lossy().into_owned();
+    let summaries = open.worktree.snapshots(None)?;
     let sizes: HashMap<&str, u64> = summaries.iter().map(|info| (info.name.as_str(), info.bytes)).collect();
     let of_this: HashSet<&str> =
         summaries.iter().filter(|info| order.all || info.worktree == root).map(|info| info.name.as_str()).collect();
@@ -221,7 +221,7 @@ fn choose_refs(
     let sole = if order.snapshots {
         HashSet::new()
     } else {
-        place.worktree.sole_keepers(&refs.iter().filter(|own| of_meant(own)).collect::<Vec<_>>())?
+        open.worktree.sole_keepers(&refs.iter().filter(|own| of_meant(own)).collect::<Vec<_>>())?
     };
     let mut chosen = Vec::new();
     for own in refs {
@@ -231,7 +231,7 @@ fn choose_refs(
             OwnRefKind::JudgedHead => (LeftoverKind::JudgedRefs, of_meant(&own)),
             OwnRefKind::Snapshot => {
                 if !is_meant(&own.name) {
-                    *kept.entry(KeptKind::SnapshotsElsewhere).or_default() += 1;
+                    *kept.entry(KeptKind::OtherSnapshots).or_default() += 1;
                 } else if !order.snapshots {
                     *kept.entry(KeptKind::Snapshots).or_default() += 1;
                 }

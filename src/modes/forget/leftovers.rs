@@ -107,7 +107,7 @@ pub enum KeptKind {
     /// Refs that alone keep commits.
     SoleRefs,
     /// Snapshots of other worktrees.
-    SnapshotsElsewhere,
+    OtherSnapshots,
     /// Trusted files that other worktrees share.
     SharedTrust,
     /// Tasks that other worktrees share.
@@ -124,7 +124,7 @@ impl KeptKind {
         match self {
             KeptKind::Snapshots => "snapshots",
             KeptKind::SoleRefs => "sole_refs",
-            KeptKind::SnapshotsElsewhere => "snapshots_elsewhere",
+            KeptKind::OtherSnapshots => "snapshots_elsewhere",
             KeptKind::SharedTrust => "shared_trust",
             KeptKind::SharedTasks => "shared_tasks",
             KeptKind::TaskWorktrees => "task_worktrees",

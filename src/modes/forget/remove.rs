@@ -34,12 +34,12 @@ const COMMAND: &str = "watchdog forget";
 /// # Errors
 /// Where a session runs in one of the worktrees, another watchdog holds one, or something could not be read or removed. What was removed
 /// until then is gone; a second call goes on.
-pub fn forget(command_env: &CommandEnv, place: &OpenWorktree, order: &ForgetOrder) -> Result<Leftovers, Refusal> {
-    let meant = find_leftovers(command_env, place, order)?;
+pub fn forget(command_env: &CommandEnv, open: &OpenWorktree, order: &ForgetOrder) -> Result<Leftovers, Refusal> {
+    let meant = find_leftovers(command_env, open, order)?;
     let locks = lock_all(command_env, &meant)?;
-    refuse_live_sessions(place, &meant)?;
+    refuse_live_sessions(open, &meant)?;
     // What others did until we had the locks is forgotten as well.
-    let mut found = find_leftovers(command_env, place, order)?;
+    let mut found = find_leftovers(command_env, open, order)?;
     if found.owners.worktrees != meant.owners.worktrees {
         return Err(Verdict::new(Reason::Locked, "worktrees of this repository came or went meanwhile; try again").into());
     }
@@ -50,17 +50,17 @@ pub fn forget(command_env: &CommandEnv, place: &OpenWorktree, order: &ForgetOrde
         .iter_mut()
         .filter(|(kind, _)| *kind == locked)
         .for_each(|(_, number)| *number = there.map_or(*number, |(_, there)| *there));
-    left_rows::begin(place.store.as_ref(), &found.owners)?;
+    left_rows::begin(open.store.as_ref(), &found.owners)?;
     remove_hooks(&mut found, &order.program);
-    remove_records(command_env, place, &found)?;
+    remove_records(command_env, open, &found)?;
     let refs: Vec<&OwnRef> = found.refs.iter().collect();
-    place.worktree.remove_own_refs(&refs)?;
+    open.worktree.remove_own_refs(&refs)?;
     found.files.iter().try_for_each(|file| remove_file(file))?;
     for id in &found.owners.worktrees {
         remove_folder(&command_env.state.logs().join(id))?;
     }
     locks.into_iter().try_for_each(WorktreeLock::remove)?;
-    left_rows::finish(place.store.as_ref(), &found.owners)?;
+    left_rows::finish(open.store.as_ref(), &found.owners)?;
     Ok(found)
 }
 
@@ -82,8 +82,8 @@ fn lock_all(command_env: &CommandEnv, meant: &Leftovers) -> Result<Vec<WorktreeL
 }
 
 /// Refuses where a session runs that a hook reported: it holds no lock.
-fn refuse_live_sessions(place: &OpenWorktree, meant: &Leftovers) -> Result<(), Refusal> {
-    for (id, spec, record) in session::everywhere(place.store.as_ref())? {
+fn refuse_live_sessions(open: &OpenWorktree, meant: &Leftovers) -> Result<(), Refusal> {
+    for (id, spec, record) in session::everywhere(open.store.as_ref())? {
         let Some(worktree) = meant.worktrees.iter().find(|worktree| worktree.id == id) else { continue };
         // One that cannot be read is no reason to keep what was left for ever.
         let Ok(record) = record else { continue };
@@ -119,8 +119,8 @@ fn remove_hooks(found: &mut Leftovers, program: &str) {
     }
 }
 
-fn remove_records(command_env: &CommandEnv, place: &OpenWorktree, found: &Leftovers) -> Result<(), StoreError> {
-    let store = place.store.as_ref();
+fn remove_records(command_env: &CommandEnv, open: &OpenWorktree, found: &Leftovers) -> Result<(), StoreError> {
+    let store = open.store.as_ref();
     left_rows::remove(store, &left_rows::rows_of(store, &found.owners)?)?;
     figures::remove_worktrees(store, &found.owners.worktrees)?;
     for id in &found.owners.worktrees {

@@ -70,8 +70,8 @@ fn respond(command_env: &CommandEnv, request: &HookRequest, input: impl Read, ca
         HookEvent::PreToolUse | HookEvent::PostToolUse if input.tool_name.as_deref() != Some(OUTPUT_TOOL) => return HookReply::quiet(),
         _ => {}
     }
-    let scene = match HookWorktree::open(command_env, request, &input) {
-        Ok(scene) => scene,
+    let hooked = match HookWorktree::open(command_env, request, &input) {
+        Ok(hooked) => hooked,
         // Settings of a user speak for every folder, also for those that no git looks after.
         Err(unreadable) if unreadable.kind == FaultKind::NotARepository && command_env.config.is_none() => {
             command_env.tell(&format!("{}; there is nothing to judge", unreadable.why));
@@ -80,10 +80,10 @@ fn respond(command_env: &CommandEnv, request: &HookRequest, input: impl Read, ca
         Err(unreadable) => return failed(&with_hint(&unreadable)),
     };
     let answered = match event {
-        HookEvent::SessionStart => begin::begin(command_env, request, &input, scene),
-        HookEvent::SessionEnd => finish::finish(command_env, &input, scene),
+        HookEvent::SessionStart => begin::begin(command_env, request, &input, hooked),
+        HookEvent::SessionEnd => finish::finish(command_env, &input, hooked),
         HookEvent::Stop | HookEvent::SubagentStop | HookEvent::PreToolUse | HookEvent::PostToolUse => {
-            judged::judge(command_env, request, event, &input, scene, cancel)
+            judged::judge(command_env, request, event, &input, hooked, cancel)
         }
     };
     answered.unwrap_or_else(|unreadable| failed(&with_hint(&unreadable)))

@@ -24,54 +24,59 @@ use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::settle_anchor;
 
 /// Records the beginning, and says what completion means.
-pub fn begin(command_env: &CommandEnv, request: &HookRequest, input: &HookInput, scene: HookWorktree) -> Result<HookReply, UnreadableFact> {
-    let HookWorktree { place, session: earlier } = scene;
-    let store = place.store.as_ref();
+pub fn begin(
+    command_env: &CommandEnv,
+    request: &HookRequest,
+    input: &HookInput,
+    hooked: HookWorktree,
+) -> Result<HookReply, UnreadableFact> {
+    let HookWorktree { open, session: earlier } = hooked;
+    let store = open.store.as_ref();
     let at = now();
     let pid = request.host.pid.filter(|_| request.host.session_id == input.session_id).or_else(parent);
-    let active = active(store, &place.worktree_id, pid)?;
+    let active = active(store, &open.worktree_id, pid)?;
     let named = request.spec.clone().or_else(|| earlier.and_then(|earlier| earlier.spec));
     let spec = active.as_ref().map(|(spec, _)| spec.clone()).or(named);
-    let before = recorded(&place.store, &place.worktree_id, spec.as_deref())?;
+    let before = recorded(&open.store, &open.worktree_id, spec.as_deref())?;
     // Only a session that is new begins anew. One that is resumed, cleared or compacted goes on, and so does one inside another.
     let fresh = active.is_none() && input.source.as_deref().unwrap_or("startup") == "startup";
     let recorded = match before {
         Some(before) if !fresh => before,
         _ => {
-            settle_anchor::between_sessions(&place, spec.as_deref(), at)?;
-            let recorded = record(store, &place.worktree, spec.as_deref(), UncommittedRule::Inherit, at)?;
-            note_conversations(store, (&place.worktree_id, &recorded.spec), (place.root(), &command_env.claude_home), at)?;
-            note(&place, &recorded.spec, kind::BASELINE, json!({"baseline": recorded.point.as_str()}), at)?;
+            settle_anchor::between_sessions(&open, spec.as_deref(), at)?;
+            let recorded = record(store, &open.worktree, spec.as_deref(), UncommittedRule::Inherit, at)?;
+            note_conversations(store, (&open.worktree_id, &recorded.spec), (open.root(), &command_env.claude_home), at)?;
+            note(&open, &recorded.spec, kind::BASELINE, json!({"baseline": recorded.point.as_str()}), at)?;
             recorded
         }
     };
     match &active {
-        Some((spec, session)) => adopt(store, &place.worktree_id, spec, session, input, pid)?,
+        Some((spec, session)) => adopt(store, &open.worktree_id, spec, session, input, pid)?,
         None => {
             let session = SessionRecord { session_id: input.session_id.clone(), pid, ..SessionRecord::began(at) };
-            session::record(store, &place.worktree_id, &recorded.spec, &session)?;
+            session::record(store, &open.worktree_id, &recorded.spec, &session)?;
         }
     }
     if let Some(id) = &input.session_id {
         hook_session::expire(store, at)?;
         let kept = HookSession {
-            worktree: place.root().to_owned(),
+            worktree: open.root().to_owned(),
             spec: Some(recorded.spec.clone()),
             pid,
             prompt_id: None,
             held: 0,
             denied: 0,
             accepted: None,
-            heard_at: at,
+            last_event_at: at,
         };
         hook_session::record(store, id, None, &kept)?;
     }
     let data = json!({"pid": pid, "session_id": input.session_id, "source": input.source, "by": "hook", "inner": active.is_some()});
-    note(&place, &recorded.spec, kind::SESSION_STARTED, data, at)?;
-    let effective = effective(command_env, &place, Some(&recorded.spec), Some(&recorded.point))?;
-    let effective = if fresh { settle_anchor::session_begins(&place, &recorded, effective)? } else { effective };
+    note(&open, &recorded.spec, kind::SESSION_STARTED, data, at)?;
+    let effective = effective(command_env, &open, Some(&recorded.spec), Some(&recorded.point))?;
+    let effective = if fresh { settle_anchor::session_begins(&open, &recorded, effective)? } else { effective };
     // One that goes on was kept when it began; a session inside another one is that one's to keep.
-    let unkept = if active.is_none() { keep(command_env, &place, &recorded.spec, &effective.settings.rescue, at).err() } else { None };
+    let unkept = if active.is_none() { keep(command_env, &open, &recorded.spec, &effective.settings.rescue, at).err() } else { None };
     let reply = what_done_means(&effective);
     let unkept = unkept.map(|why| format!("watchdog: what is uncommitted could not be kept in a snapshot before the session: {why}"));
     let message = [reply.message.clone(), unkept].into_iter().flatten().reduce(|first, more| format!("{first}; {more}"));
@@ -80,22 +85,16 @@ pub fn begin(command_env: &CommandEnv, request: &HookRequest, input: &HookInput,
 
 /// Takes a snapshot of what is uncommitted before an agent may disturb it. A hook cannot refuse a session, so the user sees a warning where
 /// that fails.
-fn keep(
-    command_env: &CommandEnv,
-    place: &OpenWorktree,
-    spec: &str,
-    settings: &RescueSettings,
-    at: Timestamp,
-) -> Result<(), UnreadableFact> {
+fn keep(command_env: &CommandEnv, open: &OpenWorktree, spec: &str, settings: &RescueSettings, at: Timestamp) -> Result<(), UnreadableFact> {
     if settings.mode == RescueMode::Off {
         return Ok(());
     }
     let request = SnapshotRequest { spec, at, why: "before the session" };
-    let taken = place.worktree.take_snapshot_with_private(&request, &private_rule(settings))?;
+    let taken = open.worktree.take_snapshot_with_private(&request, &private_rule(settings))?;
     if let Some(taken) = taken.filter(|taken| !taken.reused) {
-        let kept = snapshot_event(at, &place.worktree_id, Some(spec), &taken.name, &taken.commit);
+        let kept = snapshot_event(at, &open.worktree_id, Some(spec), &taken.name, &taken.commit);
         // Nothing guards this append, so it cannot be fenced.
-        let _done = place.store.append(&[kept], None)?;
+        let _done = open.store.append(&[kept], None)?;
         command_env.tell(&format!("kept the uncommitted work in {}", taken.name));
     }
     Ok(())
@@ -127,7 +126,7 @@ fn adopt(
     let other = session.session_id.as_deref().filter(|id| Some(*id) != input.session_id.as_deref());
     let other_runs = match other {
         Some(id) => hook_session::of(store, id, None)?
-            .is_some_and(|other| other.pid != pid && other.pid.is_some_and(|pid| still_runs(pid, other.heard_at))),
+            .is_some_and(|other| other.pid != pid && other.pid.is_some_and(|pid| still_runs(pid, other.last_event_at))),
         None => false,
     };
     // A session that only hooks know belongs to its own agent alone.
@@ -137,9 +136,9 @@ fn adopt(
     Ok(())
 }
 
-fn note(place: &OpenWorktree, spec: &str, kind: &str, data: serde_json::Value, at: Timestamp) -> Result<(), UnreadableFact> {
+fn note(open: &OpenWorktree, spec: &str, kind: &str, data: serde_json::Value, at: Timestamp) -> Result<(), UnreadableFact> {
     // Nothing guards this append, so it cannot be fenced.
-    let _done = place.store.append(&[event(at, &place.worktree_id, Some(spec), kind, data)], None)?;
+    let _done = open.store.append(&[event(at, &open.worktree_id, Some(spec), kind, data)], None)?;
     Ok(())
 }
 

@@ -16,60 +16,60 @@ use super::hook_worktree::HookWorktree;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
-use crate::judge::kept_elsewhere::keep_elsewhere;
+use crate::judge::helper_snapshots::snapshot_helpers;
 use crate::judge::origins::origin_evidence;
 use crate::judge::settle_anchor;
 
 /// Records the end, and keeps what is uncommitted.
-pub fn finish(command_env: &CommandEnv, input: &HookInput, scene: HookWorktree) -> Result<HookReply, UnreadableFact> {
-    let HookWorktree { place, session: known } = scene;
-    let store = place.store.as_ref();
+pub fn finish(command_env: &CommandEnv, input: &HookInput, hooked: HookWorktree) -> Result<HookReply, UnreadableFact> {
+    let HookWorktree { open, session: known } = hooked;
+    let store = open.store.as_ref();
     let at = now();
     let spec = known.and_then(|known| known.spec);
     let found = match &spec {
-        Some(spec) => session::of(store, &place.worktree_id, spec)?.map(|session| (spec.clone(), session)),
-        None => session::latest(store, &place.worktree_id)?,
+        Some(spec) => session::of(store, &open.worktree_id, spec)?.map(|session| (spec.clone(), session)),
+        None => session::latest(store, &open.worktree_id)?,
     };
     // One that watchdog runs ends when watchdog sees its process end; another one is none of this session's business.
     let ours = found.filter(|(_, session)| session.log.is_none() && session.session_id == input.session_id && session.ended_at.is_none());
     if let Some((spec, _)) = &ours {
-        session::update(store, &place.worktree_id, spec, |session| session.ended_at = Some(at))?;
-        if let Some(note) = settle_anchor::session_ended(store, &place.worktree, spec) {
+        session::update(store, &open.worktree_id, spec, |session| session.ended_at = Some(at))?;
+        if let Some(note) = settle_anchor::session_ended(store, &open.worktree, spec) {
             command_env.tell(&note.detail);
         }
-        let (_, end) = place.worktree.uncommitted_contents()?;
-        if let Some(recorded) = crate::session::recorded(&place.store, &place.worktree_id, Some(spec))? {
-            uncommitted::ended(store, &place.worktree_id, spec, recorded.at, &end)?;
+        let (_, end) = open.worktree.uncommitted_contents()?;
+        if let Some(recorded) = crate::session::recorded(&open.store, &open.worktree_id, Some(spec))? {
+            uncommitted::ended(store, &open.worktree_id, spec, recorded.at, &end)?;
         }
     }
     if let Some(id) = &input.session_id {
         hook_session::forget(store, id)?;
     }
     let inner = ours.is_none();
-    let spec = ours.map(|(spec, _)| spec).or(spec).unwrap_or_else(|| place.worktree.default_spec());
+    let spec = ours.map(|(spec, _)| spec).or(spec).unwrap_or_else(|| open.worktree.default_spec());
     let data = json!({"end": input.reason, "session_id": input.session_id, "by": "hook", "inner": inner});
     // Nothing guards this append, so it cannot be fenced.
-    let _done = store.append(&[event(at, &place.worktree_id, Some(&spec), kind::SESSION_ENDED, data)], None)?;
+    let _done = store.append(&[event(at, &open.worktree_id, Some(&spec), kind::SESSION_ENDED, data)], None)?;
 
-    let baseline = crate::session::recorded(&place.store, &place.worktree_id, Some(&spec))?;
-    let settings = effective(command_env, &place, Some(&spec), baseline.as_ref().map(|found| &found.point))?.settings;
+    let baseline = crate::session::recorded(&open.store, &open.worktree_id, Some(&spec))?;
+    let settings = effective(command_env, &open, Some(&spec), baseline.as_ref().map(|found| &found.point))?.settings;
     if settings.rescue.mode == RescueMode::Off {
         return Ok(HookReply::quiet());
     }
     let request = SnapshotRequest { spec: &spec, at, why: "at the end of a session" };
-    let taken = place.worktree.take_snapshot_with_private(&request, &private_rule(&settings.rescue))?;
+    let taken = open.worktree.take_snapshot_with_private(&request, &private_rule(&settings.rescue))?;
     if let Some(taken) = taken.filter(|taken| !taken.reused) {
-        let kept = snapshot_event(at, &place.worktree_id, Some(&spec), &taken.name, &taken.commit);
+        let kept = snapshot_event(at, &open.worktree_id, Some(&spec), &taken.name, &taken.commit);
         // Nothing guards this append, so it cannot be fenced.
         let _done = store.append(&[kept], None)?;
         command_env.tell(&format!("kept the uncommitted work in {}", taken.name));
     }
     // Last, as the host may wait no longer.
     if let Some(found) = &baseline {
-        let evidence = origin_evidence(&place.store, &place.worktree, Some(&found.refs)).with_time(found.at);
-        let helpers = keep_elsewhere(&place.worktree, &evidence, &request, &settings.rescue, |_, _| true);
+        let evidence = origin_evidence(&open.store, &open.worktree, Some(&found.refs)).with_time(found.at);
+        let helpers = snapshot_helpers(&open.worktree, &evidence, &request, &settings.rescue, |_, _| true);
         for taken in &helpers.taken {
-            let kept = snapshot_event(at, &place.worktree_id, Some(&spec), &taken.name, &taken.commit);
+            let kept = snapshot_event(at, &open.worktree_id, Some(&spec), &taken.name, &taken.commit);
             // Nothing guards this append, so it cannot be fenced.
             let _done = store.append(&[kept], None)?;
         }

@@ -75,7 +75,7 @@ impl<'a> HoldTally<'a> {
         if self.kept == before || (!self.known && counted == HoldCountChange::Over && self.kept.accepted.is_none()) {
             return Ok(());
         }
-        self.kept.heard_at = now;
+        self.kept.last_event_at = now;
         hook_session::record(self.store, &self.session_id, self.agent_id.as_deref(), &self.kept).map_err(UnreadableFact::from)
     }
 }

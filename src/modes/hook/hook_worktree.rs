@@ -68,7 +68,7 @@ impl HookHost {
 /// The worktree that a hook is about.
 pub struct HookWorktree {
     /// The worktree with watchdog's records.
-    pub place: OpenWorktree,
+    pub open: OpenWorktree,
     /// What is kept about the session; `None` where nothing is.
     pub session: Option<HookSession>,
 }
@@ -86,7 +86,7 @@ impl HookWorktree {
         let folder = folder(command_env, request, input, session.as_ref());
         let worktree = Worktree::open(&folder)?;
         let store: Arc<dyn LocalStore> = store;
-        Ok(HookWorktree { place: OpenWorktree { worktree_id: worktree.worktree_id(), worktree, store, notes }, session })
+        Ok(HookWorktree { open: OpenWorktree { worktree_id: worktree.worktree_id(), worktree, store, notes }, session })
     }
 }
 

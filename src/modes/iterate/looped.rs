@@ -25,7 +25,7 @@ use watchdog_store::journal::kind;
 use watchdog_store::lock::WorktreeLock;
 
 use crate::clock::{now, since};
-use crate::judge::admission::SettledCase;
+use crate::judge::admission::PreparedJudgement;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
 use crate::judge::journal::CommandJournal;
@@ -64,7 +64,7 @@ pub async fn run_loop(command_env: &CommandEnv, request: LoopRequest, view: Arc<
 }
 
 struct LoopRun {
-    ground: LoopContext,
+    context: LoopContext,
     memory: LoopState,
     machine: LoopMachine,
     journal: Arc<CommandJournal>,
@@ -94,23 +94,23 @@ struct PlayedIteration {
 
 impl LoopRun {
     async fn open(command_env: &CommandEnv, request: LoopRequest, view: Arc<dyn LoopView>, begun: Timestamp) -> Result<Self, Refusal> {
-        let place = OpenWorktree::open(command_env)?;
-        let mut lock = place.lock(command_env, "watchdog loop", true)?;
-        let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, request.spec.as_deref())?;
+        let open = OpenWorktree::open(command_env)?;
+        let mut lock = open.lock(command_env, "watchdog loop", true)?;
+        let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, request.spec.as_deref())?;
         // Saying so is a courtesy to others.
         let _ = lock.set_spec(&spec);
-        let memory = LoopState::open(&place.store, &place.worktree, &spec, request.restart, begun)?;
+        let memory = LoopState::open(&open.store, &open.worktree, &spec, request.restart, begun)?;
         // One that was cut off is this loop's own, and waited for.
         if memory.record().under_way.is_none()
-            && let Some(running) = RunningSession::of(command_env, place.store.as_ref(), (&place.worktree_id, place.root()), Some(&spec))?
+            && let Some(running) = RunningSession::of(command_env, open.store.as_ref(), (&open.worktree_id, open.root()), Some(&spec))?
         {
             return Err(running.not_beside_it().into());
         }
         let origin = memory.origin();
-        settle_anchor::between_sessions(&place, Some(&spec), begun)?;
+        settle_anchor::between_sessions(&open, Some(&spec), begun)?;
         let mut effective = match &request.effective {
             Some(effective) => effective.clone(),
-            None => effective(command_env, &place, Some(&spec), Some(&origin))?,
+            None => effective(command_env, &open, Some(&spec), Some(&origin))?,
         };
         if let ConfigTrust::Untrusted { allow_with } = &effective.trust {
             // No session could come to anything: what it is for would not be read, and nothing could be complete.
@@ -118,22 +118,22 @@ impl LoopRun {
             return Err(Verdict::new(Reason::Untrusted, why).into());
         }
         effective.settings.limits = request.limits.over(&effective.settings.limits);
-        let ground = LoopContext {
+        let context = LoopContext {
             command_env: command_env.clone(),
-            store: Arc::clone(&place.store),
-            root: place.root().to_owned(),
-            worktree_id: place.worktree_id.clone(),
-            prompt_file: command_env.state.prompts().join(format!("{}.md", place.worktree_id)),
+            store: Arc::clone(&open.store),
+            root: open.root().to_owned(),
+            worktree_id: open.worktree_id.clone(),
+            prompt_file: command_env.state.prompts().join(format!("{}.md", open.worktree_id)),
             spec: spec.clone(),
             origin,
             refs: memory.record().refs.clone().into(),
             effective,
             request,
         };
-        let limits = ground.settings().limits.clone();
+        let limits = context.settings().limits.clone();
         let mut standing = memory.record().standing.clone();
         if !memory.resumed {
-            standing.work = ground.work().await;
+            standing.work = context.work().await;
         }
         let wall_before = Duration::try_from_secs_f64(standing.spent.wall_seconds.max(0.0)).unwrap_or_default();
         let status = LoopStatus {
@@ -146,12 +146,12 @@ impl LoopRun {
             breaker: None,
             tap: None,
         };
-        let policy = LoopPolicy { limits, no_progress: ground.request.no_progress, max_wait: ground.request.max_wait };
-        let notify = &ground.settings().notify;
-        let journal = CommandJournal::telling((&place.worktree_id, &spec), &ground.root, notify, command_env, &place.store);
+        let policy = LoopPolicy { limits, no_progress: context.request.no_progress, max_wait: context.request.max_wait };
+        let notify = &context.settings().notify;
+        let journal = CommandJournal::telling((&open.worktree_id, &spec), &context.root, notify, command_env, &open.store);
         let mut looped = LoopRun {
             machine: LoopMachine::new(policy, standing.clone()),
-            ground,
+            context,
             memory,
             journal,
             lock,
@@ -167,20 +167,20 @@ impl LoopRun {
     }
 
     fn tell(&self, text: &str) {
-        self.ground.command_env.tell(text);
+        self.context.command_env.tell(text);
     }
 
     fn tell_the_beginning(&self) {
         let record = self.memory.record();
-        let at_most = self.ground.settings().limits.max_iterations;
+        let at_most = self.context.settings().limits.max_iterations;
         if self.memory.resumed {
             let next = record.under_way.map_or(record.standing.finished.saturating_add(1), |(number, _)| number);
             self.tell(&format!("resuming the loop of {:.0} at iteration {next}/{at_most} (--restart to start over)", record.begun_at));
         }
-        self.tell(&about_silence(self.ground.request.idle_timeout(self.ground.settings().limits.idle_timeout)));
+        self.tell(&about_silence(self.context.request.idle_timeout(self.context.settings().limits.idle_timeout)));
         self.journal.write(
             kind::STARTED,
-            json!({"loop": record.id, "resumed": self.memory.resumed, "max_iterations": at_most, "first_baseline": self.ground.origin.as_str()}),
+            json!({"loop": record.id, "resumed": self.memory.resumed, "max_iterations": at_most, "first_baseline": self.context.origin.as_str()}),
         );
     }
 
@@ -205,7 +205,7 @@ impl LoopRun {
                 LoopAction::Iterate { number } => match self.iterate(number, signals).await {
                     Ok(played) => IterationInput::Played(Box::new(played)),
                     Err(refusal) => {
-                        self.last = Some(refusal.into_judgement(&self.ground.command_env, self.begun));
+                        self.last = Some(refusal.into_judgement(&self.context.command_env, self.begun));
                         return self.finish(&LoopEnd::Verdict);
                     }
                 },
@@ -225,78 +225,78 @@ impl LoopRun {
     /// The session that was under way when an earlier process of this loop died is judged first: its commits count.
     async fn take_up_what_was_cut_off(&mut self, signals: &mut SignalState) -> Result<IterationInput, Box<Verdict>> {
         let Some((number, at)) = self.memory.record().under_way else { return Ok(IterationInput::Begin) };
-        let timeout = self.ground.request.timeout.or(self.ground.settings().limits.session_timeout);
-        let LoopContext { command_env, store, worktree_id, spec, .. } = &self.ground;
+        let timeout = self.context.request.timeout.or(self.context.settings().limits.session_timeout);
+        let LoopContext { command_env, store, worktree_id, spec, .. } = &self.context;
         left_over::wait_for_its_end(command_env, store, worktree_id, spec, timeout, signals).await?;
         self.status.iteration = number;
         self.show(LoopPhase::Judging);
-        let case = self.ground.last_case(true).map_err(|unreadable| Box::new(Verdict::unreadable(unreadable)))?;
+        let input = self.context.input_of_last_session(true).map_err(|unreadable| Box::new(Verdict::unreadable(unreadable)))?;
         let crash = Some(("it was cut off, and so was watchdog".to_string(), false));
-        let settled = self.settled(case, at);
-        Ok(IterationInput::Played(Box::new(self.judged(settled, number, SessionSeen::default(), crash, signals).await)))
+        let prepared = self.prepared(input, at);
+        Ok(IterationInput::Played(Box::new(self.judged(prepared, number, SessionSeen::default(), crash, signals).await)))
     }
 
     /// Runs one iteration. `Err` holds the verdict of one that could not begin.
     async fn iterate(&mut self, number: u32, signals: &mut SignalState) -> Result<PlayedIteration, Refusal> {
         let begun = now();
-        let LoopContext { command_env, .. } = &self.ground;
+        let LoopContext { command_env, .. } = &self.context;
         // Others see that somebody works here; that this cannot be said is no reason to end.
         let _ = self.lock.set_session_active(true);
-        if let Some(verdict) = self.ground.half_done_before().filter(|_| number == 1) {
+        if let Some(verdict) = self.context.half_done_before().filter(|_| number == 1) {
             return Err(verdict.into());
         }
-        let store = Arc::clone(&self.ground.store);
-        let case = self.ground.begin(number)?;
-        let settled = self.settled(case, begun);
-        settled.admit()?;
-        let (case, found) = refuse_what_passes(settled.case, command_env, &store, signals).await;
-        let mut settled = SettledCase { case, ..settled };
-        settled.unless(found)?;
-        self.journal.note(kind::BASELINE, json!({"baseline": settled.case.baseline.as_str()}));
-        let prompt = self.prompt(number, &settled.case);
+        let store = Arc::clone(&self.context.store);
+        let input = self.context.begin(number)?;
+        let prepared = self.prepared(input, begun);
+        prepared.admit()?;
+        let (input, found) = refuse_what_passes(prepared.input, command_env, &store, signals).await;
+        let mut prepared = PreparedJudgement { input, ..prepared };
+        prepared.unless(found)?;
+        self.journal.note(kind::BASELINE, json!({"baseline": prepared.input.baseline.as_str()}));
+        let prompt = self.prompt(number, &prepared.input);
         let spent = self.machine.standing().spent;
-        let order = self.ground.order(number, &prompt, spent, self.memory.record().session_id.as_deref());
-        let order = order.map_err(|why| settled.instead(Verdict::new(Reason::AgentUnrunnable, why)))?;
+        let order = self.context.order(number, &prompt, spent, self.memory.record().session_id.as_deref());
+        let order = order.map_err(|why| prepared.instead(Verdict::new(Reason::AgentUnrunnable, why)))?;
         let at_most = self.status.max_iterations;
         let kept = self.memory.keep(|record| (record.under_way, record.at_most) = (Some((number, begun)), Some(at_most)));
-        kept.map_err(|unreadable| settled.unreadable(unreadable))?;
+        kept.map_err(|unreadable| prepared.unreadable(unreadable))?;
         tracing::info!(target: "watchdog::session", iteration = number, max_iterations = at_most, "begins an iteration");
         self.tell(&format!("iteration {number} of at most {} begins", self.status.max_iterations));
-        (self.status.iteration, self.status.breaker) = (number, breaker_of(&settled.case, self.ground.store.as_ref()));
+        (self.status.iteration, self.status.breaker) = (number, breaker_of(&prepared.input, self.context.store.as_ref()));
         self.status.tap = Some(order.tap.clone());
         self.show(LoopPhase::Session { since: begun });
-        let mut seen = run_session(&self.ground.command_env, &settled.case, &self.ground.store, &self.journal, order, signals).await;
+        let mut seen = run_session(&self.context.command_env, &prepared.input, &self.context.store, &self.journal, order, signals).await;
         let _ = self.lock.set_session_active(false);
         self.status.tap = None;
         seen.context.prompt.get_or_insert(prompt);
         let crash = crash_of(&seen);
         // Nobody asks an agent that has just crashed: the next session goes on in any case.
-        settled.case.asked.no_probe |= crash.is_some();
+        prepared.input.overrides.no_probe |= crash.is_some();
         if let Some(id) = &seen.session_id {
             let id = id.clone();
             // Without it the next session goes on with the agent's last conversation.
             let _ = self.memory.keep(|record| record.session_id = Some(id));
         }
         self.show(LoopPhase::Judging);
-        Ok(self.judged(settled, number, seen, crash, signals).await)
+        Ok(self.judged(prepared, number, seen, crash, signals).await)
     }
 
     async fn judge_again(&mut self, signals: &mut SignalState) -> Result<PlayedIteration, UnreadableFact> {
         let number = self.machine.standing().finished.saturating_add(1);
         self.show(LoopPhase::Judging);
-        let settled = self.settled(self.ground.last_case(false)?, now());
-        Ok(self.judged(settled, number, SessionSeen::default(), None, signals).await)
+        let prepared = self.prepared(self.context.input_of_last_session(false)?, now());
+        Ok(self.judged(prepared, number, SessionSeen::default(), None, signals).await)
     }
 
     /// A case of this loop, whose sessions share one journal.
-    fn settled(&self, case: JudgementInput, begun: Timestamp) -> SettledCase {
-        let LoopContext { command_env, store, .. } = &self.ground;
-        SettledCase { command_env: command_env.clone(), case, store: Arc::clone(store), journal: Arc::clone(&self.journal), begun }
+    fn prepared(&self, input: JudgementInput, begun: Timestamp) -> PreparedJudgement {
+        let LoopContext { command_env, store, .. } = &self.context;
+        PreparedJudgement { command_env: command_env.clone(), input, store: Arc::clone(store), journal: Arc::clone(&self.journal), begun }
     }
 
     async fn judged(
         &mut self,
-        settled: SettledCase,
+        prepared: PreparedJudgement,
         number: u32,
         mut seen: SessionSeen,
         crash: Option<(String, bool)>,
@@ -305,13 +305,13 @@ impl LoopRun {
         let (words, spent) = (seen.context.output.clone(), SpentUsage::of(&seen.context.usage));
         seen.context.iteration = Some(number.into());
         seen.context.summaries = self.memory.record().records.iter().map(IterationRecord::summary).collect();
-        let begun = settled.begun;
-        let judgement = settled.judge(seen, signals).await;
+        let begun = prepared.begun;
+        let judgement = prepared.judge(seen, signals).await;
         let record = IterationRecord::new(number, begun, judgement.duration, &judgement.verdict)
             .with_words(words.as_deref())
             .with_crash(crash.as_ref().map(|(why, _)| why.as_str()));
         let record = IterationRecord { log: judgement.log.clone(), ..record };
-        let work = self.ground.work().await;
+        let work = self.context.work().await;
         let outcome = outcome(&judgement, crash, work, spent);
         PlayedIteration { judgement, outcome, record }
     }
@@ -355,32 +355,32 @@ impl LoopRun {
             self.tell(&format!("{}: going on at {until:.0}, in {seconds} s", why_in_words(why)));
         }
         self.show(LoopPhase::Pause { until, why });
-        let command_env = &self.ground.command_env;
+        let command_env = &self.context.command_env;
         pause::wait_until(until, signals, |left| {
             command_env.tell(&format!("{}: going on in {} min", why_in_words(why), left.as_secs().div_ceil(60)));
         })
         .await
     }
 
-    fn prompt(&self, number: u32, case: &JudgementInput) -> String {
-        let settings = self.ground.settings();
-        let branch = case.worktree.lock().expect("mutex poisoned").branch();
+    fn prompt(&self, number: u32, input: &JudgementInput) -> String {
+        let settings = self.context.settings();
+        let branch = input.worktree.lock().expect("mutex poisoned").branch();
         let last = self.last.as_ref().map(|last| last.verdict.clone()).or_else(|| self.memory.last_verdict());
-        self.ground.request.prompts.compose(&PromptFacts {
+        self.context.request.prompts.compose(&PromptFacts {
             iteration: number,
             max_iterations: settings.limits.max_iterations,
-            resumed: self.ground.request.same_conversation && number > 1,
-            criteria: &match self.ground.effective.trust {
+            resumed: self.context.request.same_conversation && number > 1,
+            criteria: &match self.context.effective.trust {
                 ConfigTrust::Settled => describe(settings),
                 ConfigTrust::Untrusted { .. } => String::new(),
             },
             last: last.as_ref(),
             records: &self.memory.record().records,
             budget: super::plan::budget(&settings.limits, self.machine.standing()),
-            spec: &self.ground.spec,
+            spec: &self.context.spec,
             branch: branch.as_deref(),
-            worktree: &self.ground.root.display().to_string(),
-            baseline: self.ground.origin.as_str(),
+            worktree: &self.context.root.display().to_string(),
+            baseline: self.context.origin.as_str(),
         })
     }
 
@@ -411,7 +411,7 @@ impl LoopRun {
                 let verdict = &mut last.verdict;
                 (verdict.commits, verdict.changes, verdict.feedback) = (facts.commits, facts.changes, facts.feedback);
             }
-            None => self.last = Some(about(&self.ground.command_env, None, verdict, self.begun)),
+            None => self.last = Some(about(&self.context.command_env, None, verdict, self.begun)),
         }
         self.finish(&LoopEnd::Verdict)
     }
@@ -419,11 +419,11 @@ impl LoopRun {
     fn finish(&mut self, end: &LoopEnd) -> Judgement {
         let last = self.last.take();
         let mut verdict = verdict_of(end, last.as_ref().map(|last| last.verdict.clone()));
-        let mut judgement = last.unwrap_or_else(|| about(&self.ground.command_env, None, verdict.clone(), self.begun));
+        let mut judgement = last.unwrap_or_else(|| about(&self.context.command_env, None, verdict.clone(), self.begun));
         if *end == LoopEnd::BreakerOpen {
             verdict.retry_at = judgement.breaker.as_ref().and_then(|breaker| breaker.open_until);
         }
-        let context = unknown(&self.ground.settings().limits, &self.machine.standing().spent);
+        let context = unknown(&self.context.settings().limits, &self.machine.standing().spent);
         verdict.degraded.extend(context.filter(|note| verdict.degraded.iter().all(|known| known.code != note.code)));
         let over = is_over(end, &verdict);
         let (reason, standing) = (verdict.reason, self.machine.standing().clone());
@@ -436,11 +436,11 @@ impl LoopRun {
         }
         self.write_the_end(end, &verdict);
         judgement.verdict = verdict;
-        judgement.spec = Some(self.ground.spec.clone());
-        judgement.worktree = self.ground.root.display().to_string();
-        judgement.branch = judgement.branch.or_else(|| Worktree::open(&self.ground.root).ok()?.branch());
+        judgement.spec = Some(self.context.spec.clone());
+        judgement.worktree = self.context.root.display().to_string();
+        judgement.branch = judgement.branch.or_else(|| Worktree::open(&self.context.root).ok()?.branch());
         judgement.duration = since(self.begun);
-        let (standing, origin) = (self.machine.standing(), self.ground.origin.as_str());
+        let (standing, origin) = (self.machine.standing(), self.context.origin.as_str());
         judgement.looped = Some(EndedLoop {
             iterations: standing.finished,
             id: self.memory.record().id.clone(),
@@ -455,6 +455,6 @@ impl LoopRun {
     }
 }
 
-fn breaker_of(case: &JudgementInput, store: &dyn watchdog_store::LocalStore) -> Option<(BreakerState, u32, u32)> {
-    case.breaker(store).map(|breaker| (breaker.state, breaker.strikes, breaker.limit))
+fn breaker_of(input: &JudgementInput, store: &dyn watchdog_store::LocalStore) -> Option<(BreakerState, u32, u32)> {
+    input.breaker(store).map(|breaker| (breaker.state, breaker.strikes, breaker.limit))
 }

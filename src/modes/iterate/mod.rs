@@ -17,5 +17,5 @@ mod view;
 pub use loop_messages::about_silence;
 pub use looped::run_loop;
 pub use plan::{LoopPlan, plan_loop};
-pub use request::{AskedLimits, LoopRequest};
+pub use request::{LoopLimitOverrides, LoopRequest};
 pub use view::{LoopPhase, LoopStatus, LoopView};

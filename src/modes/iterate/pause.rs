@@ -10,7 +10,7 @@ use crate::judge::signals::{SignalState, SignalUrgency};
 use watchdog_core::decision::iteration::next::PauseLength;
 
 /// The longest time between two readings of the wall clock: after a suspend, timers fire too late.
-const LOOK: Duration = Duration::from_secs(20);
+const POLL: Duration = Duration::from_secs(20);
 
 /// The time between two messages about the rest of a pause.
 const TELL: Duration = Duration::from_secs(600);
@@ -39,7 +39,7 @@ pub async fn wait_until(until: Timestamp, signals: &mut SignalState, tell: impl 
             tell(left);
         }
         tokio::select! {
-            () = tokio::time::sleep(left.min(LOOK)) => {}
+            () = tokio::time::sleep(left.min(POLL)) => {}
             () = signals.reached(SignalUrgency::Interrupted) => return false,
         }
     }

@@ -72,13 +72,13 @@ impl LoopPlan {
 /// # Errors
 /// Where repository, records or configuration cannot be read.
 pub fn plan_loop(command_env: &CommandEnv, request: &LoopRequest) -> Result<LoopPlan, UnreadableFact> {
-    let place = OpenWorktree::open(command_env)?;
-    let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, request.spec.as_deref())?;
-    let memory = LoopState::open(&place.store, &place.worktree, &spec, request.restart, now())?;
+    let open = OpenWorktree::open(command_env)?;
+    let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, request.spec.as_deref())?;
+    let memory = LoopState::open(&open.store, &open.worktree, &spec, request.restart, now())?;
     let origin = memory.origin();
     let effective = match &request.effective {
         Some(effective) => effective.clone(),
-        None => effective(command_env, &place, Some(&spec), Some(&origin))?,
+        None => effective(command_env, &open, Some(&spec), Some(&origin))?,
     };
     let limits = request.limits.over(&effective.settings.limits);
     let standing = &memory.record().standing;
@@ -94,12 +94,12 @@ pub fn plan_loop(command_env: &CommandEnv, request: &LoopRequest) -> Result<Loop
         records: &memory.record().records,
         budget: budget.clone(),
         spec: &spec,
-        branch: place.worktree.branch().as_deref(),
-        worktree: &place.root().display().to_string(),
+        branch: open.worktree.branch().as_deref(),
+        worktree: &open.root().display().to_string(),
         baseline: origin.as_str(),
     });
     let conversation = if resumed { ConversationChoice::Resumed(memory.record().session_id.as_deref()) } else { ConversationChoice::Fresh };
-    let file = command_env.state.prompts().join(format!("{}.md", place.worktree_id));
+    let file = command_env.state.prompts().join(format!("{}.md", open.worktree_id));
     Ok(LoopPlan {
         command: request.worker.shown(&file, conversation),
         refused: match &effective.trust {

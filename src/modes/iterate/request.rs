@@ -23,7 +23,7 @@ pub struct LoopRequest {
     /// The prompt of the sessions.
     pub prompts: PromptSet,
     /// Limits over those of the configuration.
-    pub limits: AskedLimits,
+    pub limits: LoopLimitOverrides,
     /// After so many iterations without a change of the work, watchdog asks for a person; 0 = never.
     pub no_progress: u32,
     /// The longest usage limit to wait for.
@@ -43,7 +43,7 @@ pub struct LoopRequest {
     /// Where the sessions' output is shown.
     pub mirror: OutputMirror,
     /// What else the command line asks for.
-    pub asked: Overrides,
+    pub overrides: Overrides,
     /// The criteria, where they do not come from a `completion.json`.
     pub effective: Option<EffectiveConfig>,
 }
@@ -58,7 +58,7 @@ impl LoopRequest {
 
 /// Limits that the command line names.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct AskedLimits {
+pub struct LoopLimitOverrides {
     /// Iterations at most.
     pub max_iterations: Option<u32>,
     /// Pause between iterations.
@@ -75,7 +75,7 @@ pub struct AskedLimits {
     pub max_wall: Option<Duration>,
 }
 
-impl AskedLimits {
+impl LoopLimitOverrides {
     /// The limits of the configuration, with those that were named in their place.
     #[must_use]
     pub fn over(&self, limits: &Limits) -> Limits {

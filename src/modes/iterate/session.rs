@@ -65,10 +65,10 @@ impl LoopContext {
 
     /// The verdict to give where a git operation is half done before the first session.
     pub fn half_done_before(&self) -> Option<Verdict> {
-        half_done_before(&Worktree::open(&self.root).ok()?, &self.request.asked)
+        half_done_before(&Worktree::open(&self.root).ok()?, &self.request.overrides)
     }
 
-    fn place(&self) -> Result<OpenWorktree, UnreadableFact> {
+    fn open(&self) -> Result<OpenWorktree, UnreadableFact> {
         let worktree = Worktree::open(&self.root)?;
         Ok(OpenWorktree { worktree_id: self.worktree_id.clone(), worktree, store: Arc::clone(&self.store), notes: self.store.notes() })
     }
@@ -77,40 +77,40 @@ impl LoopContext {
     ///
     /// What was uncommitted before the first of a loop is adopted where that is asked for; later, only what its own sessions left.
     pub fn begin(&self, number: u32) -> Result<JudgementInput, UnreadableFact> {
-        let place = self.place()?;
-        let uncommitted = if number == 1 { self.request.asked.uncommitted } else { UncommittedRule::Inherit };
-        let recorded = record(place.store.as_ref(), &place.worktree, Some(&self.spec), uncommitted, now())?;
-        settle_anchor::session_begins(&place, &recorded, self.effective.clone())?;
+        let open = self.open()?;
+        let uncommitted = if number == 1 { self.request.overrides.uncommitted } else { UncommittedRule::Inherit };
+        let recorded = record(open.store.as_ref(), &open.worktree, Some(&self.spec), uncommitted, now())?;
+        settle_anchor::session_begins(&open, &recorded, self.effective.clone())?;
         let claude = &self.command_env.claude_home;
-        note_conversations(place.store.as_ref(), (&self.worktree_id, &self.spec), (place.root(), claude), recorded.at)?;
-        Ok(self.case(place, recorded, true, false))
+        note_conversations(open.store.as_ref(), (&self.worktree_id, &self.spec), (open.root(), claude), recorded.at)?;
+        Ok(self.input(open, recorded, true, false))
     }
 
     /// The input of the session that started last, for one that was interrupted or whose work goes on in the background.
-    pub fn last_case(&self, no_probe: bool) -> Result<JudgementInput, UnreadableFact> {
-        let place = self.place()?;
-        let found = recorded(&place.store, &self.worktree_id, Some(&self.spec))?;
+    pub fn input_of_last_session(&self, no_probe: bool) -> Result<JudgementInput, UnreadableFact> {
+        let open = self.open()?;
+        let found = recorded(&open.store, &self.worktree_id, Some(&self.spec))?;
         let known = found.is_some();
         let recorded = found.unwrap_or_else(|| RecordedBaseline {
             refs: self.refs.clone(),
             ..RecordedBaseline::made_up(self.spec.clone(), self.origin.clone(), now())
         });
-        Ok(self.case(place, recorded, known, no_probe))
+        Ok(self.input(open, recorded, known, no_probe))
     }
 
-    fn case(&self, place: OpenWorktree, recorded: RecordedBaseline, known: bool, no_probe: bool) -> JudgementInput {
-        let mut settled = self.effective.clone();
+    fn input(&self, open: OpenWorktree, recorded: RecordedBaseline, known: bool, no_probe: bool) -> JudgementInput {
+        let mut effective = self.effective.clone();
         if self.request.effective.is_none() {
-            settled.notes.extend(self.criteria_changed(&place, &settled.notes));
+            effective.notes.extend(self.criteria_changed(&open, &effective.notes));
         }
-        let asked = Overrides { no_probe: no_probe || self.request.asked.no_probe, once: false, ..self.request.asked.clone() };
-        JudgementInput::new(place, recorded, known, settled, asked).begun_at(self.origin.clone(), self.refs.clone())
+        let overrides = Overrides { no_probe: no_probe || self.request.overrides.no_probe, once: false, ..self.request.overrides.clone() };
+        JudgementInput::new(open, recorded, known, effective, overrides).begun_at(self.origin.clone(), self.refs.clone())
     }
 
     /// Whether the work tree's criteria differ from those in force.
-    fn criteria_changed(&self, place: &OpenWorktree, known: &[Degradation]) -> Option<Degradation> {
+    fn criteria_changed(&self, open: &OpenWorktree, known: &[Degradation]) -> Option<Degradation> {
         // One that does not even parse any more is no reason to end: it does not count.
-        let notes = effective(&self.command_env, place, Some(&self.spec), Some(&self.origin)).map(|found| found.notes).unwrap_or_default();
+        let notes = effective(&self.command_env, open, Some(&self.spec), Some(&self.origin)).map(|found| found.notes).unwrap_or_default();
         notes.into_iter().find(|note| note.code == WarningCode::CriteriaChanged && !known.contains(note))
     }
 
@@ -146,7 +146,7 @@ impl LoopContext {
     /// The present state of the work. `None` where it could not be read, with a warning.
     pub async fn work(&self) -> Option<String> {
         let (root, spec, rescue) = (self.root.clone(), self.spec.clone(), self.settings().rescue.clone());
-        let looked = spawn_io(move || {
+        let reading = spawn_io(move || {
             let worktree = Worktree::open(&root)?;
             match rescue.mode {
                 // Not even a snapshot is wanted: sizes and times must do.
@@ -157,7 +157,7 @@ impl LoopContext {
                 _ => worktree.work_state(&spec, now(), &private_rule(&rescue)),
             }
         });
-        match looked.await {
+        match reading.await {
             Ok(state) => Some(state),
             Err(error) => {
                 self.command_env.tell(&format!("cannot determine progress: {error}"));

@@ -13,7 +13,7 @@ use watchdog_facts::evidence::StopReason;
 use crate::clock::now;
 
 /// How often the figures of a running session are read.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL: Duration = Duration::from_millis(250);
 /// How long a session may go on after it has spent a budget: most end by themselves with what spent it.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
@@ -46,7 +46,7 @@ impl SessionBudget<'_> {
         // Time has its own end.
         let limits = Limits { deadline: None, max_wall: None, ..limits.clone() };
         while termination(&limits, &self.before.plus(SpentUsage::of(&self.tap.view().usage)), now()).is_none() {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL).await;
         }
         tokio::time::sleep(LAST_WORDS).await;
     }

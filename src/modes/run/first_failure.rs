@@ -22,33 +22,33 @@ use crate::judge::spawn_io::spawn_io;
 
 /// The verdict to give instead of a session, where a check passes that must fail first. Returns the input as it was.
 pub async fn refuse_what_passes(
-    case: JudgementInput,
+    input: JudgementInput,
     command_env: &CommandEnv,
     store: &Arc<dyn LocalStore>,
     signals: &mut SignalState,
 ) -> (JudgementInput, Result<Option<Verdict>, UnreadableFact>) {
-    let wanted = wanted(&case);
+    let wanted = wanted(&input);
     if wanted.is_empty() {
-        return (case, Ok(None));
+        return (input, Ok(None));
     }
     let cancel = CancelFlag::new();
     let running = {
         let (command_env, store, cancel) = (command_env.clone(), Arc::clone(store), cancel.clone());
         spawn_io(move || {
-            let found = first_pass(&case, &wanted, &command_env, store.as_ref(), &cancel);
-            (case, found)
+            let found = first_pass(&input, &wanted, &command_env, store.as_ref(), &cancel);
+            (input, found)
         })
     };
-    let (case, found) = signals.cancelling(SignalUrgency::Interrupted, &cancel, running).await;
+    let (input, found) = signals.cancelling(SignalUrgency::Interrupted, &cancel, running).await;
     if signals.urgency() >= SignalUrgency::Interrupted {
         let message = "interrupted before the session was started";
-        return (case, Ok(Some(Verdict::new(Reason::Interrupted, message))));
+        return (input, Ok(Some(Verdict::new(Reason::Interrupted, message))));
     }
-    (case, found)
+    (input, found)
 }
 
 /// The checks that must fail first, of trusted criteria.
-fn wanted(case: &JudgementInput) -> Vec<(String, CommandCriterion)> {
+fn wanted(input: &JudgementInput) -> Vec<(String, CommandCriterion)> {
     fn add(check: &CheckSpec, found: &mut Vec<(String, CommandCriterion)>) {
         match check {
             CheckSpec::Group { checks, .. } => checks.iter().for_each(|check| add(check, found)),
@@ -59,35 +59,35 @@ fn wanted(case: &JudgementInput) -> Vec<(String, CommandCriterion)> {
         }
     }
     let mut found = Vec::new();
-    if case.trust == ConfigTrust::Settled {
-        case.settings.checks.iter().for_each(|check| add(check, &mut found));
+    if input.trust == ConfigTrust::Settled {
+        input.settings.checks.iter().for_each(|check| add(check, &mut found));
     }
     found
 }
 
 fn first_pass(
-    case: &JudgementInput,
+    input: &JudgementInput,
     wanted: &[(String, CommandCriterion)],
     command_env: &CommandEnv,
     store: &dyn LocalStore,
     cancel: &CancelFlag,
 ) -> Result<Option<Verdict>, UnreadableFact> {
     let (tree, root) = {
-        let worktree = case.worktree.lock().expect("mutex poisoned");
-        (worktree.tree_at(&case.origin.0)?, worktree.root().to_owned())
+        let worktree = input.worktree.lock().expect("mutex poisoned");
+        (worktree.tree_at(&input.origin.0)?, worktree.root().to_owned())
     };
     for (name, command) in wanted {
         let check = check_cache::inputs(&[CheckDefinition::of(&CheckKind::Command(command.clone())).text.as_bytes()]);
-        if before::of(store, &case.worktree_id, &case.spec)?.begun(&check).is_some_and(|mark| mark.before == OutcomeBefore::Failed) {
+        if before::of(store, &input.worktree_id, &input.spec)?.begun(&check).is_some_and(|mark| mark.before == OutcomeBefore::Failed) {
             continue;
         }
         command_env.tell(&format!("'{name}' must fail before the work begins: it runs in a scratch checkout first"));
-        let outside = SystemCapabilities::new(case, &root, cancel).with_scratch(command_env.state.scratch()).at_tree(tree.clone());
+        let capabilities = SystemCapabilities::new(input, &root, cancel).with_scratch(command_env.state.scratch()).at_tree(tree.clone());
         let clean = CommandCheck::new(CommandCriterion { clean: true, ..command.clone() });
-        let judged = clean.judge(&CheckContext::new(&outside));
+        let judged = clean.judge(&CheckContext::new(&capabilities));
         match judged.judgement.outcome() {
             CheckOutcome::Pass => {
-                let baseline: String = case.origin.0.as_str().chars().take(12).collect();
+                let baseline: String = input.origin.0.as_str().chars().take(12).collect();
                 let message = format!(
                     "the check '{}' passes at the baseline {baseline} already, so that it would prove nothing, and no session was started; \
                      name a check that fails until the work is done, or take must_fail_first from it",
@@ -97,7 +97,7 @@ fn first_pass(
             }
             CheckOutcome::Unmet | CheckOutcome::Unrunnable => {
                 let mark = OutcomeRecord { check, tree: tree.clone(), before: OutcomeBefore::Failed, tests: judged.tests, at: now() };
-                before::update(store, &case.worktree_id, &case.spec, |record| record.begin(mark.clone()))?;
+                before::update(store, &input.worktree_id, &input.spec, |record| record.begin(mark.clone()))?;
             }
             // It could not tell: a pass later is not known to be new.
             CheckOutcome::Waiting | CheckOutcome::Failed | CheckOutcome::TimedOut => {}

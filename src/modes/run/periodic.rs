@@ -22,7 +22,7 @@ use watchdog_store::journal::snapshot_event;
 
 use crate::clock::now;
 use crate::judge::command_env::OnProgress;
-use crate::judge::kept_elsewhere::keep_elsewhere;
+use crate::judge::helper_snapshots::snapshot_helpers;
 
 /// The longest time between two scans that show whether the work tree is quiet.
 const SETTLE: Duration = Duration::from_secs(10);
@@ -64,7 +64,7 @@ impl PeriodicSnapshots {
         }
         let every = subject.settings.snapshot_every;
         let mut rhythm = SnapshotRhythm::new(every, (every / 3).min(SETTLE));
-        let unkept = subject.look(&mut rhythm).inspect_err(|why| subject.complain(why)).err();
+        let unkept = subject.scan(&mut rhythm).inspect_err(|why| subject.complain(why)).err();
         if every.is_zero() {
             return (None, unkept);
         }
@@ -97,7 +97,7 @@ impl SnapshotSubject {
     fn watch_over(self, mut rhythm: SnapshotRhythm, mut complained: bool, stopped: &Receiver<()>) {
         lower_priority();
         while matches!(stopped.recv_timeout(rhythm.pause()), Err(RecvTimeoutError::Timeout)) {
-            match self.look(&mut rhythm) {
+            match self.scan(&mut rhythm) {
                 Ok(()) => complained = false,
                 // A repository that is in the middle of something may be readable at the next look; one complaint will do.
                 Err(why) if !complained => {
@@ -113,11 +113,11 @@ impl SnapshotSubject {
         (self.narrate)(&format!("a snapshot during the session could not be taken: {why}"));
     }
 
-    fn look(&self, rhythm: &mut SnapshotRhythm) -> Result<(), String> {
+    fn scan(&self, rhythm: &mut SnapshotRhythm) -> Result<(), String> {
         // Opened anew each time: configuration and refs are the agent's to change.
-        let looked = Worktree::open(&self.root).and_then(|worktree| worktree.changes().map(|changes| (worktree, changes)));
-        let (worktree, changes) = match looked {
-            Ok(looked) => looked,
+        let opened = Worktree::open(&self.root).and_then(|worktree| worktree.changes().map(|changes| (worktree, changes)));
+        let (worktree, changes) = match opened {
+            Ok(opened) => opened,
             Err(error) => {
                 rhythm.failed();
                 return Err(error.to_string());
@@ -127,7 +127,7 @@ impl SnapshotSubject {
         let due = rhythm.is_due(changes.any().then_some(changes.fingerprint)) || !rhythm.begun;
         let at = now();
         let request = SnapshotRequest { spec: &self.spec, at, why: rhythm.why() };
-        self.look_at_helpers(&worktree, &request);
+        self.snapshot_helpers(&worktree, &request);
         if !due {
             return Ok(());
         }
@@ -140,7 +140,7 @@ impl SnapshotSubject {
     }
 
     /// A new helper gets a snapshot at once, later ones as often as the session's own worktree.
-    fn look_at_helpers(&self, worktree: &Worktree, request: &SnapshotRequest<'_>) {
+    fn snapshot_helpers(&self, worktree: &Worktree, request: &SnapshotRequest<'_>) {
         let every = self.settings.snapshot_every;
         let is_due = |root: &Path, state: u64| {
             let mut seen = self.helpers.borrow_mut();
@@ -150,7 +150,7 @@ impl SnapshotSubject {
             }
             due
         };
-        let kept = keep_elsewhere(worktree, &self.evidence, request, &self.settings, is_due);
+        let kept = snapshot_helpers(worktree, &self.evidence, request, &self.settings, is_due);
         for snapshot in &kept.taken {
             self.note(Some(snapshot), request.at);
         }

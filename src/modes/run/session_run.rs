@@ -74,15 +74,15 @@ pub struct SessionOrder {
 /// Runs one session in the worktree of an input to its end. A snapshot of what is uncommitted comes first.
 pub async fn run_session(
     command_env: &CommandEnv,
-    case: &JudgementInput,
+    input: &JudgementInput,
     store: &Arc<dyn LocalStore>,
     journal: &CommandJournal,
     order: SessionOrder,
     signals: &mut SignalState,
 ) -> SessionSeen {
-    let worktree = case.worktree.lock().expect("mutex poisoned").root().display().to_string();
-    let span = tracing::info_span!(target: "watchdog::session", "session", worktree = worktree, spec = case.spec);
-    let seen = run_in_span(command_env, case, store, journal, order, signals).instrument(span.clone()).await;
+    let worktree = input.worktree.lock().expect("mutex poisoned").root().display().to_string();
+    let span = tracing::info_span!(target: "watchdog::session", "session", worktree = worktree, spec = input.spec);
+    let seen = run_in_span(command_env, input, store, journal, order, signals).instrument(span.clone()).await;
     span.in_scope(|| {
         tracing::debug!(
             target: "watchdog::session",
@@ -98,7 +98,7 @@ pub async fn run_session(
 
 async fn run_in_span(
     command_env: &CommandEnv,
-    case: &JudgementInput,
+    input: &JudgementInput,
     store: &Arc<dyn LocalStore>,
     journal: &CommandJournal,
     order: SessionOrder,
@@ -106,11 +106,11 @@ async fn run_in_span(
 ) -> SessionSeen {
     let begun = now();
     let (root, git_dir) = {
-        let worktree = case.worktree.lock().expect("mutex poisoned");
+        let worktree = input.worktree.lock().expect("mutex poisoned");
         (worktree.root().to_owned(), worktree.git_dir().to_owned())
     };
-    let log = log_path(&command_env.state.logs(), &case.worktree_id, begun);
-    let may_hear_more = order.stdin == StdinSource::Inherit && stdin_may_bring_more();
+    let log = log_path(&command_env.state.logs(), &input.worktree_id, begun);
+    let may_get_input = order.stdin == StdinSource::Inherit && stdin_may_bring_more();
     let spec = SessionSpec {
         env: order.env,
         stdin: order.stdin,
@@ -130,15 +130,15 @@ async fn run_in_span(
     );
     let subject = SnapshotSubject {
         root: root.clone(),
-        worktree_id: case.worktree_id.clone(),
-        spec: case.spec.clone(),
-        settings: case.settings.rescue.clone(),
-        evidence: case.evidence.clone(),
+        worktree_id: input.worktree_id.clone(),
+        spec: input.spec.clone(),
+        settings: input.settings.rescue.clone(),
+        evidence: input.evidence.clone(),
         store: Arc::clone(store),
         narrate: Arc::clone(&command_env.narrate),
         helpers: RefCell::default(),
     };
-    let without_snapshot = case.asked.without_snapshot;
+    let without_snapshot = input.overrides.without_snapshot;
     let span = tracing::Span::current();
     let (snapshots, unkept) = spawn_io(move || span.in_scope(|| PeriodicSnapshots::start(subject))).await;
     if let Some(why) = unkept.filter(|_| !without_snapshot) {
@@ -149,9 +149,9 @@ async fn run_in_span(
     // This process stands for it until its own is known.
     let announced =
         SessionRecord { pid: Some(std::process::id()), log: Some(log), idle_limit: order.idle_timeout, ..SessionRecord::began(begun) };
-    let former = session::of(store.as_ref(), &case.worktree_id, &case.spec);
+    let former = session::of(store.as_ref(), &input.worktree_id, &input.spec);
     let mut notes = Vec::new();
-    if let Err(error) = session::record(store.as_ref(), &case.worktree_id, &case.spec, &announced) {
+    if let Err(error) = session::record(store.as_ref(), &input.worktree_id, &input.spec, &announced) {
         notes.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
     }
     // Its threads before it: one that cannot be had must not cost a session that has begun to work.
@@ -161,13 +161,13 @@ async fn run_in_span(
         Err(error) => {
             stop(snapshots);
             // It never was. A record that stays tells of a session that is gone, which is no lie either.
-            let _ = former.and_then(|former| session::put_back(store.as_ref(), (&case.worktree_id, &case.spec), former.as_ref()));
+            let _ = former.and_then(|former| session::put_back(store.as_ref(), (&input.worktree_id, &input.spec), former.as_ref()));
             return SessionSeen { end: Some(not_started(error)), ..SessionSeen::default() };
         }
     };
     let started = SessionRecord { pid: Some(session.pid()), ..announced };
     // Not in its place: a hook may have told its name by now.
-    if let Err(error) = session::update(store.as_ref(), &case.worktree_id, &case.spec, |record| record.pid = started.pid)
+    if let Err(error) = session::update(store.as_ref(), &input.worktree_id, &input.spec, |record| record.pid = started.pid)
         && notes.is_empty()
     {
         notes.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
@@ -183,10 +183,10 @@ async fn run_in_span(
         git_dir,
         except: vec![command_env.state.root().to_owned()],
         home: command_env.claude_home.clone(),
-        may_hear_more,
+        may_get_input,
     };
-    let budget = SessionBudget { limits: &case.settings.limits, before: order.before, tap: &order.tap };
-    let (timeout, at_timeout) = budget.timeout(order.timeout.or(case.settings.limits.session_timeout), now());
+    let budget = SessionBudget { limits: &input.settings.limits, before: order.before, tap: &order.tap };
+    let (timeout, at_timeout) = budget.timeout(order.timeout.or(input.settings.limits.session_timeout), now());
     let terms = EndTerms { timeout, grace: order.grace };
     let (outcome, silent) = waiter.wait(session, watched, terms, &budget, signals).await;
     stop(snapshots);
@@ -194,12 +194,12 @@ async fn run_in_span(
         command_env.tell(&format!("ended what outlived the session: {}", named(&outcome.ended_survivors)));
     }
     let mut summary = order.tap.finish();
-    summary.usage.cost_usd = own_cost(store.as_ref(), &case.worktree_id, &summary);
+    summary.usage.cost_usd = own_cost(store.as_ref(), &input.worktree_id, &summary);
     let stop = at_timeout.filter(|_| outcome.timed_out);
     let mut seen = see(outcome, &summary, notes, &budget, SessionCut { stop, silent }, now());
     if seen.session_id.is_none() {
         // An agent that prints nothing about itself may have told its name by a hook.
-        let recorded = session::of(store.as_ref(), &case.worktree_id, &case.spec).ok().flatten();
+        let recorded = session::of(store.as_ref(), &input.worktree_id, &input.spec).ok().flatten();
         seen.session_id = recorded.filter(|recorded| recorded.started_at == started.started_at).and_then(|recorded| recorded.session_id);
     }
     journal.write(
@@ -212,23 +212,23 @@ async fn run_in_span(
     }
     let survivors = seen.survivors.iter().map(|survivor| (survivor.pid, survivor.name.clone())).collect();
     let ended = SessionRecord { session_id: seen.session_id.clone(), ended_at: Some(now()), survivors, ..started };
-    if session::record(store.as_ref(), &case.worktree_id, &case.spec, &ended).is_err() {
+    if session::record(store.as_ref(), &input.worktree_id, &input.spec, &ended).is_err() {
         command_env.tell("the session's end could not be recorded");
     }
-    let worktree = case.worktree.lock().expect("mutex poisoned");
-    seen.notes.extend(settle_anchor::session_ended(store.as_ref(), &worktree, &case.spec));
+    let worktree = input.worktree.lock().expect("mutex poisoned");
+    seen.notes.extend(settle_anchor::session_ended(store.as_ref(), &worktree, &input.spec));
     drop(worktree);
     if seen.survivors.is_empty() {
-        seen.uncommitted_at_end = uncommitted_at_end(case, store);
+        seen.uncommitted_at_end = uncommitted_at_end(input, store);
     }
     seen
 }
 
 /// Records what the session left uncommitted: later changes are not its work. `None` where that could not be read or recorded; then all
 /// that is found counts as its work.
-fn uncommitted_at_end(case: &JudgementInput, store: &Arc<dyn LocalStore>) -> Option<ContentIds> {
-    let end = case.worktree.lock().expect("mutex poisoned").uncommitted_contents().ok()?.1;
-    let recorded = uncommitted::ended(store.as_ref(), &case.worktree_id, &case.spec, case.recorded_at?, &end);
+fn uncommitted_at_end(input: &JudgementInput, store: &Arc<dyn LocalStore>) -> Option<ContentIds> {
+    let end = input.worktree.lock().expect("mutex poisoned").uncommitted_contents().ok()?.1;
+    let recorded = uncommitted::ended(store.as_ref(), &input.worktree_id, &input.spec, input.recorded_at?, &end);
     recorded.ok().map(|()| end)
 }
 
@@ -279,9 +279,9 @@ fn see(
         (None, Some(SilenceEnd::Finished(_))) => {
             let exit = ProcessExit::Code(i32::from(summary.error.is_some()));
             let ended = SessionOutcome { exit: Some(exit), ..outcome.clone() };
-            told_end(describe_end(&ended, at), summary, &ended, cut_short)
+            end_by_events(describe_end(&ended, at), summary, &ended, cut_short)
         }
-        (None, None) => told_end(describe_end(&outcome, at), summary, &outcome, cut_short),
+        (None, None) => end_by_events(describe_end(&outcome, at), summary, &outcome, cut_short),
     };
     SessionSeen {
         end: Some(end),
@@ -295,7 +295,7 @@ fn see(
 }
 
 /// Adds what the events of a session show to how its process ended; `cut_short` is the warning about what ended it early.
-fn told_end(end: SessionEnd, summary: &SessionSummary, outcome: &SessionOutcome, cut_short: Option<Degradation>) -> SessionEnd {
+fn end_by_events(end: SessionEnd, summary: &SessionSummary, outcome: &SessionOutcome, cut_short: Option<Degradation>) -> SessionEnd {
     let survivors = !outcome.survivors.is_empty();
     match end {
         SessionEnd::Ended { exit } if let Some(why) = cannot_work(summary, outcome, exit) => SessionEnd::Unrunnable { why },

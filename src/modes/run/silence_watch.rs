@@ -15,13 +15,13 @@ use crate::agent::stream::StreamTap;
 use crate::agent::transcript::{self, ClaudeHome};
 use crate::watch::{LastChange, last_change};
 use watchdog_core::decision::silence::{LifeSignals, PersonWait, SilenceVerdict, may_wait_for_person, silence};
-use watchdog_process::session_meter::{CpuUse, ProcessLook, SessionMeter};
+use watchdog_process::session_meter::{CpuUse, ProcessSample, SessionMeter};
 
 use crate::clock::now;
 use crate::modes::person::calls_in_transcript;
 
 /// The shortest and the longest time between two readings.
-const LOOKS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+const SAMPLES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 /// Processor time is measured over this length of time, or over the limit where that is shorter.
 const STRETCH: Duration = Duration::from_secs(60);
 /// Reading files may take one part in so many of the time.
@@ -44,7 +44,7 @@ pub struct WatchedSession {
     /// Where its transcript would be.
     pub home: ClaudeHome,
     /// Whether it may still get input, so that no result is its last.
-    pub may_hear_more: bool,
+    pub may_get_input: bool,
     /// Whether a person can answer what it asks.
     pub can_answer: bool,
 }
@@ -98,10 +98,10 @@ impl SilenceWatch {
 }
 
 fn watch(session: WatchedSession, stopped: &Receiver<WatchedSession>) -> Option<SilenceEnd> {
-    let pause = session.limit.map_or(LOOKS.1, |limit| (limit / 40).clamp(LOOKS.0, LOOKS.1));
+    let pause = session.limit.map_or(SAMPLES.1, |limit| (limit / 40).clamp(SAMPLES.0, SAMPLES.1));
     let mut state = WatchState::new(session, pause);
     while matches!(stopped.recv_timeout(pause), Err(RecvTimeoutError::Timeout)) {
-        if let Some(end) = state.look() {
+        if let Some(end) = state.sample() {
             return Some(end);
         }
     }
@@ -113,7 +113,7 @@ struct WatchState {
     begun: (Instant, Timestamp),
     /// The time that was really watched: where this process was stopped, or the machine suspended, that time is no silence.
     watched: Duration,
-    last_look: Instant,
+    last_sample: Instant,
     pause: Duration,
     signals: LifeSignals,
     output: u64,
@@ -126,12 +126,12 @@ struct WatchState {
 impl WatchState {
     fn new(session: WatchedSession, pause: Duration) -> Self {
         let at = Instant::now();
-        let stretch = session.limit.map_or(STRETCH, |limit| limit.clamp(LOOKS.0, STRETCH));
+        let stretch = session.limit.map_or(STRETCH, |limit| limit.clamp(SAMPLES.0, STRETCH));
         let transcript = transcript_of(&session, None);
         WatchState {
             begun: (at, now()),
             watched: Duration::ZERO,
-            last_look: at,
+            last_sample: at,
             pause,
             signals: LifeSignals { transcript: transcript.as_ref().map(|_| Duration::ZERO), ..LifeSignals::default() },
             output: 0,
@@ -143,10 +143,10 @@ impl WatchState {
         }
     }
 
-    fn look(&mut self) -> Option<SilenceEnd> {
+    fn sample(&mut self) -> Option<SilenceEnd> {
         let at = Instant::now();
-        self.watched += at.saturating_duration_since(self.last_look).min(self.pause * 2 + LOOKS.0);
-        self.last_look = at;
+        self.watched += at.saturating_duration_since(self.last_sample).min(self.pause * 2 + SAMPLES.0);
+        self.last_sample = at;
         let view = self.session.tap.view();
         let output = self.session.meter.output();
         if std::mem::replace(&mut self.output, output) != output {
@@ -157,17 +157,17 @@ impl WatchState {
             (self.signals.transcript, self.transcript) = (Some(self.watched), transcript);
         }
         let processes = self.session.meter.processes();
-        if let Some(look) = processes {
-            let works = self.processor.works(at, look.used);
+        if let Some(sample) = processes {
+            let works = self.processor.works(at, sample.used);
             let before = self.signals.processor.unwrap_or_default();
             self.signals.processor = Some(if works { self.watched } else { before });
         }
         self.signals.waits = PersonWait::No;
-        self.signals.finished = view.finished && !self.session.may_hear_more && !self.began_something(processes);
+        self.signals.finished = view.finished && !self.session.may_get_input && !self.began_something(processes);
         if matches!(self.judged(), SilenceVerdict::Alive { .. }) || self.watched < self.next_costly {
             return None;
         }
-        self.look_at_files();
+        self.scan_files();
         let calls =
             if view.structured { view.calls } else { calls_in_transcript(self.transcript.as_ref().map(|(path, _)| path.as_path())) };
         let runs = self.began_something(processes);
@@ -190,13 +190,13 @@ impl WatchState {
     }
 
     /// Whether a process of the session began after its last output, or may have: what happens between two readings is unknown.
-    fn began_something(&self, processes: Option<ProcessLook>) -> bool {
+    fn began_something(&self, processes: Option<ProcessSample>) -> bool {
         let said = self.signals.output.max(self.signals.transcript.unwrap_or_default());
         let ago = self.watched.saturating_sub(said);
-        processes.and_then(|look| look.youngest).is_some_and(|youngest| youngest < ago + self.pause)
+        processes.and_then(|sample| sample.youngest).is_some_and(|youngest| youngest < ago + self.pause)
     }
 
-    fn look_at_files(&mut self) {
+    fn scan_files(&mut self) {
         let begun = Instant::now();
         let found = last_change(&self.session.root, &self.session.git_dir, &self.session.except);
         self.next_costly = self.watched + begun.elapsed() * COST;

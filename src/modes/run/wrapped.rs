@@ -21,7 +21,7 @@ use watchdog_store::journal::kind;
 use super::first_failure::refuse_what_passes;
 use super::session_run::{SessionOrder, run_session};
 use crate::clock::now;
-use crate::judge::admission::SettledCase;
+use crate::judge::admission::PreparedJudgement;
 use crate::judge::admission::half_done_before;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
@@ -53,7 +53,7 @@ pub struct RunRequest {
     /// Whether stdout belongs to the verdict, so that the session's output goes to stderr.
     pub output_to_stderr: bool,
     /// The overrides of the command line.
-    pub asked: Overrides,
+    pub overrides: Overrides,
 }
 
 /// Runs one session and judges it.
@@ -64,26 +64,26 @@ pub async fn run(command_env: &CommandEnv, request: RunRequest, signals: &mut Si
 
 /// The same; `Err` says why no session started.
 async fn try_run(command_env: &CommandEnv, request: RunRequest, signals: &mut SignalState, begun: Timestamp) -> Result<Judgement, Refusal> {
-    let place = OpenWorktree::open(command_env)?;
-    let mut lock = place.lock(command_env, "watchdog run", true)?;
-    if let Some(verdict) = half_done_before(&place.worktree, &request.asked) {
+    let open = OpenWorktree::open(command_env)?;
+    let mut lock = open.lock(command_env, "watchdog run", true)?;
+    if let Some(verdict) = half_done_before(&open.worktree, &request.overrides) {
         return Err(verdict.into());
     }
-    if let Some(verdict) = beside_a_live_session(command_env, &place, request.spec.as_deref())? {
+    if let Some(verdict) = beside_a_live_session(command_env, &open, request.spec.as_deref())? {
         return Err(verdict.into());
     }
-    let store = Arc::clone(&place.store);
-    let settled = SettledCase::new(command_env, open_case(command_env, place, &request, begun)?, Arc::clone(&store), begun);
-    settled.admit()?;
-    if let Some(stop) = termination(&settled.case.settings.limits, &SpentUsage::default(), begun) {
-        return Err(settled.refuse(Verdict::new(stop.reason, format!("{}; the session was not started", stop.why))));
+    let store = Arc::clone(&open.store);
+    let prepared = PreparedJudgement::new(command_env, open_input(command_env, open, &request, begun)?, Arc::clone(&store), begun);
+    prepared.admit()?;
+    if let Some(stop) = termination(&prepared.input.settings.limits, &SpentUsage::default(), begun) {
+        return Err(prepared.refuse(Verdict::new(stop.reason, format!("{}; the session was not started", stop.why))));
     }
-    let idle_timeout = request.idle_timeout.or(settled.case.settings.limits.idle_timeout).filter(|limit| !limit.is_zero());
-    command_env.tell(&first_line(&settled.case, idle_timeout.is_some()));
-    let (case, found) = refuse_what_passes(settled.case, command_env, &store, signals).await;
-    let mut settled = SettledCase { case, ..settled };
-    settled.unless(found)?;
-    settled.journal.note(kind::BASELINE, json!({"baseline": settled.case.baseline.as_str()}));
+    let idle_timeout = request.idle_timeout.or(prepared.input.settings.limits.idle_timeout).filter(|limit| !limit.is_zero());
+    command_env.tell(&first_line(&prepared.input, idle_timeout.is_some()));
+    let (input, found) = refuse_what_passes(prepared.input, command_env, &store, signals).await;
+    let mut prepared = PreparedJudgement { input, ..prepared };
+    prepared.unless(found)?;
+    prepared.journal.note(kind::BASELINE, json!({"baseline": prepared.input.baseline.as_str()}));
 
     let order = SessionOrder {
         command: request.command.clone(),
@@ -98,55 +98,55 @@ async fn try_run(command_env: &CommandEnv, request: RunRequest, signals: &mut Si
         before: SpentUsage::default(),
         mirror: if request.output_to_stderr { OutputMirror::ToStderr } else { OutputMirror::Through },
     };
-    let seen = run_session(command_env, &settled.case, &store, &settled.journal, order, signals).await;
+    let seen = run_session(command_env, &prepared.input, &store, &prepared.journal, order, signals).await;
     if lock.set_session_active(false).is_err() {
         command_env.tell("others could not be told that the session ended");
     }
-    note_changed_criteria(&mut settled.case, command_env, &store);
-    let judgement = settled.judge(seen, signals).await;
+    note_changed_criteria(&mut prepared.input, command_env, &store);
+    let judgement = prepared.judge(seen, signals).await;
     drop(lock);
     Ok(judgement)
 }
 
 /// Adds a warning about what the session did to the file in force to those from before it.
-fn note_changed_criteria(case: &mut JudgementInput, command_env: &CommandEnv, store: &Arc<dyn LocalStore>) {
-    let Ok(worktree) = Worktree::open(case.worktree.get_mut().expect("mutex poisoned").root()) else { return };
-    let place = OpenWorktree { worktree_id: case.worktree_id.clone(), worktree, store: Arc::clone(store), notes: Vec::new() };
+fn note_changed_criteria(input: &mut JudgementInput, command_env: &CommandEnv, store: &Arc<dyn LocalStore>) {
+    let Ok(worktree) = Worktree::open(input.worktree.get_mut().expect("mutex poisoned").root()) else { return };
+    let open = OpenWorktree { worktree_id: input.worktree_id.clone(), worktree, store: Arc::clone(store), notes: Vec::new() };
     // One that does not even parse any more does not count.
-    let Ok(found) = effective(command_env, &place, Some(&case.spec), Some(&case.baseline)) else { return };
-    let new = found.notes.into_iter().filter(|note| note.code == WarningCode::CriteriaChanged && !case.notes.contains(note));
+    let Ok(found) = effective(command_env, &open, Some(&input.spec), Some(&input.baseline)) else { return };
+    let new = found.notes.into_iter().filter(|note| note.code == WarningCode::CriteriaChanged && !input.notes.contains(note));
     let new: Vec<_> = new.collect();
-    case.notes.extend(new);
+    input.notes.extend(new);
 }
 
 /// The verdict to give where a session of the same spec runs that a hook reported or a killed watchdog left: its baseline stays.
-fn beside_a_live_session(command_env: &CommandEnv, place: &OpenWorktree, named: Option<&str>) -> Result<Option<Verdict>, UnreadableFact> {
-    let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, named)?;
-    let running = RunningSession::of(command_env, place.store.as_ref(), (&place.worktree_id, place.root()), Some(&spec))?;
+fn beside_a_live_session(command_env: &CommandEnv, open: &OpenWorktree, named: Option<&str>) -> Result<Option<Verdict>, UnreadableFact> {
+    let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, named)?;
+    let running = RunningSession::of(command_env, open.store.as_ref(), (&open.worktree_id, open.root()), Some(&spec))?;
     Ok(running.map(|running| running.not_beside_it()))
 }
 
-fn open_case(
+fn open_input(
     command_env: &CommandEnv,
-    place: OpenWorktree,
+    open: OpenWorktree,
     request: &RunRequest,
     begun: Timestamp,
 ) -> Result<JudgementInput, UnreadableFact> {
     // The configuration is read before anything is recorded: a mistake in it leaves no trace.
-    let head = place.worktree.head()?;
-    let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, request.spec.as_deref())?;
-    settle_anchor::between_sessions(&place, Some(&spec), begun)?;
-    let effective = effective(command_env, &place, Some(&spec), Some(&head))?;
-    let recorded = record(place.store.as_ref(), &place.worktree, Some(&spec), request.asked.uncommitted, begun)?;
-    let effective = settle_anchor::session_begins(&place, &recorded, effective)?;
-    note_conversations(place.store.as_ref(), (&place.worktree_id, &recorded.spec), (place.root(), &command_env.claude_home), recorded.at)?;
-    Ok(JudgementInput::new(place, recorded, true, effective, request.asked.clone()))
+    let head = open.worktree.head()?;
+    let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, request.spec.as_deref())?;
+    settle_anchor::between_sessions(&open, Some(&spec), begun)?;
+    let effective = effective(command_env, &open, Some(&spec), Some(&head))?;
+    let recorded = record(open.store.as_ref(), &open.worktree, Some(&spec), request.overrides.uncommitted, begun)?;
+    let effective = settle_anchor::session_begins(&open, &recorded, effective)?;
+    note_conversations(open.store.as_ref(), (&open.worktree_id, &recorded.spec), (open.root(), &command_env.claude_home), recorded.at)?;
+    Ok(JudgementInput::new(open, recorded, true, effective, request.overrides.clone()))
 }
 
 /// One line for a person before the session begins: whose the uncommitted files are, and what silence leads to.
-fn first_line(case: &JudgementInput, ends_silence: bool) -> String {
+fn first_line(input: &JudgementInput, ends_silence: bool) -> String {
     match ends_silence {
-        true => case.whose_work(),
-        false => format!("{}; no idle timeout: a session that falls silent is not ended (--idle-timeout 30m ends it)", case.whose_work()),
+        true => input.whose_work(),
+        false => format!("{}; no idle timeout: a session that falls silent is not ended (--idle-timeout 30m ends it)", input.whose_work()),
     }
 }

@@ -30,14 +30,14 @@ use watchdog_store::{LocalStore, baseline, open_store, session};
 const WAITING: usize = 64;
 
 /// How many repositories a thread keeps open.
-const FAMILIES: usize = 8;
+const REPO_CACHES: usize = 8;
 
 /// What the threads of a sweep share.
 pub struct WorkerPool<'a> {
     pub(super) around: &'a CommandEnv,
     pub(super) request: &'a SweepRequest,
     pub(super) store: Arc<dyn LocalStore>,
-    pub(super) ledger: Arc<JournalBatcher>,
+    pub(super) batcher: Arc<JournalBatcher>,
     pub(super) probe_budget: ProbeBudget,
     pub(super) cancel: CancelFlag,
     pub(super) memory: EarlierSweeps,
@@ -86,8 +86,8 @@ fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) ->
     let sweep = WorkerPool {
         around,
         request,
-        ledger: Arc::new(JournalBatcher::new(Arc::clone(&store))),
-        probe_budget: ProbeBudget::new(if request.asked.no_probe { 0 } else { request.max_probes_total }),
+        batcher: Arc::new(JournalBatcher::new(Arc::clone(&store))),
+        probe_budget: ProbeBudget::new(if request.overrides.no_probe { 0 } else { request.max_probes_total }),
         cancel,
         memory: EarlierSweeps::open(Arc::clone(&store), around, request)?,
         watched: baseline::worktrees(store.as_ref())?,
@@ -101,7 +101,7 @@ fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) ->
     };
     sweep.work();
     let mut report = std::mem::take(&mut *held(&sweep.report));
-    if let Err(error) = sweep.ledger.finish().and_then(|()| sweep.memory.finish()) {
+    if let Err(error) = sweep.batcher.finish().and_then(|()| sweep.memory.finish()) {
         report.notes.push(format!("what was seen could not be written down: {error}"));
     }
     if tidy(sweep.store.as_ref(), now(), report.lines.len()).is_err() {
@@ -125,30 +125,30 @@ impl WorkerPool<'_> {
             if (0..self.request.max_parallel_probes.max(1)).filter(|_| ask()).count() == 0 {
                 *held(&wanted) = None;
             }
-            let look = |want: SyncSender<PendingProbe>| begin().spawn_scoped(scope, move || self.look_at_all(&want)).is_ok();
-            if (0..self.request.jobs.max(1)).filter(|_| look(want.clone())).count() == 0 {
-                self.look_at_all(&want);
+            let scan = |want: SyncSender<PendingProbe>| begin().spawn_scoped(scope, move || self.scan_all(&want)).is_ok();
+            if (0..self.request.jobs.max(1)).filter(|_| scan(want.clone())).count() == 0 {
+                self.scan_all(&want);
             }
             drop(want);
         });
     }
 
-    fn look_at_all(&self, want: &SyncSender<PendingProbe>) {
-        let mut families: HashMap<PathBuf, RepoCache> = HashMap::new();
+    fn scan_all(&self, want: &SyncSender<PendingProbe>) {
+        let mut repo_caches: HashMap<PathBuf, RepoCache> = HashMap::new();
         while !self.cancel.is_cancelled() {
             let Some(found) = held(&self.jobs).pop_front() else { return };
             let root = found.root.clone();
             // Each holds an opened repository. A bug that one was in the middle of must not spread.
-            if families.len() == FAMILIES && !families.contains_key(&found.common_dir) {
-                families.clear();
+            if repo_caches.len() == REPO_CACHES && !repo_caches.contains_key(&found.common_dir) {
+                repo_caches.clear();
             }
-            let mut family = families.remove(&found.common_dir).unwrap_or_default();
-            let looked = isolated(root.clone(), || {
-                let looked = self.look(&found, &mut family);
-                families.insert(found.common_dir.clone(), family);
-                looked
+            let mut repo_cache = repo_caches.remove(&found.common_dir).unwrap_or_default();
+            let outcome = isolated(root.clone(), || {
+                let outcome = self.scan(&found, &mut repo_cache);
+                repo_caches.insert(found.common_dir.clone(), repo_cache);
+                outcome
             });
-            match looked {
+            match outcome {
                 SweepScanOutcome::Row(row) => self.tell(&row),
                 SweepScanOutcome::Wants(pending) if self.probe_budget.take() => {
                     // Probe threads are joined after scan threads.
@@ -193,11 +193,11 @@ impl WorkerPool<'_> {
 
     /// Deletes old snapshots, once per repository and sweep.
     pub(super) fn expire(&self, judgement_run: &JudgementRun) {
-        let worktree = judgement_run.case.worktree.lock().expect("mutex poisoned");
+        let worktree = judgement_run.input.worktree.lock().expect("mutex poisoned");
         if !held(&self.expired).insert(worktree.common_dir().to_owned()) {
             return;
         }
-        if let Err(why) = expire(&worktree, self.store.as_ref(), judgement_run.case.settings.rescue.keep_days) {
+        if let Err(why) = expire(&worktree, self.store.as_ref(), judgement_run.input.settings.rescue.keep_days) {
             held(&self.report).notes.push(format!("old snapshots of {} could not be dropped: {why}", worktree.root().display()));
         }
     }

@@ -21,7 +21,7 @@ pub struct SweepRequest {
     /// The most questions for all worktrees together.
     pub max_probes_total: u32,
     /// What the command line asks of each judgement; always one round.
-    pub asked: Overrides,
+    pub overrides: Overrides,
     /// Called for each worktree.
     pub on_row: OnRow,
 }

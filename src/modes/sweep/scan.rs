@@ -8,7 +8,7 @@ use super::pool::WorkerPool;
 use super::report::{SweepOutcome, SweepRow};
 use super::sweep_pace::SweepPace;
 use crate::clock::now;
-use crate::judge::admission::SettledCase;
+use crate::judge::admission::PreparedJudgement;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
 use crate::judge::journal::observed;
@@ -59,14 +59,14 @@ impl PendingProbe {
 /// Does one worktree's work, and makes a row of a panic.
 pub fn isolated(root: PathBuf, work: impl FnOnce() -> SweepScanOutcome) -> SweepScanOutcome {
     match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(looked) => looked,
+        Ok(outcome) => outcome,
         Err(panic) => SweepScanOutcome::Row(unjudged(root, verdict_of_panic(panic.as_ref()))),
     }
 }
 
 impl WorkerPool<'_> {
     /// Judges one worktree as far as that takes no question.
-    pub fn look(&self, found: &FoundWorktree, family: &mut RepoCache) -> SweepScanOutcome {
+    pub fn scan(&self, found: &FoundWorktree, repo_cache: &mut RepoCache) -> SweepScanOutcome {
         let row = |outcome| SweepScanOutcome::Row(SweepRow { worktree: found.root.clone(), outcome });
         let judged = |verdict| SweepScanOutcome::Row(unjudged(found.root.clone(), verdict));
         let id = found.worktree_id();
@@ -103,7 +103,7 @@ impl WorkerPool<'_> {
         if let Some(verdict) = self.memory.recall(found, &id) {
             return row(SweepOutcome::Again { verdict: Box::new(verdict) });
         }
-        self.judge(found, family, id, lock).unwrap_or_else(|unreadable| match found.root.exists() {
+        self.judge(found, repo_cache, id, lock).unwrap_or_else(|unreadable| match found.root.exists() {
             true => judged(Verdict::unreadable(unreadable)),
             false => row(SweepOutcome::Gone { why: VANISHED.into() }),
         })
@@ -129,7 +129,7 @@ impl WorkerPool<'_> {
     fn judge(
         &self,
         found: &FoundWorktree,
-        family: &mut RepoCache,
+        repo_cache: &mut RepoCache,
         id: String,
         lock: WorktreeLock,
     ) -> Result<SweepScanOutcome, UnreadableFact> {
@@ -140,22 +140,22 @@ impl WorkerPool<'_> {
         let Some(recorded) = recorded(&self.store, &id, None)? else {
             return Ok(SweepScanOutcome::Row(SweepRow { worktree: found.root.clone(), outcome: SweepOutcome::Unwatched { note: None } }));
         };
-        let worktree = family.open(found)?;
+        let worktree = repo_cache.open(found)?;
         if worktree.worktree_id() != id {
             return Err(unreadable(FaultKind::Git, "another worktree took its place while it was looked at"));
         }
-        let place = OpenWorktree { worktree_id: id, worktree, store: Arc::clone(&self.store), notes: Vec::new() };
-        settle_anchor::between_sessions(&place, Some(&recorded.spec), begun)?;
-        let effective = effective(&around, &place, Some(&recorded.spec), Some(&recorded.point))?;
+        let open = OpenWorktree { worktree_id: id, worktree, store: Arc::clone(&self.store), notes: Vec::new() };
+        settle_anchor::between_sessions(&open, Some(&recorded.spec), begun)?;
+        let effective = effective(&around, &open, Some(&recorded.spec), Some(&recorded.point))?;
         let spent = self.probe_budget.is_spent();
-        let asked = Overrides { no_probe: self.request.asked.no_probe || spent, once: true, ..self.request.asked.clone() };
-        let case = JudgementInput::new(place, recorded, true, effective, asked);
-        let settled = SettledCase::new(&around, case, Arc::clone(&self.store), begun);
-        settled.journal.join(&self.ledger);
-        if let Err(refusal) = settled.admit() {
+        let overrides = Overrides { no_probe: self.request.overrides.no_probe || spent, once: true, ..self.request.overrides.clone() };
+        let input = JudgementInput::new(open, recorded, true, effective, overrides);
+        let prepared = PreparedJudgement::new(&around, input, Arc::clone(&self.store), begun);
+        prepared.journal.join(&self.batcher);
+        if let Err(refusal) = prepared.admit() {
             return end(refusal.into_judgement(&around, begun));
         }
-        let (judgement_run, setup) = match JudgementRun::begin(settled, SessionSeen::default(), true) {
+        let (judgement_run, setup) = match JudgementRun::begin(prepared, SessionSeen::default(), true) {
             Ok(begun) => begun,
             Err(judgement) => return end(*judgement),
         };
@@ -164,7 +164,7 @@ impl WorkerPool<'_> {
         match drive(&mut machine, MachineEvent::Start, &mut self.pace(&judgement_run, &|_| false)) {
             DriveOutcome::Ended(mut verdict) => {
                 // The message says why the agent was not asked, also where the probe budget was spent before this judgement began.
-                if spent && self.request.max_probes_total > 0 && !self.request.asked.no_probe && verdict.reason == Reason::Working {
+                if spent && self.request.max_probes_total > 0 && !self.request.overrides.no_probe && verdict.reason == Reason::Working {
                     verdict.degraded.push(self.rationed());
                 }
                 let mut judgement = self.settle(&judgement_run, *verdict);
@@ -172,7 +172,7 @@ impl WorkerPool<'_> {
                     judgement.verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
                 }
                 if let Some(worktree) = judgement_run.into_worktree() {
-                    family.give_back(worktree);
+                    repo_cache.give_back(worktree);
                 }
                 end(judgement)
             }

@@ -19,7 +19,7 @@ use crate::judge::judgement_run::JudgementRun;
 use crate::wire::verdict_json::Judgement;
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Reason;
-use watchdog_git::{FoundWorktree, StatFingerprint, StatFingerprints, TABLES};
+use watchdog_git::{FingerprintScope, FoundWorktree, StatFingerprints, TABLES};
 use watchdog_store::engine::RowRevision;
 use watchdog_store::sweep_cache::{self, SweepCacheEntry};
 use watchdog_store::{LocalStore, StoreError, rows_of_worktrees};
@@ -31,29 +31,29 @@ const TOGETHER: usize = 128;
 pub struct EarlierSweeps {
     store: Arc<dyn LocalStore>,
     /// What is asked of every worktree alike.
-    asked: String,
+    inputs: String,
     asks_nobody: bool,
     /// Files that decide about every worktree alike: which configuration is trusted, or the one that was named.
     everywhere: Vec<PathBuf>,
     /// The recorded rows of each worktree with their revisions, when the sweep began.
     rows: HashMap<String, String>,
-    looks: HashMap<String, RowRevision>,
+    revisions: HashMap<String, RowRevision>,
     waiting: Mutex<Vec<(String, SweepCacheEntry)>>,
 }
 
 impl EarlierSweeps {
     /// Reads what there is, for one sweep.
     pub fn open(store: Arc<dyn LocalStore>, around: &CommandEnv, request: &SweepRequest) -> Result<Self, UnreadableFact> {
-        let asks_nobody = request.asked.no_probe || request.max_probes_total == 0;
-        let words = (env!("CARGO_PKG_VERSION"), &request.asked, asks_nobody, &around.config, &around.trusted);
+        let asks_nobody = request.overrides.no_probe || request.max_probes_total == 0;
+        let words = (env!("CARGO_PKG_VERSION"), &request.overrides, asks_nobody, &around.config, &around.trusted);
         let mut everywhere = vec![around.state.trust()];
         everywhere.extend(around.config.clone());
         Ok(EarlierSweeps {
-            asked: fingerprint(&format!("{words:?}")),
+            inputs: fingerprint(&format!("{words:?}")),
             asks_nobody,
             everywhere,
             rows: rows_of_worktrees(store.as_ref())?,
-            looks: sweep_cache::all(store.as_ref())?,
+            revisions: sweep_cache::all(store.as_ref())?,
             store,
             waiting: Mutex::default(),
         })
@@ -61,10 +61,10 @@ impl EarlierSweeps {
 
     /// The verdict of an earlier sweep, if none of its inputs changed. Call it under the worktree's lock.
     pub fn recall(&self, found: &FoundWorktree, id: &str) -> Option<Value> {
-        self.looks.get(id)?;
+        self.revisions.get(id)?;
         // One that cannot be read costs a look.
         let last = sweep_cache::of(self.store.as_ref(), id).ok()??;
-        if last.asked != self.asked_of(id)? {
+        if last.inputs != self.inputs_of(id)? {
             return None;
         }
         // A snapshot that was dropped since must be taken again; a packed one costs a look. One in tables is among the traces.
@@ -73,7 +73,7 @@ impl EarlierSweeps {
             return None;
         }
         let more = self.beside(found);
-        let stamp = StatFingerprints::read(&last.traces).stamp(StatFingerprint { worktree: found, more: &more }, now().into())?;
+        let stamp = StatFingerprints::read(&last.paths).stamp(FingerprintScope { worktree: found, more: &more }, now().into())?;
         if stamp != last.stamp {
             return None;
         }
@@ -92,9 +92,9 @@ impl EarlierSweeps {
         judgement: &Judgement,
         begun: Timestamp,
     ) -> Result<(), StoreError> {
-        let Some(look) = self.look(found, judgement_run, judgement, begun) else { return Ok(()) };
+        let Some(entry) = self.entry(found, judgement_run, judgement, begun) else { return Ok(()) };
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.push((judgement_run.case.worktree_id.clone(), look));
+        waiting.push((judgement_run.input.worktree_id.clone(), entry));
         if waiting.len() < TOGETHER {
             return Ok(());
         }
@@ -111,13 +111,13 @@ impl EarlierSweeps {
 
     /// Deletes the cached verdict of a worktree that is gone.
     pub fn forget(&self, id: &str) {
-        if let Some(rev) = self.looks.get(id) {
+        if let Some(rev) = self.revisions.get(id) {
             // It is small, and in nobody's way.
             let _ = sweep_cache::forget(self.store.as_ref(), id, *rev);
         }
     }
 
-    fn look(
+    fn entry(
         &self,
         found: &FoundWorktree,
         judgement_run: &JudgementRun,
@@ -134,16 +134,16 @@ impl EarlierSweeps {
         let closed = judgement.breaker.as_ref().is_some_and(|breaker| breaker.state == BreakerState::Closed && breaker.strikes == 0);
         let written =
             !verdict.degraded.iter().any(|note| matches!(note.code, WarningCode::StoreUnwritable | WarningCode::JournalUnwritable));
-        let plain = judgement_run.case.settings.checks.is_empty() && verdict.probes.is_empty() && verdict.rescue_commits == 0;
+        let plain = judgement_run.input.settings.checks.is_empty() && verdict.probes.is_empty() && verdict.rescue_commits == 0;
         if !(rests_on_git && closed && written && plain && verdict.changes.is_some()) {
             return None;
         }
-        let traces = judgement_run.executor.traces()?;
+        let fingerprints = judgement_run.executor.stat_fingerprints()?;
         let snapshot = verdict.snapshot.clone();
         let more = self.beside(found);
-        let stamp = traces.stamp(StatFingerprint { worktree: found, more: &more }, begun.into())?;
-        let asked = self.asked_of(&judgement_run.case.worktree_id)?;
-        Some(SweepCacheEntry { asked, traces: traces.to_text(), stamp, snapshot, at: begun, verdict: judgement.to_json() })
+        let stamp = fingerprints.stamp(FingerprintScope { worktree: found, more: &more }, begun.into())?;
+        let inputs = self.inputs_of(&judgement_run.input.worktree_id)?;
+        Some(SweepCacheEntry { inputs, paths: fingerprints.to_text(), stamp, snapshot, at: begun, verdict: judgement.to_json() })
     }
 
     fn beside(&self, found: &FoundWorktree) -> Vec<PathBuf> {
@@ -152,8 +152,8 @@ impl EarlierSweeps {
         more
     }
 
-    fn asked_of(&self, id: &str) -> Option<String> {
-        Some(fingerprint(&format!("{} {}", self.asked, self.rows.get(id)?)))
+    fn inputs_of(&self, id: &str) -> Option<String> {
+        Some(fingerprint(&format!("{} {}", self.inputs, self.rows.get(id)?)))
     }
 }
 

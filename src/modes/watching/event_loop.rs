@@ -13,7 +13,7 @@ use super::due_scans::DueScans;
 use super::fs_events::FsEvents;
 use super::head_scan::{HeadScan, scan_heads, still_there};
 use super::request::WatchRequest;
-use super::scan::{ScanCause, ScanSubject, ScanTask, WatchScanOutcome, look};
+use super::scan::{ScanCause, ScanSubject, ScanTask, WatchScanOutcome, scan};
 use super::stalled::StalledSessions;
 use super::suspend_detector::SuspendDetector;
 use super::watch_set::{WatchConcern, WatchSet};
@@ -67,8 +67,8 @@ struct WatchLoop<'a, L> {
     due: DueScans,
     /// When a work tree will have been left alone for long enough.
     quiet: BTreeMap<String, Instant>,
-    look: L,
-    looking: JoinSet<WatchScanOutcome>,
+    scan: L,
+    scans: JoinSet<WatchScanOutcome>,
     /// The worktree of each scan in progress, also to find it after a panic.
     tasks: HashMap<Id, RunningScan>,
     /// The worktrees that are being scanned.
@@ -78,7 +78,7 @@ struct WatchLoop<'a, L> {
     last_round: Instant,
     /// When work trees without events were last scanned.
     last_work: Instant,
-    told_deaf: bool,
+    watch_error_reported: bool,
     /// The faults that were reported already, by worktree.
     complaints: BTreeMap<String, String>,
     stalled: StalledSessions,
@@ -89,15 +89,15 @@ struct WatchLoop<'a, L> {
 /// # Errors
 /// Where there is no place for the records, or they cannot be read.
 pub async fn watch(around: &CommandEnv, request: &WatchRequest, signals: &mut SignalState) -> Result<i32, UnreadableFact> {
-    watch_by(around, request, signals, look).await
+    watch_by(around, request, signals, scan).await
 }
 
-/// The same, with `look` for each scan.
+/// The same, with `scan` for each scan.
 pub(super) async fn watch_by(
     around: &CommandEnv,
     request: &WatchRequest,
     signals: &mut SignalState,
-    look: impl AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static,
+    scan: impl AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static,
 ) -> Result<i32, UnreadableFact> {
     let (state, poll_only) = (around.state.clone(), request.poll_only);
     let WatchSources { store, mut tail, fs_events } = spawn_io(move || open_sources(&state, poll_only)).await?;
@@ -113,15 +113,15 @@ pub(super) async fn watch_by(
         fs_events,
         due: DueScans::default(),
         quiet: BTreeMap::new(),
-        look,
-        looking: JoinSet::new(),
+        scan,
+        scans: JoinSet::new(),
         tasks: HashMap::new(),
         under_way: BTreeSet::new(),
         discovery,
         suspend_detector: SuspendDetector::new(Instant::now(), now()),
         last_round: Instant::now(),
         last_work: Instant::now(),
-        told_deaf: false,
+        watch_error_reported: false,
         complaints: BTreeMap::new(),
         stalled: StalledSessions::default(),
     };
@@ -132,22 +132,22 @@ pub(super) async fn watch_by(
 
 impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L> {
     async fn stay(&mut self, tail: &mut EventTail, signals: &mut SignalState) {
-        let mut next_regular_look = Instant::now() + self.pause();
+        let mut next_regular_scan = Instant::now() + self.pause();
         loop {
             self.discovery.begin_due();
-            self.begin_looks().await;
+            self.begin_scans().await;
             let next = self.due.next(&self.under_way).into_iter().chain(self.quiet.values().copied()).chain(self.discovery.due()).min();
-            let full = self.looking.len() >= self.request.jobs;
+            let full = self.scans.len() >= self.request.jobs;
             let go_on = tokio::select! {
-                moved = self.fs_events.next() => { self.heard(moved); true }
-                () = sleep_until(next.unwrap_or(next_regular_look)), if next.is_some() && !full => true,
-                Some(looked) = self.looking.join_next_with_id(), if !self.looking.is_empty() => self.looked(looked),
+                moved = self.fs_events.next() => { self.on_movement(moved); true }
+                () = sleep_until(next.unwrap_or(next_regular_scan)), if next.is_some() && !full => true,
+                Some(outcome) = self.scans.join_next_with_id(), if !self.scans.is_empty() => self.on_scan_end(outcome),
                 found = self.discovery.found() => { self.searched(found).await; true }
                 () = tail.changed() => { self.read(tail).await; true }
-                () = sleep_until(next_regular_look) => {
-                    self.look_regularly().await;
-                    next_regular_look = Instant::now() + self.pause();
-                    (self.request.is_heard)()
+                () = sleep_until(next_regular_scan) => {
+                    self.scan_regularly().await;
+                    next_regular_scan = Instant::now() + self.pause();
+                    (self.request.has_readers)()
                 }
                 () = signals.reached(SignalUrgency::Interrupted) => false,
             };
@@ -160,8 +160,8 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         }
         self.discovery.end();
         // What is under way hears the signal too, and its verdict is told.
-        while let Some(looked) = self.looking.join_next_with_id().await {
-            self.looked(looked);
+        while let Some(outcome) = self.scans.join_next_with_id().await {
+            self.on_scan_end(outcome);
         }
     }
 
@@ -174,7 +174,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
     }
 
     /// Events are only hints, and come in bursts; nothing is opened or read here.
-    fn heard(&mut self, moved: FsMovement) {
+    fn on_movement(&mut self, moved: FsMovement) {
         let mut next = Some(moved);
         while let Some(moved) = next.take().or_else(|| self.fs_events.more()) {
             let FsMovement::At(paths) = moved else {
@@ -214,7 +214,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         }
     }
 
-    async fn begin_looks(&mut self) {
+    async fn begin_scans(&mut self) {
         let time = Instant::now();
         let fallen: Vec<String> = self.quiet.iter().filter(|(_, at)| **at <= time).map(|(id, _)| id.clone()).collect();
         for id in fallen {
@@ -235,15 +235,15 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                     continue;
                 };
                 if self.is_ready(id, *cause, time - *since, &head) {
-                    if self.looking.len() >= self.request.jobs {
+                    if self.scans.len() >= self.request.jobs {
                         return;
                     }
-                    if let Some(member) = self.watch_set.get_mut(id) {
+                    if let Some(watched) = self.watch_set.get_mut(id) {
                         // Before the look: what moves during it shall be seen as new.
-                        member.trace = head.trace;
+                        watched.head_fingerprint = head.head_fingerprint;
                     }
                     self.due.remove(id);
-                    self.begin_look(id.clone(), *cause, *since);
+                    self.begin_scan(id.clone(), *cause, *since);
                 }
             }
         }
@@ -262,11 +262,13 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
             return false;
         }
         if cause == ScanCause::Head {
-            if head.trace.is_none() {
+            if head.head_fingerprint.is_none() {
                 self.discovery.want();
             }
             // Whether one without a HEAD is gone or broken is for the look to tell.
-            if head.trace.is_some() && self.watch_set.get(id).is_some_and(|member| member.trace == head.trace) {
+            if head.head_fingerprint.is_some()
+                && self.watch_set.get(id).is_some_and(|watched| watched.head_fingerprint == head.head_fingerprint)
+            {
                 self.due.remove(id);
                 return false;
             }
@@ -274,44 +276,45 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         true
     }
 
-    fn begin_look(&mut self, id: String, cause: ScanCause, since: Instant) {
-        let Some(member) = self.watch_set.get(&id) else { return };
-        let root = member.root.clone();
+    fn begin_scan(&mut self, id: String, cause: ScanCause, since: Instant) {
+        let Some(watched) = self.watch_set.get(&id) else { return };
+        let root = watched.root.clone();
         tracing::info!(target: "watchdog::watch", worktree = %root.display(), cause = cause.as_str(), "looks at a worktree");
-        let subject = ScanSubject { id: id.clone(), root: root.clone(), cause, seen: member.seen.clone(), fingerprint: member.fingerprint };
+        let subject =
+            ScanSubject { id: id.clone(), root: root.clone(), cause, seen: watched.seen.clone(), fingerprint: watched.fingerprint };
         let may_ask = self.request.probe || cause == ScanCause::Ended;
-        let asked = Overrides { once: true, no_probe: self.request.asked.no_probe || !may_ask, ..self.request.asked.clone() };
+        let overrides = Overrides { once: true, no_probe: self.request.overrides.no_probe || !may_ask, ..self.request.overrides.clone() };
         let narrate = Arc::clone(&self.around.narrate);
         let named = root.display().to_string();
         let around =
             CommandEnv { worktree: root, narrate: Arc::new(move |text: &str| narrate(&format!("{named}: {text}"))), ..self.around.clone() };
         let (store, signals) = (Arc::clone(&self.store), self.signals.clone());
         self.under_way.insert(id.clone());
-        let look = self.look.clone();
-        let task = self.looking.spawn_local(async move { look(ScanTask { around, store, subject, asked, signals }).await });
+        let scan = self.scan.clone();
+        let task = self.scans.spawn_local(async move { scan(ScanTask { around, store, subject, overrides, signals }).await });
         self.tasks.insert(task.id(), RunningScan { id, cause, since });
     }
 
     /// Takes the outcome of a scan; `false` where the output is closed.
-    fn looked(&mut self, looked: Result<(Id, WatchScanOutcome), JoinError>) -> bool {
-        let task = looked.as_ref().map_or_else(JoinError::id, |(task, _)| *task);
+    fn on_scan_end(&mut self, outcome: Result<(Id, WatchScanOutcome), JoinError>) -> bool {
+        let task = outcome.as_ref().map_or_else(JoinError::id, |(task, _)| *task);
         let Some(RunningScan { id, cause, since }) = self.tasks.remove(&task) else { return true };
         self.under_way.remove(&id);
-        let looked = match looked {
-            Ok((_, looked)) => looked,
+        let outcome = match outcome {
+            Ok((_, outcome)) => outcome,
             Err(panicked) => return self.panicked(id, panicked),
         };
-        let Some(member) = self.watch_set.get_mut(&id) else { return true };
-        match looked {
+        let Some(watched) = self.watch_set.get_mut(&id) else { return true };
+        match outcome {
             WatchScanOutcome::Unwatched => true,
             WatchScanOutcome::Same { head } => {
-                member.seen = head.or(member.seen.take());
+                watched.seen = head.or(watched.seen.take());
                 self.complaints.remove(&id);
                 true
             }
             WatchScanOutcome::Busy => {
                 // A movement during it made it due already.
-                member.trace = None;
+                watched.head_fingerprint = None;
                 let pause = (since.elapsed() / 4).clamp(BUSY.0, BUSY.1);
                 self.due.add_again_after(id, cause, since, pause);
                 true
@@ -323,15 +326,15 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                     .commits
                     .as_ref()
                     .map(|commits| commits.head.clone().map_or(BaselinePoint::Unborn, BaselinePoint::Commit));
-                member.seen = after.or(head);
-                member.fingerprint = fingerprint.or(member.fingerprint);
+                watched.seen = after.or(head);
+                watched.fingerprint = fingerprint.or(watched.fingerprint);
                 self.complaints.remove(&id);
                 (self.request.on_row)(&judgement)
             }
             WatchScanOutcome::Unreadable { why: unreadable, is_gone } => {
                 // It may just have been moved or removed, which the search tells, or be whole again soon.
-                member.trace = None;
-                let root = member.root.clone();
+                watched.head_fingerprint = None;
+                let root = watched.root.clone();
                 self.discovery.want();
                 let pause = (since.elapsed() / 4).clamp(BUSY.0, BROKEN);
                 self.due.add_again(id.clone(), cause, since, pause);
@@ -350,7 +353,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
     /// at once, it would only panic again.
     fn panicked(&mut self, id: String, panicked: JoinError) -> bool {
         let Ok(panic) = panicked.try_into_panic() else { return true };
-        let worktree = self.watch_set.get(&id).map(|member| member.root.clone()).unwrap_or_else(|| id.into());
+        let worktree = self.watch_set.get(&id).map(|watched| watched.root.clone()).unwrap_or_else(|| id.into());
         let around = CommandEnv { worktree, ..self.around.clone() };
         (self.request.on_row)(&about(&around, None, verdict_of_panic(panic.as_ref()), now()))
     }
@@ -374,7 +377,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
     }
 
     fn read_one(&mut self, event: &StoredEvent) {
-        let Some(member) = self.watch_set.get_mut(&event.worktree) else {
+        let Some(watched) = self.watch_set.get_mut(&event.worktree) else {
             // It may be one that came unheard.
             if event.kind == kind::BASELINE {
                 self.discovery.want();
@@ -386,12 +389,12 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
             kind::BASELINE | kind::SESSION_STARTED => self.due.add(event.worktree.clone(), ScanCause::Head, SETTLE),
             kind::VERDICT => {
                 let reason = event.data["reason"].as_str();
-                let looked_at = [Reason::Locked, Reason::SessionActive].iter().all(|busy| reason != Some(busy.as_str()));
-                if let Some(head) = event.data["head"].as_str().filter(|_| looked_at) {
-                    member.seen = Some(if head == "unborn" { BaselinePoint::Unborn } else { BaselinePoint::Commit(head.to_owned()) });
+                let was_judged = [Reason::Locked, Reason::SessionActive].iter().all(|busy| reason != Some(busy.as_str()));
+                if let Some(head) = event.data["head"].as_str().filter(|_| was_judged) {
+                    watched.seen = Some(if head == "unborn" { BaselinePoint::Unborn } else { BaselinePoint::Commit(head.to_owned()) });
                     self.due.remove(&event.worktree);
                     // Whether HEAD moved on since then is for the next look to tell.
-                    member.trace = None;
+                    watched.head_fingerprint = None;
                     self.due.add(event.worktree.clone(), ScanCause::Head, BUSY.0);
                 }
             }
@@ -399,16 +402,16 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         }
     }
 
-    async fn look_regularly(&mut self) {
+    async fn scan_regularly(&mut self) {
         self.around.notifications.wake(&self.store);
         let worktrees = self.watch_set.names().into_iter().filter_map(|id| Some((id.clone(), self.watch_set.get(&id)?.root.clone())));
-        self.stalled.look(self.around, &self.store, worktrees.collect());
+        self.stalled.scan(self.around, &self.store, worktrees.collect());
         if self.last_round.elapsed() >= ROUND {
             self.last_round = Instant::now();
             self.all_due("it is time");
         } else if self.polls() {
             for (id, head) in self.read_heads(self.watch_set.names().iter()).await {
-                if self.watch_set.get(&id).is_some_and(|member| member.trace != head.trace) {
+                if self.watch_set.get(&id).is_some_and(|watched| watched.head_fingerprint != head.head_fingerprint) {
                     self.due.add(id, ScanCause::Head, SETTLE);
                 }
             }
@@ -440,11 +443,11 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         let new = self.watch_set.replace(&search.worktrees, &|root| left.contains(root));
         self.complaints.retain(|id, _| self.watch_set.get(id).is_some());
         let mut wanted = BTreeMap::new();
-        for member in self.watch_set.members() {
-            wanted.extend(member.dirs.own());
-            wanted.extend(member.dirs.shared());
+        for watched in self.watch_set.all() {
+            wanted.extend(watched.dirs.own());
+            wanted.extend(watched.dirs.shared());
             if self.request.quiet_for.is_some() {
-                wanted.insert(member.root.clone(), WatchDepth::Tree);
+                wanted.insert(watched.root.clone(), WatchDepth::Tree);
             }
         }
         let begun = self.fs_events.listen_to(wanted).await;
@@ -465,9 +468,9 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
             );
             self.around.tell(&line);
         }
-        if let Some(error) = self.fs_events.watch_error.as_ref().filter(|_| !self.told_deaf) {
+        if let Some(error) = self.fs_events.watch_error.as_ref().filter(|_| !self.watch_error_reported) {
             self.around.tell(&format!("{error}; looking every {} s instead", self.request.poll.as_secs_f64()));
         }
-        self.told_deaf = self.fs_events.watch_error.is_some();
+        self.watch_error_reported = self.fs_events.watch_error.is_some();
     }
 }

@@ -18,7 +18,7 @@ const WAITING: usize = 8192;
 pub struct FsEvents {
     /// `None` where nothing is watched, and while a thread has them.
     folders: Option<WatchedFolders>,
-    heard: Receiver<FsMovement>,
+    receiver: Receiver<FsMovement>,
     /// Whether events were dropped. Kept until that is reported, however many are taken out meanwhile.
     dropped: Arc<Notify>,
     /// Whether new folders without a watch may lie below those that are watched as trees.
@@ -32,14 +32,14 @@ pub struct FsEvents {
 impl FsEvents {
     /// Watches nothing yet; with `closed`, never anything.
     pub fn new(closed: bool) -> Self {
-        let (sender, heard) = channel(WAITING);
+        let (sender, receiver) = channel(WAITING);
         let dropped = Arc::new(Notify::new());
         let (folders, watch_error) = match WatchedFolders::start(hearing(sender.clone(), Arc::clone(&dropped))) {
             Ok(_) if closed => (None, None),
             Ok(folders) => (Some(folders), None),
             Err(error) => (None, Some(error)),
         };
-        FsEvents { folders, heard, dropped, missed: false, watch_error, _sender: sender }
+        FsEvents { folders, receiver, dropped, missed: false, watch_error, _sender: sender }
     }
 
     /// Watches these folders and no others, and returns the new ones: earlier events in them were missed. `watch_error` holds why one
@@ -66,14 +66,14 @@ impl FsEvents {
     pub async fn next(&mut self) -> FsMovement {
         let moved = tokio::select! {
             () = self.dropped.notified() => FsMovement::Anywhere,
-            moved = self.heard.recv() => moved.unwrap_or(FsMovement::Anywhere),
+            moved = self.receiver.recv() => moved.unwrap_or(FsMovement::Anywhere),
         };
         self.noted(moved)
     }
 
     /// An event that is in the queue already.
     pub fn more(&mut self) -> Option<FsMovement> {
-        let moved = self.heard.try_recv().ok()?;
+        let moved = self.receiver.try_recv().ok()?;
         Some(self.noted(moved))
     }
 

@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use crate::watch::{GitDirs, HeadTrace};
+use crate::watch::{GitDirs, HeadFingerprint};
 
 /// What a worktree's git directories say at one moment.
 pub struct HeadScan {
     /// Whether git is at work there.
     pub is_busy: bool,
     /// What says where HEAD is; `None` where that cannot be read.
-    pub trace: Option<HeadTrace>,
+    pub head_fingerprint: Option<HeadFingerprint>,
 }
 
 /// Reads what says where HEAD is in each of these worktrees.
 pub fn scan_heads(worktrees: Vec<(String, GitDirs)>) -> BTreeMap<String, HeadScan> {
-    worktrees.into_iter().map(|(id, dirs)| (id, HeadScan { is_busy: dirs.is_busy(), trace: dirs.trace() })).collect()
+    worktrees.into_iter().map(|(id, dirs)| (id, HeadScan { is_busy: dirs.is_busy(), head_fingerprint: dirs.head_fingerprint() })).collect()
 }
 
 /// Those of these top folders that still have git data.

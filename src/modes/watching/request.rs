@@ -13,7 +13,7 @@ pub struct WatchRequest {
     /// Repositories, and folders to search for them.
     pub paths: Vec<PathBuf>,
     /// What the command line asks of each judgement.
-    pub asked: Overrides,
+    pub overrides: Overrides,
     /// Whether the agent may be asked also where no session ended.
     pub probe: bool,
     /// Watch work trees too, and judge uncommitted changes that were left alone for so long.
@@ -27,5 +27,5 @@ pub struct WatchRequest {
     /// Called with each judgement; `false` ends the watch, as the output is closed.
     pub on_row: Arc<dyn Fn(&Judgement) -> bool>,
     /// Whether the output is still open, asked from time to time between judgements.
-    pub is_heard: Arc<dyn Fn() -> bool>,
+    pub has_readers: Arc<dyn Fn() -> bool>,
 }

@@ -11,7 +11,7 @@ use crate::judge::judgement_input::Overrides;
 use crate::judge::open_worktree::{OpenWorktree, WATCH};
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
-use crate::modes::check::{CheckRequest, judge_place};
+use crate::modes::check::{CheckRequest, judge_worktree};
 use crate::session::recorded;
 use crate::wire::verdict_json::Judgement;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
@@ -66,7 +66,7 @@ pub struct ScanTask {
     /// The worktree.
     pub subject: ScanSubject,
     /// What is asked of the judgement.
-    pub asked: Overrides,
+    pub overrides: Overrides,
     /// What ends it early.
     pub signals: SignalState,
 }
@@ -101,17 +101,17 @@ pub enum WatchScanOutcome {
 }
 
 /// Scans in a thread of its own, and judges where there is something new.
-pub async fn look(task: ScanTask) -> WatchScanOutcome {
-    spawn_io(move || look_here(&task)).await
+pub async fn scan(task: ScanTask) -> WatchScanOutcome {
+    spawn_io(move || scan_here(&task)).await
 }
 
-fn look_here(task: &ScanTask) -> WatchScanOutcome {
-    let ScanTask { around, store, subject, asked, signals } = task;
+fn scan_here(task: &ScanTask) -> WatchScanOutcome {
+    let ScanTask { around, store, subject, overrides, signals } = task;
     match prepare(around, store, subject) {
-        Ok(PreparedScan::Place(place, lock, head, fingerprint)) => {
-            let request = CheckRequest { asked: asked.clone(), ..CheckRequest::default() };
+        Ok(PreparedScan::Judge(open, lock, head, fingerprint)) => {
+            let request = CheckRequest { overrides: overrides.clone(), ..CheckRequest::default() };
             let begun = now();
-            let judged = judge_place(around, *place, &request, signals, begun);
+            let judged = judge_worktree(around, *open, &request, signals, begun);
             let judgement = Box::new(judged.unwrap_or_else(|refusal| refusal.into_judgement(around, begun)));
             drop(lock);
             match unreadable(&judgement).filter(|_| head.is_none()) {
@@ -119,7 +119,7 @@ fn look_here(task: &ScanTask) -> WatchScanOutcome {
                 None => WatchScanOutcome::Judged { head, fingerprint, judgement },
             }
         }
-        Ok(PreparedScan::Nothing(looked)) => looked,
+        Ok(PreparedScan::Nothing(outcome)) => outcome,
         Err(unreadable) => unreadable_scan(subject, unreadable),
     }
 }
@@ -139,7 +139,7 @@ fn unreadable(judgement: &Judgement) -> Option<UnreadableFact> {
 }
 
 enum PreparedScan {
-    Place(Box<OpenWorktree>, WorktreeLock, Option<BaselinePoint>, Option<u64>),
+    Judge(Box<OpenWorktree>, WorktreeLock, Option<BaselinePoint>, Option<u64>),
     Nothing(WatchScanOutcome),
 }
 
@@ -175,8 +175,8 @@ fn prepare(around: &CommandEnv, store: &Arc<dyn LocalStore>, subject: &ScanSubje
     if subject.cause != ScanCause::Quiet && was_judged(store.as_ref(), &subject.id, head.as_ref())? {
         return Ok(PreparedScan::Nothing(WatchScanOutcome::Same { head }));
     }
-    let place = OpenWorktree { worktree_id: subject.id.clone(), worktree, store: Arc::clone(store), notes: Vec::new() };
-    Ok(PreparedScan::Place(Box::new(place), lock, head, fingerprint))
+    let open = OpenWorktree { worktree_id: subject.id.clone(), worktree, store: Arc::clone(store), notes: Vec::new() };
+    Ok(PreparedScan::Judge(Box::new(open), lock, head, fingerprint))
 }
 
 /// Whether the last record of a worktree is a verdict on this very head: whoever held the lock until now may have just written one.

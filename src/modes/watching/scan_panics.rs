@@ -43,7 +43,7 @@ async fn until(log: &SharedLog, line: &str, times: usize) {
 }
 
 #[test]
-fn a_look_that_panics_is_an_error_of_its_worktree_and_the_watch_goes_on() {
+fn a_scan_that_panics_is_an_error_of_its_worktree_and_the_watch_continues() {
     let scratch = tempfile::tempdir().expect("the system has room for a scratch folder");
     let (bad, good) = (scratch.path().join("bad"), scratch.path().join("good"));
     bare_bones(&bad);
@@ -74,16 +74,16 @@ fn a_look_that_panics_is_an_error_of_its_worktree_and_the_watch_goes_on() {
     };
     let request = WatchRequest {
         paths: vec![scratch.path().to_owned()],
-        asked: Overrides::default(),
+        overrides: Overrides::default(),
         probe: false,
         quiet_for: None,
         poll: Duration::from_secs(3600),
         poll_only: false,
         jobs: 1,
         on_row: Arc::new(on_row),
-        is_heard: Arc::new(|| true),
+        has_readers: Arc::new(|| true),
     };
-    let look = async move |task: ScanTask| {
+    let scan = async move |task: ScanTask| {
         let name = task.subject.root.file_name().expect("a folder has a name").to_string_lossy().into_owned();
         note(name.clone());
         assert_ne!(name, "bad", "a bug that this one meets");
@@ -107,7 +107,7 @@ fn a_look_that_panics_is_an_error_of_its_worktree_and_the_watch_goes_on() {
     runtime.block_on(async {
         let mut signals = SignalState::none();
         tokio::select! {
-            ended = watch_by(&around, &request, &mut signals, look) => panic!("the watch ended: {ended:?}"),
+            ended = watch_by(&around, &request, &mut signals, scan) => panic!("the watch ended: {ended:?}"),
             () = acts => {}
         }
     });

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use tokio::task::JoinHandle;
 
 use crate::judge::command_env::CommandEnv;
-use crate::modes::live_session::{SessionActivity, look_at_session};
+use crate::modes::live_session::{SessionActivity, live_session};
 use watchdog_process::still_runs;
 use watchdog_store::{LocalStore, session};
 
@@ -25,8 +25,8 @@ pub struct StalledSessions {
 
 impl StalledSessions {
     /// Checks the sessions that run in these worktrees, in a thread of its own, unless the last check is still in progress.
-    pub fn look(&mut self, around: &CommandEnv, store: &Arc<dyn LocalStore>, worktrees: Vec<(String, PathBuf)>) {
-        if worktrees.is_empty() || self.under_way.as_ref().is_some_and(|look| !look.is_finished()) {
+    pub fn scan(&mut self, around: &CommandEnv, store: &Arc<dyn LocalStore>, worktrees: Vec<(String, PathBuf)>) {
+        if worktrees.is_empty() || self.under_way.as_ref().is_some_and(|scan| !scan.is_finished()) {
             return;
         }
         let (around, store, reported) = (around.clone(), Arc::clone(store), Arc::clone(&self.reported));
@@ -35,7 +35,7 @@ impl StalledSessions {
                 // One that cannot be read is told by the look at its worktree.
                 let Ok(Some((spec, found))) = session::latest(store.as_ref(), &id) else { continue };
                 let Some(pid) = found.pid.filter(|pid| found.ended_at.is_none() && still_runs(*pid, found.started_at)) else { continue };
-                let live = look_at_session(&found, &root, &around.state, &around.claude_home);
+                let live = live_session(&found, &root, &around.state, &around.claude_home);
                 let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
                 let key = (id, found.started_at);
                 // One that goes on, and stalls again, is told again.

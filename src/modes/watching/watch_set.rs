@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::watch::{GitDirs, HeadTrace};
+use crate::watch::{GitDirs, HeadFingerprint};
 use watchdog_git::{BaselinePoint, FoundWorktree, WorktreeState};
 
 /// One worktree that is watched.
@@ -16,7 +16,7 @@ pub struct WatchedWorktree {
     /// Its git directories.
     pub dirs: GitDirs,
     /// What said where HEAD is when it was last looked at.
-    pub trace: Option<HeadTrace>,
+    pub head_fingerprint: Option<HeadFingerprint>,
     /// The commit that HEAD named when it was last judged or had its baseline recorded.
     pub seen: Option<BaselinePoint>,
     /// The fingerprint of the uncommitted changes when they were last judged.
@@ -37,7 +37,7 @@ pub struct WatchConcern {
 /// The worktrees that are watched, by their names in the records.
 #[derive(Debug, Default)]
 pub struct WatchSet {
-    members: BTreeMap<String, WatchedWorktree>,
+    watched: BTreeMap<String, WatchedWorktree>,
     /// From git directory to name.
     by_git_dir: BTreeMap<PathBuf, String>,
     /// The names of a repository's worktrees.
@@ -51,84 +51,84 @@ impl WatchSet {
     /// it, even where the search did not recognize it any more: `is_left` says whether anything of it is there. Returns the names of those
     /// that are new, in a new place, or broken.
     pub fn replace(&mut self, found: &[FoundWorktree], is_left: &dyn Fn(&Path) -> bool) -> Vec<String> {
-        let mut old = std::mem::take(self).members;
+        let mut old = std::mem::take(self).watched;
         let mut new = Vec::new();
         for worktree in
             found.iter().filter(|worktree| !matches!(worktree.standing, WorktreeState::Gone { .. } | WorktreeState::Nothing { .. }))
         {
             let id = worktree.worktree_id();
             let dirs = GitDirs { git_dir: worktree.git_dir.clone(), common_dir: worktree.common_dir.clone() };
-            let member = match old.remove(&id) {
-                Some(member) if member.root == worktree.root => WatchedWorktree { dirs, ..member },
+            let watched = match old.remove(&id) {
+                Some(watched) if watched.root == worktree.root => WatchedWorktree { dirs, ..watched },
                 // Whatever was looked at there may have been missed.
-                Some(member) => {
+                Some(watched) => {
                     new.push(id.clone());
-                    WatchedWorktree { root: worktree.root.clone(), dirs, trace: None, ..member }
+                    WatchedWorktree { root: worktree.root.clone(), dirs, head_fingerprint: None, ..watched }
                 }
                 None => {
                     new.push(id.clone());
-                    WatchedWorktree { root: worktree.root.clone(), dirs, trace: None, seen: None, fingerprint: None }
+                    WatchedWorktree { root: worktree.root.clone(), dirs, head_fingerprint: None, seen: None, fingerprint: None }
                 }
             };
             if worktree.standing != WorktreeState::There && !new.contains(&id) {
                 new.push(id.clone());
             }
-            self.insert(id, member);
+            self.insert(id, watched);
         }
         for worktree in found {
             old.remove(&worktree.worktree_id());
         }
-        for (id, member) in old {
-            if !self.by_root.contains_key(&member.root) && is_left(&member.root) {
+        for (id, watched) in old {
+            if !self.by_root.contains_key(&watched.root) && is_left(&watched.root) {
                 new.push(id.clone());
-                self.insert(id, member);
+                self.insert(id, watched);
             }
         }
         new
     }
 
-    fn insert(&mut self, id: String, member: WatchedWorktree) {
-        self.by_git_dir.insert(member.dirs.git_dir.clone(), id.clone());
-        self.by_common_dir.entry(member.dirs.common_dir.clone()).or_default().insert(id.clone());
-        self.by_root.insert(member.root.clone(), id.clone());
-        self.members.insert(id, member);
+    fn insert(&mut self, id: String, watched: WatchedWorktree) {
+        self.by_git_dir.insert(watched.dirs.git_dir.clone(), id.clone());
+        self.by_common_dir.entry(watched.dirs.common_dir.clone()).or_default().insert(id.clone());
+        self.by_root.insert(watched.root.clone(), id.clone());
+        self.watched.insert(id, watched);
     }
 
     /// How many worktrees, and of how many repositories.
     pub fn size(&self) -> (usize, usize) {
-        (self.members.len(), self.by_common_dir.len())
+        (self.watched.len(), self.by_common_dir.len())
     }
 
     /// Every name.
     pub fn names(&self) -> Vec<String> {
-        self.members.keys().cloned().collect()
+        self.watched.keys().cloned().collect()
     }
 
     /// Every worktree.
-    pub fn members(&self) -> impl Iterator<Item = &WatchedWorktree> {
-        self.members.values()
+    pub fn all(&self) -> impl Iterator<Item = &WatchedWorktree> {
+        self.watched.values()
     }
 
     /// One worktree.
     pub fn get(&self, id: &str) -> Option<&WatchedWorktree> {
-        self.members.get(id)
+        self.watched.get(id)
     }
 
     /// The same, to note what was seen.
     pub fn get_mut(&mut self, id: &str) -> Option<&mut WatchedWorktree> {
-        self.members.get_mut(id)
+        self.watched.get_mut(id)
     }
 
     /// The top folders of those that a search did not find.
     pub fn roots_beside(&self, found: &[FoundWorktree]) -> BTreeSet<PathBuf> {
         let found: BTreeSet<String> = found.iter().map(FoundWorktree::worktree_id).collect();
-        self.members.iter().filter(|(id, _)| !found.contains(*id)).map(|(_, member)| member.root.clone()).collect()
+        self.watched.iter().filter(|(id, _)| !found.contains(*id)).map(|(_, watched)| watched.root.clone()).collect()
     }
 
     /// The worktrees whose git data lies in any of these folders.
     pub fn with_git_data_in(&self, folders: &BTreeSet<PathBuf>) -> Vec<String> {
         let is_in = |dirs: &GitDirs| dirs.own().into_iter().chain(dirs.shared()).any(|(folder, _)| folders.contains(&folder));
-        let found = self.members.iter().filter(|(_, member)| !folders.is_empty() && is_in(&member.dirs));
+        let found = self.watched.iter().filter(|(_, watched)| !folders.is_empty() && is_in(&watched.dirs));
         found.map(|(id, _)| id.clone()).collect()
     }
 
@@ -156,7 +156,7 @@ impl WatchSet {
         let of_all = self.by_common_dir.get(git_dir);
         if let (Some(name), Some(all)) = (inside.strip_prefix(b"refs/heads/"), of_all) {
             let branch = [b"refs/heads/", name.strip_suffix(b".lock").unwrap_or(name)].concat();
-            let on_it = |id: &&String| self.members.get(*id).is_some_and(|member| is_or_below(member.branch(), &branch));
+            let on_it = |id: &&String| self.watched.get(*id).is_some_and(|watched| is_or_below(watched.branch(), &branch));
             concern.heads.extend(all.iter().filter(on_it).cloned());
         } else if let (true, Some(all)) = (inside == b"packed-refs" || inside.starts_with(b"reftable"), of_all) {
             // Not its lock: each commit takes that for a moment and changes nothing, and everybody would be looked at.
@@ -172,7 +172,7 @@ impl WatchSet {
 
 impl WatchedWorktree {
     fn branch(&self) -> &[u8] {
-        self.trace.as_ref().map_or(&[], |trace| &trace.branch)
+        self.head_fingerprint.as_ref().map_or(&[], |head_fingerprint| &head_fingerprint.branch)
     }
 }
 
@@ -200,9 +200,9 @@ mod tests {
         assert_eq!(watch_set.replace(&found, &|_| false).len(), 3);
         let ids = found.map(|worktree| worktree.worktree_id());
         for (id, branch) in ids.iter().zip(["refs/heads/main", "refs/heads/task/a", "refs/heads/task/b"]) {
-            let mut trace = HeadTrace::default();
-            trace.branch = branch.into();
-            watch_set.get_mut(id).unwrap().trace = Some(trace);
+            let mut head_fingerprint = HeadFingerprint::default();
+            head_fingerprint.branch = branch.into();
+            watch_set.get_mut(id).unwrap().head_fingerprint = Some(head_fingerprint);
         }
         (watch_set, ids)
     }
@@ -249,7 +249,7 @@ mod tests {
         found.pop();
         watch_set.replace(&found, &|_| false);
         assert_eq!(watch_set.size(), (1, 1));
-        assert!(watch_set.get(&main).unwrap().trace.is_some(), "what is known of it is kept");
+        assert!(watch_set.get(&main).unwrap().head_fingerprint.is_some(), "what is known of it is kept");
     }
 
     #[test]

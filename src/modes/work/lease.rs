@@ -30,10 +30,10 @@ impl RenewedLease {
             loop {
                 tokio::time::sleep(ttl / 3).await;
                 let (store, renew) = (Arc::clone(&store), Arc::clone(&renew));
-                let asked = Instant::now();
+                let renewed_at = Instant::now();
                 let answer = tokio::task::spawn_blocking(move || renew(store.as_ref(), ttl)).await;
                 match answer {
-                    Ok(Ok(true)) => stands_until = asked + ttl,
+                    Ok(Ok(true)) => stands_until = renewed_at + ttl,
                     Ok(Ok(false)) => break,
                     // A store that is busy, or a disk that is full for a moment, is asked again while the lease can still stand.
                     Ok(Err(_)) | Err(_) if Instant::now() < stands_until => {}
@@ -85,13 +85,13 @@ mod tests {
     #[tokio::test]
     async fn a_lease_that_somebody_else_has_is_told_as_lost() {
         let (_scratch, store) = store();
-        let asked = Arc::new(AtomicU32::new(0));
-        let count = Arc::clone(&asked);
+        let renewals = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&renewals);
         let kept = RenewedLease::start(store, Duration::from_millis(30), move |_, _| Ok(count.fetch_add(1, Ordering::Relaxed) < 2));
         assert!(!kept.is_lost());
         kept.lost().await;
         assert!(kept.is_lost());
-        assert_eq!(asked.load(Ordering::Relaxed), 3, "twice it stood");
+        assert_eq!(renewals.load(Ordering::Relaxed), 3, "twice it stood");
     }
 
     #[tokio::test]

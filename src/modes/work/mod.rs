@@ -10,5 +10,5 @@ mod task;
 pub mod task_queue;
 
 pub use order::{TaskCheckout, TaskOrder};
-pub use pool::{CrewOrder, CrewReport, PoolAgent, work};
+pub use pool::{AgentPoolOrder, AgentPoolReport, PoolAgent, run_agent_pool};
 pub use task::run_task;

@@ -15,7 +15,7 @@ pub struct TaskOrder {
     /// The agent's name.
     pub agent: String,
     /// Where it works.
-    pub place: TaskCheckout,
+    pub checkout: TaskCheckout,
     /// How the agent is started.
     pub worker: SessionWorker,
     /// How long the task stays taken when nobody renews that.
@@ -39,7 +39,7 @@ pub struct TaskOrder {
     /// Where the sessions' output is shown.
     pub mirror: OutputMirror,
     /// What else the command line asks for.
-    pub asked: Overrides,
+    pub overrides: Overrides,
 }
 
 /// Where a task is worked on.

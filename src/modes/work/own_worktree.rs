@@ -172,8 +172,8 @@ fn bring_in(root: &Path, wanted: &WorktreePurpose, notes: &mut Vec<String>) -> R
             notes.push(format!("the branch {dependency} is gone; its work is taken to be in the base branch"));
             continue;
         }
-        let asked = ["merge-base", "--is-ancestor", dependency, "HEAD"];
-        if run(&worktree, &asked).is_ok() {
+        let args = ["merge-base", "--is-ancestor", dependency, "HEAD"];
+        if run(&worktree, &args).is_ok() {
             continue;
         }
         let changes = worktree.changes().map_err(failed)?;

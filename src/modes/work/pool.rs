@@ -28,7 +28,7 @@ use super::order::{TaskCheckout, TaskOrder};
 use super::task::{TaskEnd, TaskReport, run_task};
 
 /// How often the queue is looked at while nothing happens here: others may work on it, and files may come.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_secs(1);
 
 /// How long a task that could not be begun is left alone.
 const LEFT_ALONE: Duration = Duration::from_secs(5);
@@ -50,9 +50,9 @@ pub struct PoolAgent {
 }
 
 /// Who works, and how.
-pub struct CrewOrder {
+pub struct AgentPoolOrder {
     /// The agents, each with a name of its own.
-    pub members: Vec<PoolAgent>,
+    pub agents: Vec<PoolAgent>,
     /// How many of them work at most: the first whose names nobody else works under.
     pub at_most: usize,
     /// What every task has in common; its id, agent, place and worker are filled in.
@@ -63,7 +63,7 @@ pub struct CrewOrder {
 
 /// What came of it.
 #[derive(Debug)]
-pub struct CrewReport {
+pub struct AgentPoolReport {
     /// Why it ended, for the exit code.
     pub verdict: Verdict,
     /// Every task, as it stands now.
@@ -72,7 +72,7 @@ pub struct CrewReport {
     pub done: Vec<TaskReport>,
 }
 
-impl CrewReport {
+impl AgentPoolReport {
     /// The object for programs.
     pub fn to_json(&self) -> Value {
         let task = |entry: &BoardTask| {
@@ -96,7 +96,7 @@ impl CrewReport {
 
 /// An agent of the pool, with its state.
 struct AgentSeat {
-    member: PoolAgent,
+    agent: PoolAgent,
     /// The task that it works on.
     busy: Option<String>,
     errors: u32,
@@ -108,7 +108,7 @@ struct AgentSeat {
 
 struct AgentPool<'a> {
     command_env: &'a CommandEnv,
-    order: &'a CrewOrder,
+    order: &'a AgentPoolOrder,
     seats: Vec<AgentSeat>,
     /// Tasks that are left alone until then.
     later: BTreeMap<String, Timestamp>,
@@ -123,7 +123,11 @@ type FinishedTask = (usize, String, Result<TaskReport, UnreadableFact>);
 ///
 /// # Errors
 /// Where the tasks cannot be read at the beginning.
-pub async fn work(command_env: &CommandEnv, order: &CrewOrder, signals: &mut SignalState) -> Result<CrewReport, UnreadableFact> {
+pub async fn run_agent_pool(
+    command_env: &CommandEnv,
+    order: &AgentPoolOrder,
+    signals: &mut SignalState,
+) -> Result<AgentPoolReport, UnreadableFact> {
     let queue = TaskQueue::open(command_env)?;
     if queue.head == BaselinePoint::Unborn {
         return Err(UnreadableFact {
@@ -145,26 +149,26 @@ pub async fn work(command_env: &CommandEnv, order: &CrewOrder, signals: &mut Sig
     report(&queue, verdict, pool.done)
 }
 
-fn take_seats(queue: &TaskQueue, order: &CrewOrder) -> Result<Vec<AgentSeat>, UnreadableFact> {
+fn take_seats(queue: &TaskQueue, order: &AgentPoolOrder) -> Result<Vec<AgentSeat>, UnreadableFact> {
     let ttl = order.each.lease;
     let holder = format!("{} {}", std::process::id(), watchdog_store::journal::event_id(now()));
     let mut seats = Vec::new();
-    for member in &order.members {
+    for agent in &order.agents {
         if seats.len() == order.at_most {
             break;
         }
         let store = queue.store();
-        let Some(lease) = agent_lease(store.as_ref(), &queue.repository_id, &member.name, &holder, ttl)? else { continue };
+        let Some(lease) = agent_lease(store.as_ref(), &queue.repository_id, &agent.name, &holder, ttl)? else { continue };
         let name = RenewedLease::start(store, ttl, move |store, ttl| {
             Ok(matches!(store.renew(&lease, ttl)?, watchdog_store::engine::LeaseHold::Held(_)))
         });
-        seats.push(AgentSeat { member: member.clone(), busy: None, errors: 0, out: None, name });
+        seats.push(AgentSeat { agent: agent.clone(), busy: None, errors: 0, out: None, name });
     }
     Ok(seats)
 }
 
-fn report(queue: &TaskQueue, verdict: Verdict, done: Vec<TaskReport>) -> Result<CrewReport, UnreadableFact> {
-    Ok(CrewReport { verdict, tasks: queue.settled()?.entries().cloned().collect(), done })
+fn report(queue: &TaskQueue, verdict: Verdict, done: Vec<TaskReport>) -> Result<AgentPoolReport, UnreadableFact> {
+    Ok(AgentPoolReport { verdict, tasks: queue.settled()?.entries().cloned().collect(), done })
 }
 
 impl AgentPool<'_> {
@@ -184,7 +188,7 @@ impl AgentPool<'_> {
                     Err(error) => self.say(&format!("a task ended by a bug of watchdog: {error}")),
                 },
                 () = signals.reached(SignalUrgency::Interrupted), if !interrupted => {}
-                () = tokio::time::sleep(LOOK) => {}
+                () = tokio::time::sleep(POLL) => {}
             }
         }
     }
@@ -197,7 +201,7 @@ impl AgentPool<'_> {
 
     /// Gives every idle agent its next task. Whether there is something to wait for.
     fn give_out(&mut self, running: &mut JoinSet<FinishedTask>, signals: &SignalState) -> bool {
-        let (queue, queued, taken_elsewhere) = match self.look() {
+        let (queue, queued, taken_by_others) = match self.read_queue() {
             Ok(seen) => seen,
             Err(unreadable) => {
                 self.say(&format!("the tasks cannot be read, looking again: {}", unreadable.why));
@@ -214,14 +218,14 @@ impl AgentPool<'_> {
         }
         let at = now();
         self.later.retain(|_, until| *until > at);
-        let mut waits = taken_elsewhere;
+        let mut waits = taken_by_others;
         for task in ready(&queued) {
             let id = &task.link.id;
             if self.seats.iter().any(|seat| seat.busy.as_ref() == Some(id)) {
                 continue;
             }
             let role = task.role.as_deref();
-            let fits = |seat: &AgentSeat| seat.out.is_none() && takes(seat.member.role.as_deref(), role);
+            let fits = |seat: &AgentSeat| seat.out.is_none() && takes(seat.agent.role.as_deref(), role);
             if !self.seats.iter().any(fits) {
                 continue;
             }
@@ -236,35 +240,35 @@ impl AgentPool<'_> {
         }
         // A task that was found to be beyond us (its commands are not allowed) is not waited for.
         let beyond = |id: &str| self.later.get(id).is_some_and(|until| *until == Timestamp::MAX);
-        waits && (taken_elsewhere || !running.is_empty() || ready(&queued).iter().any(|task| !beyond(&task.link.id)))
+        waits && (taken_by_others || !running.is_empty() || ready(&queued).iter().any(|task| !beyond(&task.link.id)))
     }
 
     /// The queue as it stands, and whether others work on tasks.
-    fn look(&self) -> Result<(TaskQueue, Vec<crate::tasks::queue::QueuedTask>, bool), UnreadableFact> {
+    fn read_queue(&self) -> Result<(TaskQueue, Vec<crate::tasks::queue::QueuedTask>, bool), UnreadableFact> {
         let queue = TaskQueue::open(self.command_env)?;
-        let ledger = queue.settled()?;
+        let board = queue.settled()?;
         let ours = |entry: &BoardTask| self.seats.iter().any(|seat| seat.busy.as_deref() == Some(entry.id()));
         // One that a person set has no lease, and nobody knows when it ends.
         let taken = |entry: &BoardTask| {
             matches!(entry.record.status, TaskStatus::Assigned | TaskStatus::InProgress) && entry.record.fence.is_some() && !ours(entry)
         };
-        let (queued, taken_by_others) = (ledger.queued(), ledger.entries().any(taken));
-        drop(ledger);
+        let (queued, taken_by_others) = (board.queued(), board.entries().any(taken));
+        drop(board);
         Ok((queue, queued, taken_by_others))
     }
 
     fn begin(&mut self, n: usize, id: &str, running: &mut JoinSet<FinishedTask>, signals: &SignalState) {
         let seat = &mut self.seats[n];
         seat.busy = Some(id.to_owned());
-        let member = seat.member.clone();
+        let agent = seat.agent.clone();
         let order = TaskOrder {
             id: id.to_owned(),
-            agent: member.name.clone(),
-            place: TaskCheckout::Own(member.home),
-            worker: member.worker,
+            agent: agent.name.clone(),
+            checkout: TaskCheckout::Own(agent.home),
+            worker: agent.worker,
             ..self.order.each.clone()
         };
-        let (outer, name) = (Arc::clone(&self.command_env.narrate), member.name);
+        let (outer, name) = (Arc::clone(&self.command_env.narrate), agent.name);
         let narrate = Arc::new(move |text: &str| outer(&format!("{name}: {text}")));
         let around = CommandEnv { narrate, ..self.command_env.clone() };
         around.tell(&format!("takes {id}"));
@@ -278,7 +282,7 @@ impl AgentPool<'_> {
 
     fn take_in(&mut self, (n, id, ended): FinishedTask) {
         self.seats[n].busy = None;
-        let name = self.seats[n].member.name.clone();
+        let name = self.seats[n].agent.name.clone();
         let report = match ended {
             Ok(report) => report,
             Err(unreadable) => {
@@ -338,16 +342,16 @@ impl AgentPool<'_> {
         seat.errors += 1;
         if seat.errors >= ERRORS {
             seat.out = Some(format!("{ERRORS} errors in a row"));
-            let text = format!("{}: takes no more tasks after {ERRORS} errors in a row", seat.member.name);
+            let text = format!("{}: takes no more tasks after {ERRORS} errors in a row", seat.agent.name);
             self.say(&text);
         }
     }
 
     /// The word about the whole: the worst of what the tasks stand at.
     fn verdict(&self, queue: &TaskQueue, interrupted: bool) -> Result<Verdict, UnreadableFact> {
-        let ledger = queue.settled()?;
-        let count = |status: TaskStatus| ledger.entries().filter(|entry| entry.record.status == status).count();
-        let all = ledger.entries().count();
+        let board = queue.settled()?;
+        let count = |status: TaskStatus| board.entries().filter(|entry| entry.record.status == status).count();
+        let all = board.entries().count();
         let figures = format!(
             "{} of {all} tasks are complete, {} in review, {} failed, {} left",
             count(TaskStatus::Complete),
@@ -355,7 +359,7 @@ impl AgentPool<'_> {
             count(TaskStatus::Failed),
             count(TaskStatus::Pending) + count(TaskStatus::Blocked) + count(TaskStatus::Assigned) + count(TaskStatus::InProgress),
         );
-        let out: Vec<String> = self.seats.iter().filter_map(|seat| Some(format!("{}: {}", seat.member.name, seat.out.as_ref()?))).collect();
+        let out: Vec<String> = self.seats.iter().filter_map(|seat| Some(format!("{}: {}", seat.agent.name, seat.out.as_ref()?))).collect();
         Ok(if interrupted {
             Verdict::new(Reason::Interrupted, format!("interrupted; {figures}; start it again to go on"))
         } else if all == 0 {

@@ -12,8 +12,8 @@ use crate::judge::configuration::{EffectiveConfig, effective};
 use crate::judge::judgement_about::about;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
-use crate::modes::iterate::{AskedLimits, LoopRequest, LoopView, run_loop};
-use crate::tasks::task_board::{BoardTask, LeasedTask, LedgerError, TaskTaker};
+use crate::modes::iterate::{LoopLimitOverrides, LoopRequest, LoopView, run_loop};
+use crate::tasks::task_board::{BoardTask, LeasedTask, TaskBoardError, TaskTaker};
 use crate::wire::verdict_json::Judgement;
 use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::config::task_file::{TaskFile, TaskStatus};
@@ -96,8 +96,8 @@ pub async fn run_task(
 ) -> Result<TaskReport, UnreadableFact> {
     let begun = now();
     let queue = TaskQueue::open(command_env)?;
-    let mut ledger = queue.settled()?;
-    let entry = ledger.get(&order.id).cloned().ok_or_else(|| UnreadableFact {
+    let mut board = queue.settled()?;
+    let entry = board.get(&order.id).cloned().ok_or_else(|| UnreadableFact {
         kind: FaultKind::Config,
         why: format!("failed to get task '{}': there is none with this id", order.id),
         hint: Some("'watchdog task list' shows those that are there".into()),
@@ -121,15 +121,15 @@ pub async fn run_task(
         attempts = entry.record.attempts,
         "read a task"
     );
-    if let Some(verdict) = why_not(&entry, &governed, &ledger.blockers(&order.id)) {
+    if let Some(verdict) = why_not(&entry, &governed, &board.blockers(&order.id)) {
         return Ok(not_begun(verdict));
     }
     let holder = format!("{} {}", std::process::id(), watchdog_store::journal::event_id(begun));
     let taker = TaskTaker { agent: &order.agent, holder: &holder, ttl: order.lease };
-    let (held, changes) = match ledger.claim(&order.id, &taker, begun) {
+    let (held, changes) = match board.claim(&order.id, &taker, begun) {
         Ok(Some(taken)) => taken,
         Ok(None) => return Ok(not_begun(Verdict::new(Reason::Locked, format!("somebody else has taken {}", order.id)))),
-        Err(LedgerError::Store(error)) => return Err(error.into()),
+        Err(TaskBoardError::Store(error)) => return Err(error.into()),
         Err(error) => return Ok(not_begun(Verdict::new(Reason::Locked, error.to_string()))),
     };
     queue.note(&changes);
@@ -205,11 +205,11 @@ impl TakenTask<'_> {
         self.held.clone().release(store.as_ref());
         // Whoever waited for it need not wait for the next look at the queue.
         let end = end?;
-        if let Ok(ledger) = self.queue.settled()
+        if let Ok(board) = self.queue.settled()
             && self.order.write_back
         {
-            for entry in ledger.entries() {
-                if let Err(error) = ledger.write_back(entry.id()) {
+            for entry in board.entries() {
+                if let Err(error) = board.write_back(entry.id()) {
                     self.command_env.tell(&format!("the status of {} could not be written into its file: {error}", entry.id()));
                 }
             }
@@ -225,7 +225,7 @@ impl TakenTask<'_> {
             record.attempts += 1;
             let unborn = if baseline == BaselinePoint::Unborn.as_str() { String::new() } else { baseline.clone() };
             record.baseline.get_or_insert(unborn);
-            record.branch = wanted.as_ref().map(|wanted| wanted.branch.clone()).or_else(|| self.queue.place.worktree.branch());
+            record.branch = wanted.as_ref().map(|wanted| wanted.branch.clone()).or_else(|| self.queue.open.worktree.branch());
         };
         // A task that a person took out of review or failed is in progress already.
         let already = matches!(self.entry.record.status, TaskStatus::Review | TaskStatus::Failed);
@@ -237,7 +237,7 @@ impl TakenTask<'_> {
         let change = step.map_err(|error| Box::new(Verdict::new(Reason::StoreError, error.to_string())))?;
         self.queue.note(&[change]);
         let ready = match wanted {
-            None => TaskWorktree { root: self.queue.place.root().to_owned(), notes: Vec::new() },
+            None => TaskWorktree { root: self.queue.open.root().to_owned(), notes: Vec::new() },
             Some(wanted) => spawn_io(move || make_ready(&wanted)).await.map_err(|error| Box::new(not_ready(&error)))?,
         };
         let root = ready.root.clone();
@@ -247,20 +247,20 @@ impl TakenTask<'_> {
     }
 
     fn wanted(&self) -> Result<Option<WorktreePurpose>, UnreadableFact> {
-        let TaskCheckout::Own(home) = &self.order.place else { return Ok(None) };
-        let ledger = self.queue.ledger()?;
+        let TaskCheckout::Own(home) = &self.order.checkout else { return Ok(None) };
+        let board = self.queue.board()?;
         let own = branch_of(&self.order.id);
         let taken = |entry: &&BoardTask| matches!(entry.record.status, TaskStatus::Assigned | TaskStatus::InProgress);
         Ok(Some(WorktreePurpose {
-            from: self.queue.place.root().to_owned(),
+            from: self.queue.open.root().to_owned(),
             home: home.clone(),
-            taken: ledger.entries().filter(taken).map(|entry| branch_of(entry.id())).filter(|branch| *branch != own).collect(),
+            taken: board.entries().filter(taken).map(|entry| branch_of(entry.id())).filter(|branch| *branch != own).collect(),
             dependencies: self
                 .governed
                 .task
                 .depends_on
                 .iter()
-                .filter_map(|id| ledger.get(id).and_then(|entry| entry.record.branch.clone()))
+                .filter_map(|id| board.get(id).and_then(|entry| entry.record.branch.clone()))
                 .filter(|branch| *branch != own)
                 .collect(),
             branch: own,
@@ -277,7 +277,7 @@ impl TakenTask<'_> {
     }
 
     fn request(&self) -> Result<LoopRequest, UnreadableFact> {
-        let mut effective = effective(self.command_env, &self.queue.place, Some(&self.order.id), Some(&self.baseline()))?;
+        let mut effective = effective(self.command_env, &self.queue.open, Some(&self.order.id), Some(&self.baseline()))?;
         lay_over(&mut effective, &self.governed);
         let task = &self.governed.task;
         let order = self.order;
@@ -286,7 +286,7 @@ impl TakenTask<'_> {
             worker: order.worker.clone(),
             same_conversation: false,
             prompts: PromptSet::of_plain_task(&prompt_of(task)),
-            limits: AskedLimits { max_iterations: task.max_iterations, ..AskedLimits::default() },
+            limits: LoopLimitOverrides { max_iterations: task.max_iterations, ..LoopLimitOverrides::default() },
             no_progress: order.no_progress,
             max_wait: order.max_wait,
             // One that was cut short goes on; a person who takes a task again begins anew.
@@ -297,7 +297,7 @@ impl TakenTask<'_> {
             child_wait: order.child_wait,
             end_survivors: order.end_survivors,
             mirror: order.mirror,
-            asked: order.asked.clone(),
+            overrides: order.overrides.clone(),
             effective: Some(effective),
         })
     }
@@ -325,7 +325,7 @@ impl TakenTask<'_> {
                 self.queue.note(&[change]);
                 Ok(TaskEnd::Stands(status))
             }
-            Err(LedgerError::Store(error)) => Err(error.into()),
+            Err(TaskBoardError::Store(error)) => Err(error.into()),
             Err(error) => {
                 self.command_env.tell(&error.to_string());
                 Ok(TaskEnd::Lost)

@@ -24,7 +24,7 @@ use crate::notify::rules::NotificationRules;
 /// The tasks of a repository, as one work tree has their files.
 pub struct TaskQueue {
     /// The work tree.
-    pub place: OpenWorktree,
+    pub open: OpenWorktree,
     /// Names the repository in the store.
     pub repository_id: String,
     /// What `completion.json` asks for.
@@ -56,19 +56,19 @@ impl TaskQueue {
     /// # Errors
     /// Where one of them cannot be read.
     pub fn open(command_env: &CommandEnv) -> Result<Self, UnreadableFact> {
-        let place = OpenWorktree::open(command_env)?;
-        let head = place.worktree.head()?;
-        let effective = effective(command_env, &place, None, Some(&head))?;
+        let open = OpenWorktree::open(command_env)?;
+        let head = open.worktree.head()?;
+        let effective = effective(command_env, &open, None, Some(&head))?;
         let dir = &effective.settings.tasks.dir;
-        let folder = folder::read(place.root(), dir).map_err(|error| UnreadableFact {
+        let folder = folder::read(open.root(), dir).map_err(|error| UnreadableFact {
             kind: FaultKind::Config,
             why: format!("failed to read the tasks in {dir}: {error}"),
             hint: None,
         })?;
-        let repository_id = place.worktree.repository_id();
-        let notices = NotificationRules::new(effective.settings.notify.clone(), place.root());
+        let repository_id = open.worktree.repository_id();
+        let notices = NotificationRules::new(effective.settings.notify.clone(), open.root());
         Ok(TaskQueue {
-            place,
+            open,
             repository_id,
             effective,
             folder,
@@ -82,15 +82,15 @@ impl TaskQueue {
 
     /// The store.
     pub fn store(&self) -> Arc<dyn LocalStore> {
-        Arc::clone(&self.place.store)
+        Arc::clone(&self.open.store)
     }
 
     /// The records of all tasks, as they are. Writes nothing.
     ///
     /// # Errors
     /// Where a record cannot be read.
-    pub fn ledger(&self) -> Result<TaskBoard<'_>, UnreadableFact> {
-        Ok(TaskBoard::read(self.place.store.as_ref(), &self.repository_id, &self.folder, now())?)
+    pub fn board(&self) -> Result<TaskBoard<'_>, UnreadableFact> {
+        Ok(TaskBoard::read(self.open.store.as_ref(), &self.repository_id, &self.folder, now())?)
     }
 
     /// The records of all tasks, brought up to date.
@@ -98,19 +98,19 @@ impl TaskQueue {
     /// # Errors
     /// Where a record cannot be read or written.
     pub fn settled(&self) -> Result<TaskBoard<'_>, UnreadableFact> {
-        let mut ledger = self.ledger()?;
+        let mut board = self.board()?;
         // Pinned is what would govern now: HEAD's copy, and the work tree's only where that has none.
-        ledger.pin(|loaded| {
+        board.pin(|loaded| {
             let committed = match (&self.head, loaded.relative.to_str()) {
-                (BaselinePoint::Commit(commit), Some(path)) => self.place.worktree.blob_at(commit, path)?,
+                (BaselinePoint::Commit(commit), Some(path)) => self.open.worktree.blob_at(commit, path)?,
                 _ => None,
             };
             let is_this = |bytes: &Vec<u8>| parse_task(bytes, &loaded.relative).is_ok_and(|task| task.id == loaded.task.id);
             Ok::<_, UnreadableFact>(committed.filter(is_this).unwrap_or_else(|| loaded.bytes.clone()))
         })?;
-        let changes = ledger.settle(now())?;
+        let changes = board.settle(now())?;
         self.note(&changes);
-        Ok(ledger)
+        Ok(board)
     }
 
     /// Writes steps into the journal, each under its task's name, and puts notifications into the outbox. The records are the truth and are
@@ -118,15 +118,15 @@ impl TaskQueue {
     pub fn note(&self, changes: &[TaskStep]) {
         let at = now();
         let event_of =
-            |change: &TaskStep| Some(event(at, &self.place.worktree_id, Some(&change.id), event_kind(change)?, change_json(change)));
+            |change: &TaskStep| Some(event(at, &self.open.worktree_id, Some(&change.id), event_kind(change)?, change_json(change)));
         let events: Vec<_> = changes.iter().filter_map(event_of).collect();
         if events.is_empty() {
             return;
         }
-        if self.notices.offer(self.place.store.as_ref(), &events).is_ok_and(|any| any) {
-            self.notifications.wake(&self.place.store);
+        if self.notices.offer(self.open.store.as_ref(), &events).is_ok_and(|any| any) {
+            self.notifications.wake(&self.open.store);
         }
-        let _ = self.place.store.append(&events, None);
+        let _ = self.open.store.append(&events, None);
     }
 
     /// The copy of a task's file in force: that of the commit at which the task first began (HEAD until then), so that no agent changes its
@@ -145,7 +145,7 @@ impl TaskQueue {
             BaselinePoint::Unborn => None,
         };
         let committed = match (&commit, relative.to_str()) {
-            (Some(commit), Some(path)) => self.place.worktree.blob_at(commit, path)?,
+            (Some(commit), Some(path)) => self.open.worktree.blob_at(commit, path)?,
             _ => None,
         };
         let mut notes = Vec::new();

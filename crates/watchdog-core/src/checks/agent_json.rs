@@ -6,7 +6,7 @@ use regex::Regex;
 use serde_json::{Deserializer, Value};
 
 /// So many bytes at the end of a text are looked at.
-const LOOKED_AT: usize = 1 << 20;
+const MOST_BYTES: usize = 1 << 20;
 
 /// So often an object is tried to be read in a text without marks.
 const TRIES: usize = 500;
@@ -31,7 +31,7 @@ pub(super) struct JsonCandidate {
 /// What a text gives, in order. With a tag only what it marks: the word of a fenced block, an element, or the object's own `signal` or
 /// `type`.
 pub(super) fn given(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
-    let text = &text[text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT))..];
+    let text = &text[text.ceil_char_boundary(text.len().saturating_sub(MOST_BYTES))..];
     let mut found: Vec<JsonCandidate> = fenced(text, tag);
     if let Some(tag) = tag {
         found.extend(elements(text, tag));

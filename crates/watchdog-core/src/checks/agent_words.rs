@@ -16,8 +16,8 @@ pub(super) fn said<'a>(session: &'a SessionContext, scope: TextScope) -> Vec<&'a
                 .summaries
                 .last()
                 .filter(|last| last.iteration.is_none() || session.iteration.is_none() || last.iteration == session.iteration);
-            let asked = session.messages.iter().rposition(|message| message.role == "user" && message.text.is_some());
-            let since = &session.messages[asked.map_or(0, |asked| asked + 1)..];
+            let prompt = session.messages.iter().rposition(|message| message.role == "user" && message.text.is_some());
+            let since = &session.messages[prompt.map_or(0, |prompt| prompt + 1)..];
             let summed = of_iteration.into_iter().flat_map(|summary| summary.assistant_responses.iter().map(String::as_str));
             summed.chain(since.iter().filter_map(own)).collect()
         }
@@ -31,7 +31,7 @@ pub(super) fn said<'a>(session: &'a SessionContext, scope: TextScope) -> Vec<&'a
 }
 
 /// Everything that the agent was asked, as far as it is known.
-pub(super) fn asked(session: &SessionContext) -> Vec<&str> {
+pub(super) fn prompts(session: &SessionContext) -> Vec<&str> {
     let users = session.messages.iter().filter(|message| message.role == "user").filter_map(|message| message.text.as_deref());
     session.prompt.as_deref().into_iter().chain(users).collect()
 }
@@ -78,6 +78,6 @@ mod tests {
         let third = SessionContext { iteration: Some(3), ..context() };
         assert_eq!(said(&third, TextScope::Iteration), ["a2", "a3", "o"]);
         assert!(said(&SessionContext::default(), TextScope::Session).is_empty());
-        assert_eq!(asked(&context()), ["p", "u1", "u2"]);
+        assert_eq!(prompts(&context()), ["p", "u1", "u2"]);
     }
 }

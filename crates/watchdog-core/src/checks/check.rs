@@ -63,17 +63,17 @@ pub struct CheckContext<'a> {
     pub session: &'a SessionContext,
     /// Whether every check is asked, so that everything that is missing can be told at once.
     pub every: bool,
-    /// How many dear checks may be asked at the same time.
+    /// How many expensive checks may run at the same time.
     pub at_once: usize,
 }
 
 /// Where nothing is known of a session.
-static NOTHING_TOLD: LazyLock<SessionContext> = LazyLock::new(SessionContext::default);
+static EMPTY_SESSION: LazyLock<SessionContext> = LazyLock::new(SessionContext::default);
 
 impl<'a> CheckContext<'a> {
     /// A context with these capabilities, in which nothing is known of the session.
     pub fn new(capabilities: &'a dyn Capabilities) -> Self {
-        CheckContext { capabilities, session: &NOTHING_TOLD, every: false, at_once: 1 }
+        CheckContext { capabilities, session: &EMPTY_SESSION, every: false, at_once: 1 }
     }
 
     /// The same with what is known of the session.
@@ -86,7 +86,7 @@ impl<'a> CheckContext<'a> {
         CheckContext { every, ..self }
     }
 
-    /// The same with so many dear checks at a time, at least one.
+    /// The same with so many expensive checks at a time, at least one.
     pub fn side_by_side(self, at_once: usize) -> Self {
         CheckContext { at_once: at_once.max(1), ..self }
     }

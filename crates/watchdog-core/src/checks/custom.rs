@@ -80,7 +80,7 @@ impl CustomCheck {
 }
 
 impl CustomCheck {
-    fn asked(&self, context: &CheckContext<'_>) -> CheckJudgement {
+    fn run_program(&self, context: &CheckContext<'_>) -> CheckJudgement {
         let mut line = context_to_json(context.session).to_string();
         let mut request = CommandRequest::new(&self.criterion.run, self.criterion.timeout);
         let (title, seconds) = (self.title(), self.criterion.timeout.as_secs());
@@ -111,7 +111,7 @@ impl CustomCheck {
 
 impl CompletionCheck for CustomCheck {
     fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
-        let answer = self.asked(context);
+        let answer = self.run_program(context);
         if answer.outcome() != CheckOutcome::Pass {
             return answer;
         }

@@ -7,11 +7,11 @@ pub(super) const MAX_CHARS: usize = 4000;
 const MAX_LINE: usize = 500;
 
 /// No more than this many bytes at the end of a stream are looked at.
-const LOOKED_AT: usize = 256 * 1024;
+const MOST_BYTES: usize = 256 * 1024;
 
 /// The last lines of some output, as text. Empty lines at its end do not count.
 pub(super) fn tail(bytes: &[u8], lines: usize) -> String {
-    let text = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(LOOKED_AT)..]);
+    let text = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(MOST_BYTES)..]);
     let plain = anstream::adapter::strip_str(&text).to_string();
     let last: Vec<String> = plain.trim_end().lines().rev().take(lines).map(clean).collect();
     end_of(&last.into_iter().rev().collect::<Vec<_>>().join("\n"), MAX_CHARS / 2)

@@ -39,7 +39,7 @@ impl FilesCheck {
         FilesCheck { criterion }
     }
 
-    fn look(&self, path: &str, context: &CheckContext<'_>) -> PatternMatch {
+    fn match_file(&self, path: &str, context: &CheckContext<'_>) -> PatternMatch {
         let mut found = match context.capabilities.files(path) {
             Err(error) => return PatternMatch::Unknown(format!("cannot look for `{}`: {error}", one_line(path))),
             Ok(found) if found.is_empty() => return PatternMatch::Missing,
@@ -101,7 +101,7 @@ impl CompletionCheck for FilesCheck {
         }
         let (mut missing, mut empty, mut without, mut unknown) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for path in paths {
-            match self.look(path, context) {
+            match self.match_file(path, context) {
                 PatternMatch::Good => {}
                 PatternMatch::Missing => missing.push(path.as_str()),
                 PatternMatch::Empty => empty.push(path.as_str()),

@@ -167,21 +167,21 @@ impl GitCheck {
     }
 
     fn judge(&self, context: &CheckContext<'_>) -> Result<(), CheckJudgement> {
-        let asked = &self.criterion;
+        let criterion = &self.criterion;
         // What must not have been done comes before what must be done: the former makes the latter worthless.
-        if !asked.protected.is_empty() {
+        if !criterion.protected.is_empty() {
             self.protected(context)?;
         }
-        if asked.min_commits > 0 {
+        if criterion.min_commits > 0 {
             self.commits(context)?;
         }
-        if asked.no_conflict_markers {
+        if criterion.no_conflict_markers {
             Self::markers(context)?;
         }
-        if asked.require_clean {
+        if criterion.require_clean {
             Self::clean(context)?;
         }
-        if asked.require_pushed {
+        if criterion.require_pushed {
             Self::pushed(context)?;
         }
         Ok(())
@@ -211,24 +211,24 @@ impl CompletionCheck for GitCheck {
     }
 
     fn description(&self) -> String {
-        let asked = &self.criterion;
+        let criterion = &self.criterion;
         let mut parts = Vec::new();
-        if asked.min_commits > 0 {
-            parts.push(plural(asked.min_commits, "new commit with a net change is made", "new commits with a net change are made"));
+        if criterion.min_commits > 0 {
+            parts.push(plural(criterion.min_commits, "new commit with a net change is made", "new commits with a net change are made"));
         }
-        match (asked.require_clean, asked.min_commits) {
+        match (criterion.require_clean, criterion.min_commits) {
             (true, 0) => parts.push("everything is committed".into()),
             (true, _) => parts.push("nothing is left uncommitted".into()),
             (false, _) => {}
         }
-        if asked.require_pushed {
+        if criterion.require_pushed {
             parts.push("a remote has HEAD".into());
         }
-        if asked.no_conflict_markers {
+        if criterion.no_conflict_markers {
             parts.push("no marks of a conflict are left in changed files".into());
         }
-        if !asked.protected.is_empty() {
-            let paths: Vec<&str> = asked.protected.iter().map(String::as_str).collect();
+        if !criterion.protected.is_empty() {
+            let paths: Vec<&str> = criterion.protected.iter().map(String::as_str).collect();
             parts.push(format!("these paths are as they were: {}", first_three(&paths)));
         }
         match parts.pop() {

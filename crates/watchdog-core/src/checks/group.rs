@@ -44,7 +44,7 @@ pub enum CheckCost {
     /// Reads files or git.
     Cheap,
     /// Runs a program or asks a model.
-    Dear,
+    Expensive,
     /// Costs nothing and shows nothing. Asked last, so that where one of several suffices, one that shows something wins.
     Vacuous,
 }

@@ -9,7 +9,7 @@ use regex::{Regex, RegexBuilder};
 use crate::config::settings::{SignalCriterion, SignalMatch};
 
 /// So many bytes at the end of a text are looked at.
-const LOOKED_AT: usize = 1 << 20;
+const MOST_BYTES: usize = 1 << 20;
 
 /// So many bytes of a clause are looked at.
 const CLAUSE: usize = 160;
@@ -44,8 +44,8 @@ pub(super) struct PhraseMatcher<'a> {
 }
 
 impl<'a> PhraseMatcher<'a> {
-    /// Made ready; `asked` is everything that the agent was asked.
-    pub(super) fn new(criterion: &'a SignalCriterion, asked: &[&'a str]) -> Self {
+    /// Made ready; `prompts` is everything that the agent was asked.
+    pub(super) fn new(criterion: &'a SignalCriterion, prompts: &[&'a str]) -> Self {
         let wanted = criterion.text.trim();
         let mut mentions = PhraseMatcher {
             criterion,
@@ -55,8 +55,8 @@ impl<'a> PhraseMatcher<'a> {
             sentences: HashSet::new(),
             pairs: HashSet::new(),
         };
-        let latest = asked.len().saturating_sub(QUESTIONS).max(1);
-        for question in asked.iter().take(1).chain(asked.iter().skip(latest)) {
+        let latest = prompts.len().saturating_sub(QUESTIONS).max(1);
+        for question in prompts.iter().take(1).chain(prompts.iter().skip(latest)) {
             // A question that is nothing but the signal asks for it; its answer looks the same.
             if question.split_whitespace().count() > 2 {
                 mentions.questions.push(question.trim());
@@ -73,7 +73,7 @@ impl<'a> PhraseMatcher<'a> {
         if self.wanted.is_empty() {
             return false;
         }
-        let text = &text[text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT))..];
+        let text = &text[text.ceil_char_boundary(text.len().saturating_sub(MOST_BYTES))..];
         let text = self.without_echo(&text.replace("\r\n", "\n"));
         let text = if self.criterion.last_line { last_line(&text, self.criterion) } else { text };
         match &self.pattern {
@@ -205,8 +205,8 @@ fn without_last_element<'t>(text: &'t str, criterion: &SignalCriterion) -> Optio
 mod tests {
     use super::*;
 
-    fn claims(criterion: &SignalCriterion, text: &str, asked: &[&str]) -> bool {
-        PhraseMatcher::new(criterion, asked).claimed_in(text)
+    fn claims(criterion: &SignalCriterion, text: &str, prompts: &[&str]) -> bool {
+        PhraseMatcher::new(criterion, prompts).claimed_in(text)
     }
 
     fn signal(matching: SignalMatch) -> SignalCriterion {

@@ -10,7 +10,7 @@ use watchdog_facts::context::SessionContext;
 use watchdog_facts::display::plural;
 use watchdog_facts::verdict::Evidence;
 
-use super::agent_words::asked;
+use super::agent_words::prompts;
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::feedback::{first_three, one_line};
 use super::github;
@@ -45,8 +45,8 @@ impl PhaseCheck {
 
     /// The phase that was named last in the last two iterations, and whether the agent itself claims it.
     fn stated_phase(&self, session: &SessionContext) -> (String, bool) {
-        let asked = asked(session);
-        let in_text = |text: &str| self.named(text).map(|(words, phase)| (phase, is_claimed(&words, text, &asked)));
+        let prompts = prompts(session);
+        let in_text = |text: &str| self.named(text).map(|(words, phase)| (phase, is_claimed(&words, text, &prompts)));
         let oldest = session.summaries.len().saturating_sub(WINDOW);
         let summed = session.summaries[oldest..].iter().flat_map(|summary| {
             let texts = summary.assistant_responses.iter().filter_map(|text| in_text(text));
@@ -130,9 +130,9 @@ impl PhaseCheck {
 }
 
 /// Whether these words stand in the text as a claim of the agent's own.
-fn is_claimed(words: &str, text: &str, asked: &[&str]) -> bool {
+fn is_claimed(words: &str, text: &str, prompts: &[&str]) -> bool {
     let signal = SignalCriterion { ignore_case: true, ..SignalCriterion::new(words, SignalMatch::Contains) };
-    PhraseMatcher::new(&signal, asked).claimed_in(text)
+    PhraseMatcher::new(&signal, prompts).claimed_in(text)
 }
 
 /// The phase in something that was detected, such as `{"type": "phase", "phase": "review"}`.

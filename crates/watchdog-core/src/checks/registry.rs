@@ -109,7 +109,7 @@ impl CheckRegistry {
     fn single(&self, criterion: &CheckKind) -> BuiltCheck {
         match criterion {
             CheckKind::Signal(found) => (CheckCost::Cheap, Box::new(SignalCheck::new(found.clone()))),
-            CheckKind::Command(command) => (CheckCost::Dear, Box::new(CommandCheck::new(command.clone()))),
+            CheckKind::Command(command) => (CheckCost::Expensive, Box::new(CommandCheck::new(command.clone()))),
             CheckKind::Plan(found) => (CheckCost::Cheap, Box::new(PlanCheck::new(found.clone()))),
             CheckKind::FeatureList(found) => (CheckCost::Cheap, Box::new(FeatureListCheck::new(found.clone()))),
             CheckKind::Git(found) => (CheckCost::Cheap, Box::new(GitCheck::new(found.clone()))),
@@ -122,14 +122,14 @@ impl CheckRegistry {
                     (CheckCost::Cheap, Box::new(UnusableCheck::new(why)))
                 }
             },
-            CheckKind::Issue(found) => (CheckCost::Dear, Box::new(IssueCheck::new(found.clone()))),
+            CheckKind::Issue(found) => (CheckCost::Expensive, Box::new(IssueCheck::new(found.clone()))),
             CheckKind::Structured(found) => (CheckCost::Cheap, Box::new(StructuredCheck::new(found.clone()))),
             CheckKind::SqlResult(found) => (CheckCost::Cheap, Box::new(SqlResultCheck::new(found.clone()))),
-            CheckKind::Judge(found) => (CheckCost::Dear, Box::new(JudgeCheck::new(found.clone()))),
-            CheckKind::Phase(found) if found.field.is_some() => (CheckCost::Dear, Box::new(PhaseCheck::new(found.clone()))),
+            CheckKind::Judge(found) => (CheckCost::Expensive, Box::new(JudgeCheck::new(found.clone()))),
+            CheckKind::Phase(found) if found.field.is_some() => (CheckCost::Expensive, Box::new(PhaseCheck::new(found.clone()))),
             CheckKind::Phase(found) => (CheckCost::Cheap, Box::new(PhaseCheck::new(found.clone()))),
             CheckKind::Iterations { count } => (CheckCost::Cheap, Box::new(IterationsCheck::new(*count))),
-            CheckKind::Custom(found) => (CheckCost::Dear, Box::new(CustomCheck::new(found.clone()))),
+            CheckKind::Custom(found) => (CheckCost::Expensive, Box::new(CustomCheck::new(found.clone()))),
         }
     }
 }

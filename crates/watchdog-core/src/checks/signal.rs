@@ -3,7 +3,7 @@
 use crate::config::settings::{SignalCriterion, SignalMatch, TextScope};
 use watchdog_facts::verdict::Evidence;
 
-use super::agent_words::{asked, said};
+use super::agent_words::{prompts, said};
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::feedback::{bounded, one_line};
 use super::mentions::PhraseMatcher;
@@ -32,10 +32,10 @@ impl SignalCheck {
     /// How to say it.
     fn how(&self) -> String {
         let text = self.text();
-        let place = if self.criterion.last_line { "as the last line" } else { "in the last message" };
+        let location = if self.criterion.last_line { "as the last line" } else { "in the last message" };
         match self.criterion.matching {
-            SignalMatch::Line => format!("write a line that is exactly {text}, {place}"),
-            SignalMatch::Word | SignalMatch::Contains | SignalMatch::Tag => format!("write {text} {place}"),
+            SignalMatch::Line => format!("write a line that is exactly {text}, {location}"),
+            SignalMatch::Word | SignalMatch::Contains | SignalMatch::Tag => format!("write {text} {location}"),
         }
     }
 }
@@ -45,9 +45,9 @@ impl CompletionCheck for SignalCheck {
         if self.criterion.text.trim().is_empty() {
             return CheckJudgement::Unrunnable { why: "the signal has no text, and an empty text is never found".into() };
         }
-        let asked = asked(context.session);
+        let prompts = prompts(context.session);
         let said = said(context.session, self.criterion.scope);
-        let mentions = PhraseMatcher::new(&self.criterion, &asked);
+        let mentions = PhraseMatcher::new(&self.criterion, &prompts);
         if said.iter().any(|text| mentions.claimed_in(text)) {
             return CheckJudgement::Pass { evidence: Evidence::Claimed };
         }

@@ -7,7 +7,7 @@ use watchdog_facts::context::SessionContext;
 use watchdog_facts::verdict::Evidence;
 
 use super::agent_json::{given, names_itself};
-use super::agent_words::{asked, said};
+use super::agent_words::{prompts, said};
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::feedback::{MAX_CHARS, bounded, first_three, one_line};
 
@@ -29,10 +29,10 @@ impl StructuredCheck {
         if let Some(output) = session.tentative_output.as_ref().filter(|output| self.is_meant(output)) {
             return Some(Some(output.clone()));
         }
-        let (asked, tag) = (asked(session), self.criterion.tag.as_deref());
+        let (prompts, tag) = (prompts(session), self.criterion.tag.as_deref());
         for text in said(session, self.criterion.scope).iter().rev() {
             // The form that was asked for, said back, is nobody's answer.
-            let mut own = given(text, tag).into_iter().filter(|given| !asked.iter().any(|asked| asked.contains(&given.raw)));
+            let mut own = given(text, tag).into_iter().filter(|given| !prompts.iter().any(|prompt| prompt.contains(&given.raw)));
             if let Some(last) = own.next_back() {
                 return Some(last.object);
             }

@@ -329,7 +329,7 @@ fn worktree(exit: i32) -> Fake {
 }
 
 #[test]
-fn cheap_checks_come_before_dear_ones_unless_the_order_is_given() {
+fn cheap_checks_come_before_expensive_ones_unless_the_order_is_given() {
     let mut settings = ConfigSettings { checks: vec![command(), git(), files()], ..ConfigSettings::default() };
     let fake = worktree(0);
     let found = evaluate(&settings, &CheckContext::new(&fake));
@@ -362,7 +362,7 @@ fn everything_that_is_missing_is_told_at_once_where_that_is_asked_for() {
     }
 }
 
-/// A dear check that passes only together with another one of its kind.
+/// An expensive check that passes only together with another one of its kind.
 struct Together<'a>(&'a std::sync::Barrier, CheckJudgement);
 
 impl CompletionCheck for Together<'static> {
@@ -377,13 +377,13 @@ impl CompletionCheck for Together<'static> {
 }
 
 #[test]
-fn dear_checks_are_asked_side_by_side_and_told_in_their_order() {
+fn expensive_checks_run_side_by_side_and_report_in_their_order() {
     let barrier: &'static std::sync::Barrier = Box::leak(Box::new(std::sync::Barrier::new(2)));
     let expensive = |name: &str, judgement| CheckTree::Single {
         name: name.into(),
         kind: "scripted".into(),
         definition: CheckDefinition::default(),
-        cost: CheckCost::Dear,
+        cost: CheckCost::Expensive,
         check: Box::new(Together(barrier, judgement)),
     };
     let pass = || CheckJudgement::Pass { evidence: Evidence::Verified };

@@ -18,11 +18,11 @@ pub fn key_tables() -> Vec<String> {
     ];
     let checks = check_list::TYPES.iter().map(|kind| (kind.word(), kind.rows())).filter(|(_, rows)| !rows.is_empty());
     let checks = checks.map(|(word, rows)| table(&format!("of `{word}`"), &rows));
-    blocks.into_iter().map(|(place, rows)| table(place, &rows)).chain(checks).collect()
+    blocks.into_iter().map(|(column, rows)| table(column, &rows)).chain(checks).collect()
 }
 
-fn table(place: &str, rows: &[KeyRow]) -> String {
-    let head = format!("| key {place} | value | meaning | default |\n|---|---|---|---|\n");
+fn table(column: &str, rows: &[KeyRow]) -> String {
+    let head = format!("| key {column} | value | meaning | default |\n|---|---|---|---|\n");
     let rows = rows.iter().map(|row| format!("| `{}` | {} | {} | {} |\n", row.key, row.value, row.meaning, row.default));
     head + &rows.map(|row| row.replace("|  |", "| |")).collect::<String>()
 }

@@ -98,7 +98,7 @@ pub(super) trait BlockKey<S>: Sync {
 pub(super) struct PlainKey<S: 'static, K: KeyKind> {
     name: &'static str,
     kind: K,
-    place: fn(&mut S) -> &mut K::Value,
+    field: fn(&mut S) -> &mut K::Value,
     doc: &'static str,
     /// Who needs it, where it must be given.
     required: Option<&'static str>,
@@ -121,10 +121,10 @@ enum KeyDefault {
 pub(super) const fn key<S, K: KeyKind>(
     name: &'static str,
     kind: K,
-    place: fn(&mut S) -> &mut K::Value,
+    field: fn(&mut S) -> &mut K::Value,
     doc: &'static str,
 ) -> PlainKey<S, K> {
-    PlainKey { name, kind, place, doc, required: None, default: KeyDefault::OfSettings, written: |_| true }
+    PlainKey { name, kind, field, doc, required: None, default: KeyDefault::OfSettings, written: |_| true }
 }
 
 /// The keys of a block, each as `"name" => field: kind, "what it is for";`. What else [`PlainKey`] can say of a key stands behind that.
@@ -168,7 +168,7 @@ impl<S, K: KeyKind> PlainKey<S, K> {
     }
 
     fn default(&self, defaults: &mut S) -> Option<Value> {
-        self.kind.write((self.place)(defaults)).filter(|_| self.required.is_none())
+        self.kind.write((self.field)(defaults)).filter(|_| self.required.is_none())
     }
 }
 
@@ -184,11 +184,11 @@ impl<S, K: KeyKind> BlockKey<S> for PlainKey<S, K> {
         };
         let Some(node) = given else { return self.required.is_none() };
         let read = self.kind.read(&node);
-        read.map(|value| *(self.place)(into) = value).is_some()
+        read.map(|value| *(self.field)(into) = value).is_some()
     }
 
     fn write(&self, from: &mut S) -> Option<Value> {
-        if (self.written)(from) { self.kind.write((self.place)(from)) } else { None }
+        if (self.written)(from) { self.kind.write((self.field)(from)) } else { None }
     }
 
     fn schema(&self, defaults: &mut S) -> Value {
@@ -219,11 +219,11 @@ impl<S, K: KeyKind> BlockKey<S> for PlainKey<S, K> {
 /// A key that holds another block.
 pub(super) struct InnerBlock<S: 'static, T: 'static> {
     block: &'static KeyBlock<T>,
-    place: fn(&mut S) -> &mut T,
+    field: fn(&mut S) -> &mut T,
 }
 
-pub(super) const fn inner<S, T>(block: &'static KeyBlock<T>, place: fn(&mut S) -> &mut T) -> InnerBlock<S, T> {
-    InnerBlock { block, place }
+pub(super) const fn inner<S, T>(block: &'static KeyBlock<T>, field: fn(&mut S) -> &mut T) -> InnerBlock<S, T> {
+    InnerBlock { block, field }
 }
 
 impl<S, T: Clone> BlockKey<S> for InnerBlock<S, T> {
@@ -232,11 +232,11 @@ impl<S, T: Clone> BlockKey<S> for InnerBlock<S, T> {
     }
 
     fn read(&self, section: &ConfigSection<'_>, into: &mut S) -> bool {
-        section.get(self.block.name).is_none_or(|node| self.block.read(&node, (self.place)(into)))
+        section.get(self.block.name).is_none_or(|node| self.block.read(&node, (self.field)(into)))
     }
 
     fn write(&self, from: &mut S) -> Option<Value> {
-        Some(self.block.write((self.place)(from).clone()).into())
+        Some(self.block.write((self.field)(from).clone()).into())
     }
 
     fn schema(&self, _: &mut S) -> Value {

@@ -144,12 +144,12 @@ pub struct TaskFile {
     /// What is no error and the user should know.
     pub notes: Vec<String>,
     /// Where `status` stands, for writing it back.
-    pub status_place: StatusPlace,
+    pub status_position: StatusPosition,
 }
 
 /// Where a file has its status, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StatusPlace {
+pub enum StatusPosition {
     /// Here, quotes aside.
     At(Range<usize>),
     /// Nowhere; a line for it belongs here.
@@ -213,7 +213,7 @@ pub fn parse_task(bytes: &[u8], origin: &Path) -> Result<TaskFile, ConfigError> 
     let mut task = empty();
     if let Some(json) = yaml::read(text, matter.start, matter.end, &report) {
         read(&ConfigNode { report: &report, json: &json, path: String::new() }, &mut task);
-        task.status_place = status_place(text, &json.kind, matter.end);
+        task.status_position = status_position(text, &json.kind, matter.end);
     }
     task.body = text[body..].trim().to_owned();
     task.notes = report.finish(origin)?;
@@ -233,13 +233,13 @@ fn empty() -> TaskFile {
         max_iterations: None,
         body: String::new(),
         notes: Vec::new(),
-        status_place: StatusPlace::Before(0),
+        status_position: StatusPosition::Before(0),
     }
 }
 
-fn status_place(text: &str, front: &ValueKind<'_>, end: usize) -> StatusPlace {
-    let ValueKind::Object(members) = front else { return StatusPlace::Before(end) };
-    let Some(member) = members.iter().find(|member| member.name == "status") else { return StatusPlace::Before(end) };
+fn status_position(text: &str, front: &ValueKind<'_>, end: usize) -> StatusPosition {
+    let ValueKind::Object(members) = front else { return StatusPosition::Before(end) };
+    let Some(member) = members.iter().find(|member| member.name == "status") else { return StatusPosition::Before(end) };
     let word = match &member.value.kind {
         ValueKind::Text(word) => word.as_ref(),
         // Null, written out or left out. Where it is left out the parser's place may be behind the line's end.
@@ -247,7 +247,7 @@ fn status_place(text: &str, front: &ValueKind<'_>, end: usize) -> StatusPlace {
     };
     let quotes = usize::from(text[member.value.at..].starts_with(['"', '\'']));
     let start = member.value.at + quotes;
-    StatusPlace::At(start..start + word.len())
+    StatusPosition::At(start..start + word.len())
 }
 
 fn read(node: &ConfigNode<'_>, task: &mut TaskFile) {
@@ -296,10 +296,10 @@ fn criteria(section: &ConfigSection<'_>, task: &mut TaskFile) {
 fn misspelt_keys(node: &ConfigNode<'_>, task: &TaskFile) {
     debug_assert!(task.id.is_empty(), "keys are looked at first");
     for member in node.members().unwrap_or_default().iter().filter(|member| !KEYS.contains(&member.name.as_ref())) {
-        let elsewhere = OTHER_WORDS.iter().find(|(word, _)| *word == member.name).map(|(_, ours)| *ours);
+        let other_word = OTHER_WORDS.iter().find(|(word, _)| *word == member.name).map(|(_, ours)| *ours);
         // A key that is given may have neighbours with similar names.
         let absent = KEYS.iter().copied().filter(|key| !node.has(key));
-        if let Some(meant) = elsewhere.or_else(|| misspelt(&member.name, absent)) {
+        if let Some(meant) = other_word.or_else(|| misspelt(&member.name, absent)) {
             node.report.problem(member.at, &shown_key(&member.name), || {
                 format!("unknown key, did you mean `{meant}`? (keys of your own are fine where they do not look like one of ours)")
             });

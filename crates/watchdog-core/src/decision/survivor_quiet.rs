@@ -28,13 +28,13 @@ pub struct ActivitySample {
 }
 
 /// Takes a look into account. The first can only begin to count; a time in the future counts as now.
-pub fn after_look(before: Option<QuietSince>, look: ActivitySample) -> QuietSince {
-    let used = look.used.unwrap_or_default();
+pub fn after_sample(before: Option<QuietSince>, sample: ActivitySample) -> QuietSince {
+    let used = sample.used.unwrap_or_default();
     let since = match before {
-        Some(before) if look.used == Some(before.used) => before.since.min(look.at),
-        _ => look.at,
+        Some(before) if sample.used == Some(before.used) => before.since.min(sample.at),
+        _ => sample.at,
     };
-    let written = look.written.unwrap_or(since).min(look.at);
+    let written = sample.written.unwrap_or(since).min(sample.at);
     QuietSince { since: since.max(written), used }
 }
 
@@ -52,13 +52,13 @@ mod tests {
         Timestamp::from_second(1_800_000_000 + seconds).expect("an instant")
     }
 
-    fn look(seconds: i64, used: Option<u64>, written: Option<i64>) -> ActivitySample {
+    fn sample(seconds: i64, used: Option<u64>, written: Option<i64>) -> ActivitySample {
         ActivitySample { at: at(seconds), used: used.map(Duration::from_millis), written: written.map(at) }
     }
 
     /// What several looks come to, and whether it holds at the last of them.
     fn looks(all: &[ActivitySample]) -> bool {
-        let quiet = all.iter().fold(None, |quiet, look| Some(after_look(quiet, *look)));
+        let quiet = all.iter().fold(None, |quiet, sample| Some(after_sample(quiet, *sample)));
         let last = all.last().expect("a look");
         holds(at(0), Duration::from_secs(1800), quiet.expect("a look"), last.at)
     }
@@ -66,17 +66,17 @@ mod tests {
     #[test]
     fn what_runs_on_holds_until_it_did_nothing_for_five_minutes() {
         for (name, all, expected) in [
-            ("one look alone proves nothing", vec![look(900, Some(0), Some(0))], true),
-            ("nothing for less than that", vec![look(0, Some(70), Some(0)), look(299, Some(70), Some(0))], true),
-            ("nothing for so long", vec![look(0, Some(70), Some(0)), look(300, Some(70), Some(0))], false),
-            ("processor time", vec![look(0, Some(70), None), look(300, Some(80), None)], true),
-            ("a process of it ended", vec![look(0, Some(70), None), look(300, Some(60), None)], true),
-            ("a file", vec![look(0, Some(70), None), look(300, Some(70), Some(200))], true),
-            ("a file of the future", vec![look(0, Some(70), None), look(300, Some(70), Some(9000))], true),
-            ("nothing since work", vec![look(0, Some(1), None), look(200, Some(2), None), look(500, Some(2), None)], false),
-            ("processes that cannot be seen", vec![look(0, None, None), look(400, None, None)], true),
-            ("at most for so long", vec![look(1790, Some(1), None), look(1800, Some(2), None)], false),
-            ("a clock that was set back", vec![look(900, Some(1), None), look(0, Some(1), None)], true),
+            ("one look alone proves nothing", vec![sample(900, Some(0), Some(0))], true),
+            ("nothing for less than that", vec![sample(0, Some(70), Some(0)), sample(299, Some(70), Some(0))], true),
+            ("nothing for so long", vec![sample(0, Some(70), Some(0)), sample(300, Some(70), Some(0))], false),
+            ("processor time", vec![sample(0, Some(70), None), sample(300, Some(80), None)], true),
+            ("a process of it ended", vec![sample(0, Some(70), None), sample(300, Some(60), None)], true),
+            ("a file", vec![sample(0, Some(70), None), sample(300, Some(70), Some(200))], true),
+            ("a file of the future", vec![sample(0, Some(70), None), sample(300, Some(70), Some(9000))], true),
+            ("nothing since work", vec![sample(0, Some(1), None), sample(200, Some(2), None), sample(500, Some(2), None)], false),
+            ("processes that cannot be seen", vec![sample(0, None, None), sample(400, None, None)], true),
+            ("at most for so long", vec![sample(1790, Some(1), None), sample(1800, Some(2), None)], false),
+            ("a clock that was set back", vec![sample(900, Some(1), None), sample(0, Some(1), None)], true),
         ] {
             assert_eq!(looks(&all), expected, "{name}");
         }

@@ -119,8 +119,8 @@ impl ServedWorktree {
             "-c",
             "reftable.lockTimeout=10000",
         ];
-        let asked = [&fixed[..], args].concat();
-        self.server.git.run(&self.git_dir, &asked, stdin).map_err(|why| self.unanswered(args, &why))
+        let all_args = [&fixed[..], args].concat();
+        self.server.git.run(&self.git_dir, &all_args, stdin).map_err(|why| self.unanswered(args, &why))
     }
 
     /// Asks git, which must answer with success.

@@ -109,13 +109,13 @@ impl Worktree {
             let unnamed = |(_, id)| !is_named(&root.join(as_path(path)), id);
             let unnamed = kind == SnapshotKind::Submodule && change.after.is_some_and(unnamed);
             let entry = index.entry_by_path(path);
-            let looked_away = Flags::ASSUME_VALID | Flags::SKIP_WORKTREE;
+            let unseen = Flags::ASSUME_VALID | Flags::SKIP_WORKTREE;
             paths.push(SnapshotPath {
                 text: path_text(path),
                 kind,
                 bytes: change.bytes,
                 untracked: index.entry_index_by_path(path).is_err(),
-                hidden: entry.is_some_and(|e| e.flags.intersects(looked_away)),
+                hidden: entry.is_some_and(|e| e.flags.intersects(unseen)),
                 nested: unnamed || boundary.crosses(path),
                 path: path.to_vec(),
             });

@@ -87,7 +87,7 @@ impl Worktree {
         let before = entry_at(&self.repo, self.before(snapshot)?, path.as_bstr())?;
         // What is kept apart is as HEAD has it in the snapshot itself: its content is elsewhere.
         let after = match private::work_entry(&self.repo, parsed(&snapshot.commit, doing)?, path.as_bstr())? {
-            Some(apart) => Some(apart),
+            Some(private) => Some(private),
             None => entry_at(&self.repo, parsed(&snapshot.tree, doing)?, path.as_bstr())?,
         };
         Ok(FileVersions { before: content(before)?, after: content(after)? })
@@ -137,7 +137,7 @@ impl Worktree {
     ///
     /// # Errors
     /// When the index or the commit cannot be read.
-    pub fn after_commit(&self, asked: &[&[u8]]) -> Result<AfterCommit, Error> {
+    pub fn after_commit(&self, wanted: &[&[u8]]) -> Result<AfterCommit, Error> {
         let doing = "look at the commit that was made";
         self.refresh()?;
         let repo = &self.repo;
@@ -150,17 +150,17 @@ impl Worktree {
             Some(parent) => tree_of(repo, parent.detach())?,
             None => ObjectId::empty_tree(repo.object_hash()),
         };
-        let asked: BTreeSet<&[u8]> = asked.iter().copied().collect();
+        let wanted: BTreeSet<&[u8]> = wanted.iter().copied().collect();
         let indexed = |path: &BStr| index.entry_by_path(path).map(|e| (e.mode.to_tree_entry_mode().map(|mode| mode.kind()), e.id));
         let entry = |entry: Option<(EntryMode, ObjectId)>| entry.map(|(mode, id)| (Some(mode.kind()), id));
         let mut after = AfterCommit::default();
-        for path in &asked {
+        for path in &wanted {
             if indexed(path.as_bstr()) != entry(entry_at(repo, tree, path.as_bstr())?) {
                 after.behind.push(path.to_vec());
             }
         }
         for change in diff::changes(repo, before, tree)? {
-            if asked.contains(change.path.as_slice()) {
+            if wanted.contains(change.path.as_slice()) {
                 continue;
             }
             let now = indexed(change.path.as_bstr());

@@ -20,7 +20,8 @@ impl Worktree {
     /// When the refs or a commit cannot be read.
     pub fn snapshots(&self, spec: Option<&str>) -> Result<Vec<SnapshotSummary>, Error> {
         self.refresh()?;
-        let mut found: Vec<SnapshotSummary> = self.settled(|| record::all(&self.repo))?.into_iter().map(StoredSnapshot::info).collect();
+        let mut found: Vec<SnapshotSummary> =
+            self.retry_if_refs_moved(|| record::all(&self.repo))?.into_iter().map(StoredSnapshot::info).collect();
         found.retain(|info| spec.is_none_or(|spec| info.spec == spec));
         found.sort_by_cached_key(|info| std::cmp::Reverse((info.at, sequence(&info.name), info.name.clone())));
         Ok(found)
@@ -51,7 +52,7 @@ impl Worktree {
     /// When the refs cannot be read or deleted.
     pub fn expire_snapshots(&self, before: Timestamp) -> Result<Vec<SnapshotSummary>, Error> {
         self.refresh()?;
-        let all = self.settled(|| record::all(&self.repo))?;
+        let all = self.retry_if_refs_moved(|| record::all(&self.repo))?;
         let rank = |s: &StoredSnapshot| (s.record.at, sequence(&s.name));
         let mut newest: BTreeMap<(String, String), (Timestamp, u64)> = BTreeMap::new();
         for stored in &all {
@@ -72,7 +73,7 @@ impl Worktree {
 
     /// Deletes private refs from before `before` whose snapshot is gone.
     fn drop_orphans(&self, before: Timestamp) -> Result<(), Error> {
-        let orphans = self.settled(|| self.orphans(before))?;
+        let orphans = self.retry_if_refs_moved(|| self.orphans(before))?;
         orphans.into_iter().try_for_each(|(name, id)| delete(self, &name, id, before))
     }
 
@@ -103,7 +104,7 @@ impl Worktree {
         let id = text.strip_prefix(PREFIX).unwrap_or(text);
         let name: gix::refs::FullName = format!("{PREFIX}{id}").as_str().try_into().map_err(|_| unknown())?;
         let find = || self.repo.try_find_reference(name.as_ref()).map_err(|e| Error::read(format!("read {name:?}"), e));
-        let reference = self.settled(find)?;
+        let reference = self.retry_if_refs_moved(find)?;
         if let Some(reference) = reference {
             return record::read(&self.repo, &reference)?.ok_or_else(unknown);
         }
@@ -112,7 +113,7 @@ impl Worktree {
             let time = own.rsplit_once('/').map_or(own, |(_, time)| time);
             own.starts_with(id) || time.starts_with(id) || (id.len() >= SHORTEST_COMMIT && stored.commit.to_string().starts_with(id))
         };
-        let mut found: Vec<StoredSnapshot> = self.settled(|| record::all(&self.repo))?.into_iter().filter(begins).collect();
+        let mut found: Vec<StoredSnapshot> = self.retry_if_refs_moved(|| record::all(&self.repo))?.into_iter().filter(begins).collect();
         match found.len() {
             0 | 1 => found.pop().filter(|_| !id.is_empty()).ok_or_else(unknown),
             _ => {

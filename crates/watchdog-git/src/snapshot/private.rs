@@ -81,9 +81,9 @@ impl PrivatePaths {
         found: &ScannedChanges,
         rule: PrivateRule<'_>,
     ) -> Result<Option<Self>, Error> {
-        let mut apart = PrivatePaths::default();
+        let mut private = PrivatePaths::default();
         for (path, (taken, why)) in &found.ignored {
-            apart.put(WORK, path.as_bstr(), taken.kind, taken.id, why);
+            private.put(WORK, path.as_bstr(), taken.kind, taken.id, why);
         }
         let read = |id: ObjectId| repo.find_blob(id).ok().map(|mut blob| blob.take_data());
         let ask = |path: &BStr, bytes: u64, id: ObjectId| {
@@ -95,8 +95,8 @@ impl PrivatePaths {
             for change in changes {
                 let Some((mode, id)) = change.after.filter(|(mode, _)| !mode.is_commit()) else { continue };
                 let Some(why) = ask(change.path.as_bstr(), change.bytes, id) else { continue };
-                apart.put(folder, change.path.as_bstr(), mode.kind(), id, why);
-                let set = if folder == WORK { &mut apart.work } else { &mut apart.staged };
+                private.put(folder, change.path.as_bstr(), mode.kind(), id, why);
+                let set = if folder == WORK { &mut private.work } else { &mut private.staged };
                 set.insert(change.path.clone(), change.before);
             }
         }
@@ -105,17 +105,17 @@ impl PrivatePaths {
             let Some(kind) = kind_of(entry.mode).filter(|kind| *kind != EntryKind::Commit) else { continue };
             let bytes = repo.find_header(entry.id).map_or(0, |header| header.size());
             if let Some(why) = ask(path, bytes, entry.id) {
-                apart.put(&format!("{}/{}", tree::CONFLICTS, entry.stage_raw()), path, kind, entry.id, why);
-                apart.conflicted.insert(path.to_owned(), entry_at(repo, head_tree, path)?);
+                private.put(&format!("{}/{}", tree::CONFLICTS, entry.stage_raw()), path, kind, entry.id, why);
+                private.conflicted.insert(path.to_owned(), entry_at(repo, head_tree, path)?);
             }
         }
         for (path, taken) in &found.nested {
             if let Some(why) = ask(path.as_bstr(), taken.stat.size, taken.id) {
-                apart.put(tree::NESTED, path.as_bstr(), taken.kind, taken.id, why);
-                apart.nested.insert(path.clone());
+                private.put(tree::NESTED, path.as_bstr(), taken.kind, taken.id, why);
+                private.nested.insert(path.clone());
             }
         }
-        Ok((!apart.files.is_empty()).then_some(apart))
+        Ok((!private.files.is_empty()).then_some(private))
     }
 
     fn put(&mut self, folder: &str, path: &BStr, kind: EntryKind, id: ObjectId, why: &'static str) {
@@ -151,13 +151,13 @@ impl PrivatePaths {
     /// The index as the shared snapshot has it.
     pub(super) fn without_staged(&self, index: &gix::index::File) -> gix::index::File {
         let mut left = index.clone();
-        let apart: BTreeMap<&BString, &HeadEntry> = self.staged.iter().chain(&self.conflicted).collect();
-        if apart.is_empty() {
+        let private: BTreeMap<&BString, &HeadEntry> = self.staged.iter().chain(&self.conflicted).collect();
+        if private.is_empty() {
             return left;
         }
         left.remove_tree();
-        left.remove_entries(|_, path, entry| !entry.flags.contains(Flags::INTENT_TO_ADD) && apart.contains_key(&path.to_owned()));
-        for (path, committed) in apart {
+        left.remove_entries(|_, path, entry| !entry.flags.contains(Flags::INTENT_TO_ADD) && private.contains_key(&path.to_owned()));
+        for (path, committed) in private {
             if let Some((mode, id)) = committed
                 && let Some(mode) = mode_of(mode.kind())
             {

@@ -23,7 +23,7 @@ use crate::{Error, Worktree};
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 
 /// What a branch does not hold: what is kept apart is never put on one.
-fn apart_from_branch(stored: &StoredSnapshot) -> Option<String> {
+fn private_note(stored: &StoredSnapshot) -> Option<String> {
     let (many, id) = (stored.record.private_files, stored.name.strip_prefix(PREFIX)?);
     let files = if many == 1 { "1 private file (secret or over-size) is" } else { "private files (secrets, over-size) are" };
     let files = if many == 1 { files.to_owned() } else { format!("{many} {files}") };
@@ -47,8 +47,8 @@ impl Worktree {
                 Err(why @ (RestoreError::NotClean { .. } | RestoreError::WouldOverwrite { .. } | RestoreError::Moved { .. })) => {
                     let name = format!("watchdog/restored/{id}");
                     let mut note = format!("restored as the branch {name}, because {why}");
-                    if let Some(apart) = apart_from_branch(&stored) {
-                        note.push_str(&format!("; {apart}"));
+                    if let Some(private_note) = private_note(&stored) {
+                        note.push_str(&format!("; {private_note}"));
                     }
                     let there = self.repo.try_find_reference(&format!("refs/heads/{name}")).ok().flatten();
                     if there.is_some_and(|r| r.target().try_id() == Some(stored.commit.as_ref())) {
@@ -73,7 +73,7 @@ impl Worktree {
         let start = stored.record.head.map(|head| tree_of(&self.repo, head)).transpose()?;
         let start = start.unwrap_or_else(|| ObjectId::empty_tree(self.repo.object_hash()));
         let files = diff::changes(&self.repo, start, stored.tree)?.len() as u64;
-        Ok(RestoreResult { to: RestoredTo::Branch(name.to_owned()), files, left_out: Vec::new(), note: apart_from_branch(stored) })
+        Ok(RestoreResult { to: RestoredTo::Branch(name.to_owned()), files, left_out: Vec::new(), note: private_note(stored) })
     }
 
     fn create_branch(&self, stored: &StoredSnapshot, full: gix::refs::FullName) -> Result<(), Error> {

@@ -73,7 +73,7 @@ pub(super) struct ScannedRepository<'a> {
     /// Paths whose index entry differs from HEAD although the file may not differ from the index.
     pub forced: BTreeSet<BString>,
     /// The result goes to [`ScannedChanges::nested`] instead of [`ScannedChanges::changes`].
-    pub apart: bool,
+    pub nested: bool,
     pub depth: usize,
 }
 
@@ -120,7 +120,7 @@ impl DiskScan<'_, '_> {
             };
             let Some(stat) = stat.filter(|s| matches!(s.kind, PathKind::File { .. } | PathKind::Link)) else {
                 let meant_to_be_absent = stat.is_none() && entry.flags.contains(Flags::SKIP_WORKTREE);
-                if !meant_to_be_absent && !scope.apart {
+                if !meant_to_be_absent && !scope.nested {
                     self.found.changes.insert(full, TreeEdit::Remove);
                 }
                 continue;
@@ -143,7 +143,7 @@ impl DiskScan<'_, '_> {
                     self.put(scope, full, taken);
                 }
                 // It went away after it was looked at.
-                Ok(None) if scope.apart => {}
+                Ok(None) if scope.nested => {}
                 Ok(None) => drop(self.found.changes.insert(full, TreeEdit::Remove)),
                 Err(_) => self.found.leave_out(full.as_bstr(), LeftOutReason::Unreadable),
             }
@@ -152,7 +152,7 @@ impl DiskScan<'_, '_> {
     }
 
     fn put(&mut self, scope: &ScannedRepository<'_>, full: BString, taken: ReadBlob) {
-        if scope.apart {
+        if scope.nested {
             self.found.nested.insert(full, taken);
         } else {
             self.found.changes.insert(full, TreeEdit::Put(taken));
@@ -167,13 +167,13 @@ impl DiskScan<'_, '_> {
                 let Some(repo) = nested::open(&self.root.join(as_path(full))) else { return Ok(()) };
                 if let Some(head) = nested::head(&repo)
                     && (head != recorded || scope.everything)
-                    && !scope.apart
+                    && !scope.nested
                 {
                     self.found.changes.insert(full.to_owned(), TreeEdit::Submodule(head));
                 }
                 self.nested_changes(scope, full, &repo)?;
             }
-            Ok(_) if scope.apart => {}
+            Ok(_) if scope.nested => {}
             Ok(Some(_)) => match self.blobs.take(&mut self.below, full, BlobWriteRule::Content) {
                 Ok(Some(taken)) => self.put(scope, full.to_owned(), taken),
                 Ok(None) => drop(self.found.changes.insert(full.to_owned(), TreeEdit::Remove)),
@@ -195,7 +195,7 @@ impl DiskScan<'_, '_> {
                     prefix: full.to_owned(),
                     everything: false,
                     forced,
-                    apart: true,
+                    nested: true,
                     depth: scope.depth + 1,
                 };
                 self.run(&scope)
@@ -299,7 +299,7 @@ impl DiskScan<'_, '_> {
 
     /// Keeps an ignored file of the worktree itself that the rule asks for. One that cannot be read is left out.
     fn ignored_file(&mut self, scope: &ScannedRepository<'_>, full: BString) {
-        if scope.depth > 0 || scope.apart {
+        if scope.depth > 0 || scope.nested {
             return;
         }
         let Ok(Some(stat)) = self.below.lstat(full.as_bstr()) else { return };
@@ -333,11 +333,11 @@ impl DiskScan<'_, '_> {
             prefix: full.to_owned(),
             everything: true,
             forced: BTreeSet::new(),
-            apart: scope.apart,
+            nested: scope.nested,
             depth: scope.depth + 1,
         };
         self.run(&scope)?;
-        if !scope.apart {
+        if !scope.nested {
             // Nothing was tracked here, so that nothing can be removed.
             let prefix = join(full, BStr::new(""));
             self.found.changes.retain(|path, change| *change != TreeEdit::Remove || !path.starts_with(&prefix));

@@ -121,14 +121,14 @@ impl Worktree {
 
         let spec = for_ref(request.spec);
         let changed = diff::changes(repo, head_tree, parts.tree)?;
-        let apart = PrivatePaths::find(repo, head_tree, &parts, &changed, &index, &found, rule)?;
+        let private = PrivatePaths::find(repo, head_tree, &parts, &changed, &index, &found, rule)?;
         let mut private_tree = None;
-        if let Some(apart) = &apart {
+        if let Some(private) = &private {
             // Built anew: the trees that hold everything are not relied on.
             blobs.forget_since(mark);
-            let nested = apart.without_nested(&found.nested);
-            parts = SnapshotParts::build(repo, &apart.without_staged(&index), &apart.without(&found.changes), &nested, blobs)?;
-            private_tree = Some(apart.write(repo, blobs)?);
+            let nested = private.without_nested(&found.nested);
+            parts = SnapshotParts::build(repo, &private.without_staged(&index), &private.without(&found.changes), &nested, blobs)?;
+            private_tree = Some(private.write(repo, blobs)?);
         }
         let SnapshotParts { tree, index: index_tree, extras: extras_tree } = parts;
         let nested_bytes: u64 = found.nested.values().chain(found.ignored.values().map(|(t, _)| t)).map(|t| t.stat.size).sum();
@@ -142,12 +142,12 @@ impl Worktree {
             index: None,
             extras: None,
             private: None,
-            private_files: apart.as_ref().map_or(0, PrivatePaths::len),
+            private_files: private.as_ref().map_or(0, PrivatePaths::len),
             files: (changed.len() + found.nested.len() + found.ignored.len()) as u64,
             bytes: changed.iter().map(|c| c.bytes).sum::<u64>() + nested_bytes,
             left_out: found.left_out,
         };
-        if let Some(same) = self.settled(|| newest_of(repo, &spec))?
+        if let Some(same) = self.retry_if_refs_moved(|| newest_of(repo, &spec))?
             && is_same(repo, &same, &record, tree, [readable.then_some(index_tree), extras_tree, private_tree])
         {
             blobs.make_durable().map_err(|e| Error::read("make the snapshot durable", e))?;
@@ -234,7 +234,7 @@ pub(super) fn scan(
     let below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
     let mut scan = DiskScan { root, below, blobs, found: ScannedChanges::default(), rule };
     let scope =
-        ScannedRepository { repo, index, prefix: BString::default(), everything: false, forced: BTreeSet::new(), apart: false, depth: 0 };
+        ScannedRepository { repo, index, prefix: BString::default(), everything: false, forced: BTreeSet::new(), nested: false, depth: 0 };
     scan.run(&scope)?;
     for _ in 0..ROUNDS {
         let again = stale(&mut scan, repo);
@@ -357,8 +357,8 @@ fn publish(worktree: &Worktree, line: &str, commit: ObjectId, private: Option<Ob
         let name = format!("{line}-{n}");
         let beside = name.replacen(PREFIX, PRIVATE_PREFIX, 1);
         let Some(private) = private else {
-            let look = || repo.try_find_reference(&beside).map_err(|e| Error::read(format!("look for {beside}"), e));
-            let taken = worktree.settled(look)?.is_some();
+            let find_ref = || repo.try_find_reference(&beside).map_err(|e| Error::read(format!("look for {beside}"), e));
+            let taken = worktree.retry_if_refs_moved(find_ref)?.is_some();
             if !taken && create(worktree, &name, commit, at)? {
                 return Ok(name);
             }
@@ -387,7 +387,7 @@ fn create(worktree: &Worktree, name: &str, commit: ObjectId, at: jiff::Timestamp
     let doing = || format!("create {name}");
     // Under a lock: another watchdog is about to take it, or was killed while it did.
     let locked = repo.common_dir().join(format!("{name}.lock")).exists();
-    if locked || worktree.settled(|| repo.try_find_reference(name).map_err(|e| Error::read(doing(), e)))?.is_some() {
+    if locked || worktree.retry_if_refs_moved(|| repo.try_find_reference(name).map_err(|e| Error::read(doing(), e)))?.is_some() {
         return Ok(false);
     }
     match loose_ref::create(repo, name, commit) {

@@ -19,7 +19,7 @@ fn hints_are_kept_over_whatever_is_there_and_revisions_tell_what_changed() {
 }
 
 #[test]
-fn a_place_in_the_stream_is_found_by_time() {
+fn a_position_in_the_stream_is_found_by_time() {
     on_every_engine(|store| {
         assert_eq!(store.cursor_at(at(5)).unwrap(), EventCursor::START, "nothing is there yet");
         let events: Vec<NewEvent> = [10, 20, 20, 30].map(happened).into();
@@ -108,9 +108,9 @@ fn the_newest_of_a_kind_is_found_for_many_worktrees_in_a_crowd_and_far_back() {
             of("busy", None, kind::VERDICT, 502),
         ]);
         let _done = store.append(&events, None).unwrap();
-        let asked = ["quiet", "older", "both", "busy", "nobody"].map(|worktree| (worktree.to_owned(), "s".to_owned()));
+        let requests = ["quiet", "older", "both", "busy", "nobody"].map(|worktree| (worktree.to_owned(), "s".to_owned()));
         let seconds = |kinds: &[&str], within| {
-            let found = store.newest_of(&asked, kinds, within).unwrap();
+            let found = store.newest_of(&requests, kinds, within).unwrap();
             found.into_iter().map(|event| event.map(|event| event.at.as_second())).collect::<Vec<_>>()
         };
         assert_eq!(seconds(&[kind::VERDICT], 301), [Some(1), Some(2), Some(400), Some(500), None]);
@@ -122,7 +122,7 @@ fn the_newest_of_a_kind_is_found_for_many_worktrees_in_a_crowd_and_far_back() {
 }
 
 #[test]
-fn the_newest_events_are_told_newest_last() {
+fn the_newest_events_come_in_order() {
     on_every_engine(|store| {
         let events = [happened(1), happened(2), happened(3)];
         assert_eq!(store.append(&events, None).unwrap(), AppendOutcome::Done);

@@ -101,7 +101,7 @@ fn an_expired_lease_is_lost_even_where_nobody_else_took_it() {
 }
 
 #[test]
-fn an_event_is_told_once_and_as_it_was_written() {
+fn an_event_is_stored_once_and_unchanged() {
     on_every_shared_engine(|store| {
         let mut event = happened(7);
         event.data = serde_json::json!({ "text": "ü\u{0}\n\"", "big": u64::MAX, "list": [1.5, null] });

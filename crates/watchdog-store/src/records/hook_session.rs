@@ -34,7 +34,8 @@ pub struct HookSession {
     /// The prompt and the call whose structured output was let pass.
     pub accepted: Option<(String, String)>,
     /// When it was last heard of.
-    pub heard_at: Timestamp,
+    #[serde(rename = "heard_at")]
+    pub last_event_at: Timestamp,
 }
 
 impl SelfStored for HookSession {
@@ -69,7 +70,7 @@ pub fn forget(store: &dyn LocalStore, session_id: &str) -> Result<(), StoreError
 pub fn expire(store: &dyn LocalStore, now: Timestamp) -> Result<(), StoreError> {
     let mut old = Vec::new();
     row::each::<HookSession>(store, &[], |key, found| {
-        if found.is_ok_and(|found| now.duration_since(found.heard_at).unsigned_abs() > KEPT) {
+        if found.is_ok_and(|found| now.duration_since(found.last_event_at).unsigned_abs() > KEPT) {
             old.push(key.clone());
         }
     })?;
@@ -88,7 +89,7 @@ mod tests {
         state.ensure().unwrap();
         let store = SqliteStore::open(&state).unwrap();
         let now: Timestamp = "2026-03-04T05:06:07Z".parse().unwrap();
-        let session = |held, heard_at| HookSession {
+        let session = |held, last_event_at| HookSession {
             worktree: "/w".into(),
             spec: None,
             pid: Some(7),
@@ -96,7 +97,7 @@ mod tests {
             held,
             denied: 1,
             accepted: Some(("p".into(), "t".into())),
-            heard_at,
+            last_event_at,
         };
         record(&store, "a", None, &session(1, now)).unwrap();
         record(&store, "a", Some("sub"), &session(2, now)).unwrap();

@@ -16,9 +16,11 @@ use crate::key::RowKey;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SweepCacheEntry {
     /// Fingerprint of everything that was asked and recorded: flags, configuration, the rows of the worktree.
-    pub asked: String,
+    #[serde(rename = "asked")]
+    pub inputs: String,
     /// The paths that it rested on.
-    pub traces: String,
+    #[serde(rename = "traces")]
+    pub paths: String,
     /// Fingerprint of their state.
     pub stamp: String,
     /// The snapshot that holds what was uncommitted.
@@ -48,8 +50,8 @@ pub fn of(store: &dyn LocalStore, worktree_id: &str) -> Result<Option<SweepCache
 }
 
 /// Keeps looks in place of the former ones.
-pub fn keep(store: &dyn LocalStore, looks: &[(String, SweepCacheEntry)]) -> Result<(), StoreError> {
-    let hints: Vec<_> = looks.iter().map(|(id, look)| (key(id), row::encode(look))).collect();
+pub fn keep(store: &dyn LocalStore, entries: &[(String, SweepCacheEntry)]) -> Result<(), StoreError> {
+    let hints: Vec<_> = entries.iter().map(|(id, entry)| (key(id), row::encode(entry))).collect();
     store.keep_hints(&hints)
 }
 

@@ -53,7 +53,7 @@ pub(super) struct DatabaseFile {
     /// First, so that it is closed before `presence` says that we are gone.
     connected: Option<OpenConnection>,
     database: PathBuf,
-    gate: AccessLock,
+    access_lock: AccessLock,
     /// Held shared for as long as we may be connected: whoever gets it alone knows that nobody is.
     presence: AccessLock,
     journal: JournalMode,
@@ -93,7 +93,7 @@ impl Drop for DatabaseFile {
             // A refusal changes nothing for us: then the log is moved now.
             let _ = connected.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, short);
         }
-        if let Some(_passage) = self.presence.try_alone() {
+        if let Some(_guard) = self.presence.try_alone() {
             self.presence.say_left_in_order(true);
         }
     }
@@ -102,22 +102,22 @@ impl Drop for DatabaseFile {
 impl DatabaseFile {
     pub(super) fn open(dir: &StateDir) -> Result<Self, StoreError> {
         let journal = journal_for(dir.root());
-        let mut site = DatabaseFile::at(dir, journal)?;
+        let mut file = DatabaseFile::at(dir, journal)?;
         if journal == JournalMode::Rollback {
-            site.note(
+            file.note(
                 WarningCode::StateOnNetworkFs,
                 format!("{} is on a network file system: slower, and less safe", dir.root().display()),
             );
         }
-        site.connect()?;
-        Ok(site)
+        file.connect()?;
+        Ok(file)
     }
 
     /// A site that is not connected yet.
     pub(super) fn at(dir: &StateDir, journal: JournalMode) -> Result<Self, StoreError> {
         Ok(DatabaseFile {
             database: dir.database(),
-            gate: AccessLock::open(&dir.locks().join("store.gate"), PATIENCE)?,
+            access_lock: AccessLock::open(&dir.locks().join("store.gate"), PATIENCE)?,
             presence: AccessLock::open(&dir.locks().join("store.presence"), PATIENCE)?,
             journal,
             connected: None,
@@ -139,9 +139,9 @@ impl DatabaseFile {
         doing: &'static str,
         op: &impl Fn(&mut Connection) -> rusqlite::Result<T>,
     ) -> Result<Option<T>, StoreError> {
-        let Some((passage, mut connected)) = self.enter()? else { return Ok(None) };
+        let Some((guard, mut connected)) = self.enter()? else { return Ok(None) };
         let result = op(&mut connected.connection);
-        drop(passage);
+        drop(guard);
         match result {
             Ok(done) => {
                 self.connected = Some(connected);
@@ -162,9 +162,9 @@ impl DatabaseFile {
     fn enter(&mut self) -> Result<Option<(AccessGuard, OpenConnection)>, StoreError> {
         for _ in 0..2 {
             if let Some(connected) = &self.connected {
-                let (passage, expected) = (self.gate.shared(&self.database)?, connected.identity);
+                let (guard, expected) = (self.access_lock.shared(&self.database)?, connected.identity);
                 if identity(&self.database) == Some(expected) {
-                    return Ok(self.connected.take().map(|connected| (passage, connected)));
+                    return Ok(self.connected.take().map(|connected| (guard, connected)));
                 }
             }
             self.connect()?;
@@ -186,7 +186,7 @@ impl DatabaseFile {
         }
         // The last one may have been killed: then nobody is present, and something is left in the log.
         let unclean = match self.presence.try_alone() {
-            Some(_passage) => {
+            Some(_guard) => {
                 let left = ["-wal", "-journal"].iter().any(|c| fs::metadata(self.companion(c)).is_ok_and(|meta| meta.len() > 0));
                 let unclean = left && !self.presence.was_left_in_order();
                 self.presence.say_left_in_order(false);
@@ -217,10 +217,10 @@ impl DatabaseFile {
 
     fn try_connect(&mut self, unclean: bool) -> Result<OpenConnection, ConnectionFault> {
         {
-            let _passage = self.gate.shared(&self.database).map_err(ConnectionFault::Refused)?;
+            let _guard = self.access_lock.shared(&self.database).map_err(ConnectionFault::Refused)?;
             if let Some(identity) = identity(&self.database) {
                 let connection = self.connection()?;
-                if let DatabaseState::Ready = self.look(&connection)? {
+                if let DatabaseState::Ready = self.state(&connection)? {
                     if unclean {
                         check(&connection)?;
                     }
@@ -228,7 +228,7 @@ impl DatabaseFile {
                 }
             }
         }
-        let _passage = self.gate.alone(&self.database).map_err(ConnectionFault::Refused)?;
+        let _guard = self.access_lock.alone(&self.database).map_err(ConnectionFault::Refused)?;
         let fresh = identity(&self.database).is_none();
         if fresh {
             // A log without its database would be taken for that of the new one.
@@ -236,7 +236,7 @@ impl DatabaseFile {
             drop(open_private(&self.database).map_err(ConnectionFault::Refused)?);
         }
         let mut connection = self.connection()?;
-        if let DatabaseState::NeedsSetup = self.look(&connection)? {
+        if let DatabaseState::NeedsSetup = self.state(&connection)? {
             set_up(&mut connection)?;
             if !self.choose_journal(&connection)? {
                 self.note(
@@ -267,7 +267,7 @@ impl DatabaseFile {
     }
 
     /// Reads only: whatever is refused here has not been touched.
-    fn look(&self, connection: &Connection) -> Result<DatabaseState, ConnectionFault> {
+    fn state(&self, connection: &Connection) -> Result<DatabaseState, ConnectionFault> {
         // Whoever changes these has the gate alone, so that they are of one moment.
         let application: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
         let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -298,7 +298,7 @@ impl DatabaseFile {
             // Closing must not write the log into the damaged file: what is there is evidence. A refusal changes nothing for us.
             let _ = connected.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         }
-        let passage = self.gate.alone(&self.database)?;
+        let guard = self.access_lock.alone(&self.database)?;
         let now = identity(&self.database);
         if now.is_none() || seen.is_some_and(|seen| now != Some(seen)) {
             return Ok(());
@@ -315,7 +315,7 @@ impl DatabaseFile {
         fs::rename(&self.database, &aside).map_err(|e| StoreError::io("put aside", &self.database, &e))?;
         self.move_companions(&aside)?;
         self.forget_old_damaged();
-        drop(passage);
+        drop(guard);
         self.note(
             WarningCode::StoreDamaged,
             format!("{} was damaged ({why}); it is kept as {}, and a fresh one was begun", self.database.display(), aside.display()),

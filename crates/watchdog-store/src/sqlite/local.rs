@@ -107,6 +107,6 @@ impl LocalStore for SqliteStore {
     }
 
     fn notes(&self) -> Vec<Degradation> {
-        self.site.lock().unwrap_or_else(PoisonError::into_inner).take_notes()
+        self.file.lock().unwrap_or_else(PoisonError::into_inner).take_notes()
     }
 }

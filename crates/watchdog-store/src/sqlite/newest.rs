@@ -21,8 +21,8 @@ pub(super) fn newest_of(
 ) -> rusqlite::Result<Vec<Option<StoredEvent>>> {
     let tx = connection.transaction()?;
     let mut found = in_one_pass(&tx, of, kinds)?;
-    for ((worktree, spec), place) in of.iter().zip(&mut found).filter(|(_, place)| place.is_none()) {
-        *place = in_worktree(&tx, worktree, spec, kinds, within)?;
+    for ((worktree, spec), seq) in of.iter().zip(&mut found).filter(|(_, seq)| seq.is_none()) {
+        *seq = in_worktree(&tx, worktree, spec, kinds, within)?;
     }
     let mut events: Vec<Option<StoredEvent>> = vec![None; of.len()];
     let mut places: Vec<(i64, usize)> = found.into_iter().enumerate().filter_map(|(index, seq)| Some((seq?, index))).collect();

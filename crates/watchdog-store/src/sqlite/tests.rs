@@ -39,7 +39,7 @@ impl Scratch {
 
 /// A store in the mode for network file systems.
 pub(crate) fn rollback_store(dir: &StateDir) -> SqliteStore {
-    SqliteStore { site: std::sync::Mutex::new(DatabaseFile::at(dir, JournalMode::Rollback).unwrap()) }
+    SqliteStore { file: std::sync::Mutex::new(DatabaseFile::at(dir, JournalMode::Rollback).unwrap()) }
 }
 
 fn key() -> RowKey {

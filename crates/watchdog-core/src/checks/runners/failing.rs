@@ -39,10 +39,10 @@ fn error<'a>(lines: &[&'a str]) -> &'a str {
 /// Where Rust panicked, and with what.
 fn panicked(lines: &[&str]) -> String {
     let Some(n) = lines.iter().position(|line| line.contains(" panicked at ")) else { return String::new() };
-    let place = lines[n].rsplit_once(" panicked at ").map_or("", |(_, place)| place).trim_end_matches(':');
+    let location = lines[n].rsplit_once(" panicked at ").map_or("", |(_, location)| location).trim_end_matches(':');
     match lines.get(n + 1) {
-        Some(message) if !message.starts_with("note:") && !message.trim().is_empty() => format!("{place}: {}", message.trim()),
-        _ => place.to_owned(),
+        Some(message) if !message.starts_with("note:") && !message.trim().is_empty() => format!("{location}: {}", message.trim()),
+        _ => location.to_owned(),
     }
 }
 

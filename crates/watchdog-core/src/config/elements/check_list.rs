@@ -9,7 +9,7 @@ use super::super::problem::shown;
 use super::super::reader::ConfigNode;
 use super::super::settings::{CheckKind, CheckSpec, Mode};
 use super::check_type::{CheckTable, CheckType};
-use super::{agent_checks, command, fact_checks, lists, outside_checks};
+use super::{agent_checks, command, external_checks, fact_checks, lists};
 
 /// The words for [`Mode`].
 pub(in super::super) const MODES: &[(&str, Mode)] = &[("all", Mode::All), ("any", Mode::Any), ("first", Mode::First)];
@@ -22,13 +22,13 @@ pub(in super::super) static TYPES: &[&dyn CheckTable] = &[
     &lists::FEATURE_LIST,
     &fact_checks::GIT,
     &fact_checks::FILES,
-    &outside_checks::ISSUE,
+    &external_checks::ISSUE,
     &agent_checks::STRUCTURED,
     &agent_checks::SQL_RESULT,
-    &outside_checks::JUDGE,
-    &outside_checks::PHASE,
+    &external_checks::JUDGE,
+    &external_checks::PHASE,
     &agent_checks::ITERATIONS,
-    &outside_checks::CUSTOM,
+    &external_checks::CUSTOM,
     &ALWAYS,
 ];
 

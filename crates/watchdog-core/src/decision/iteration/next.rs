@@ -33,7 +33,7 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(300);
 /// An overload is given this many doublings at once: seconds would only add to it.
 const OVERLOAD_HEAD_START: u32 = 4;
 /// The first look at background work, doubled each time.
-const BACKGROUND_LOOK: Duration = Duration::from_secs(30);
+const BACKGROUND_POLL: Duration = Duration::from_secs(30);
 
 /// How an iteration ended, for the decision what comes next.
 #[derive(Debug, Clone, PartialEq)]
@@ -294,7 +294,7 @@ impl LoopMachine {
                 self.pause(PauseLength::Until(until), PauseFor::UsageLimit, AfterPause::Iterate, now)
             }
             _ => {
-                let until = outcome.retry_at.filter(|at| *at > now).unwrap_or_else(|| later(now, doubled(BACKGROUND_LOOK)));
+                let until = outcome.retry_at.filter(|at| *at > now).unwrap_or_else(|| later(now, doubled(BACKGROUND_POLL)));
                 self.pause(PauseLength::Until(until), PauseFor::BackgroundWork, AfterPause::JudgeAgain, now)
             }
         }

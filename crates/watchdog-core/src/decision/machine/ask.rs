@@ -113,8 +113,8 @@ impl CheckMachine {
 
     /// What the session left running decides what comes of it: before that has ended, no answer of the agent would.
     pub(super) fn wait_for_survivors(&mut self) -> MachineAction {
-        self.looks_held += 1;
-        if self.setup.once || self.looks_held >= self.setup.completion.max_probes {
+        self.polls_held += 1;
+        if self.setup.once || self.polls_held >= self.setup.completion.max_probes {
             return self.conclude_survivors();
         }
         self.pause(ProbePause::Interval(self.setup.completion.probe_interval))

@@ -139,7 +139,7 @@ impl CheckMachine {
     }
 
     /// The work is committed, but not where it belongs: whether it may go there is for a person.
-    pub(super) fn conclude_elsewhere(&mut self) -> MachineAction {
+    pub(super) fn conclude_on_fallback_branch(&mut self) -> MachineAction {
         let branch = self.rescue_branch.clone().unwrap_or_default();
         let why = self.rescue_failed.clone().unwrap_or_default();
         let here = match self.rescue_commits {

@@ -36,7 +36,7 @@ pub struct MachineSetup {
     /// How much is judged.
     pub scope: JudgedScope,
     /// Whether uncommitted work is looked at even when commits decided (`run`, `loop`, `sweep`).
-    pub look_at_leftovers: bool,
+    pub read_leftovers: bool,
     /// How the session ended, where watchdog itself ran it.
     pub session: Option<SessionEnd>,
     /// Whether the session is known to have ended, with nothing of it running: no answer of its agent can change then.
@@ -67,7 +67,7 @@ impl MachineSetup {
             require_evidence: settings.require_evidence,
             trust: ConfigTrust::Settled,
             scope: JudgedScope::Session,
-            look_at_leftovers: false,
+            read_leftovers: false,
             session: None,
             session_over: false,
             survivors: Vec::new(),

@@ -92,9 +92,9 @@ impl CheckMachine {
     fn after_securing(&mut self, then: AfterSnapshot) -> MachineAction {
         self.secured = true;
         match then {
-            AfterSnapshot::JudgeChecks(look) => self.judge_checks(look),
+            AfterSnapshot::JudgeChecks(purpose) => self.judge_checks(purpose),
             AfterSnapshot::Ask => self.ask(),
-            AfterSnapshot::Commits(look) => self.commits_and_leftovers(look),
+            AfterSnapshot::Commits(purpose) => self.commits_and_leftovers(purpose),
             AfterSnapshot::ChecksUnmet => self.conclude_checks_unmet(),
             AfterSnapshot::HalfDone => self.conclude_half_done(),
             AfterSnapshot::NoProbe => self.conclude_no_probe(),
@@ -169,7 +169,7 @@ impl CheckMachine {
         }
         if self.rescue_branch.is_some() && outcome.commits == 0 {
             // Asking or trying again would meet the same refusal.
-            return self.conclude_elsewhere();
+            return self.conclude_on_fallback_branch();
         }
         if let Some(failed) = self.rescue_failed.clone().filter(|_| outcome.commits > 0) {
             self.note(WarningCode::RescueFailed, failed);

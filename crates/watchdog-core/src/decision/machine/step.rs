@@ -29,7 +29,7 @@ pub struct CheckMachine {
     pub(super) alive: u32,
     pub(super) failures_in_a_row: u32,
     /// How often work was looked at that the session left running.
-    pub(super) looks_held: u32,
+    pub(super) polls_held: u32,
     /// Why nobody is asked any more.
     pub(super) no_more_questions: Option<NoMoreQuestions>,
     /// Uncommitted files that are not the session's, as last read: there before it, and changed after its end.
@@ -67,7 +67,7 @@ impl CheckMachine {
             judged: None,
             probes: Vec::new(),
             failures_in_a_row: 0,
-            looks_held: 0,
+            polls_held: 0,
             no_more_questions: None,
             inherited: 0,
             since_end: 0,
@@ -110,10 +110,10 @@ impl CheckMachine {
             (MachineStage::Done, _) => self.repeat(),
             (stage, MachineEvent::Interrupt) if !stage.is_ending() => self.read_commits(CommitsFor::Interrupted),
             (MachineStage::Begin, _) => self.begin(),
-            (MachineStage::Commits(look), MachineEvent::Commits(fact)) => self.on_commits(look, fact),
+            (MachineStage::Commits(purpose), MachineEvent::Commits(fact)) => self.on_commits(purpose, fact),
             (MachineStage::Changes(then), MachineEvent::Changes(fact)) => self.on_changes(then, fact),
             (MachineStage::Snapshot(then), MachineEvent::Snapshot(fact)) => self.on_snapshot(then, fact),
-            (MachineStage::Checks(look), MachineEvent::Checks(judged)) => self.on_checks(look, judged),
+            (MachineStage::Checks(purpose), MachineEvent::Checks(judged)) => self.on_checks(purpose, judged),
             (MachineStage::Probe, MachineEvent::Probe(record)) => self.on_probe(record),
             (MachineStage::Rescue(why), MachineEvent::Rescue(fact)) => self.on_rescue(why, fact),
             (MachineStage::Pause, MachineEvent::WaitOver) => self.after_pause(),
@@ -160,17 +160,17 @@ impl CheckMachine {
     }
 
     pub(super) fn next_round(&mut self) -> MachineAction {
-        let look = if self.rounds_left() > 0 || self.setup.no_probe { CommitsFor::Round } else { CommitsFor::Last };
-        self.read_commits(look)
+        let purpose = if self.rounds_left() > 0 || self.setup.no_probe { CommitsFor::Round } else { CommitsFor::Last };
+        self.read_commits(purpose)
     }
 
     pub(super) fn rounds_left(&self) -> u32 {
         self.setup.completion.max_probes.saturating_sub(self.rounds_used)
     }
 
-    pub(super) fn read_commits(&mut self, look: CommitsFor) -> MachineAction {
+    pub(super) fn read_commits(&mut self, purpose: CommitsFor) -> MachineAction {
         self.secured = false;
-        self.stage = MachineStage::Commits(look);
+        self.stage = MachineStage::Commits(purpose);
         MachineAction::ReadCommits
     }
 
@@ -180,20 +180,20 @@ impl CheckMachine {
         self.committed_before_rescue.unwrap_or_else(|| self.commits.as_ref().is_some_and(Commits::completes))
     }
 
-    fn on_commits(&mut self, look: CommitsFor, fact: ReadFact<Commits>) -> MachineAction {
+    fn on_commits(&mut self, purpose: CommitsFor, fact: ReadFact<Commits>) -> MachineAction {
         let before = self.commits.take();
         match fact {
             Ok(commits) => self.commits = Some(commits),
-            Err(unreadable) if look == CommitsFor::Interrupted => self.note(WarningCode::CommitsUnreadable, unreadable.why),
+            Err(unreadable) if purpose == CommitsFor::Interrupted => self.note(WarningCode::CommitsUnreadable, unreadable.why),
             Err(unreadable) => return self.conclude_unreadable(unreadable),
         }
         let moved = self.commits != before;
         if moved {
             self.changes = None;
         }
-        match look {
+        match purpose {
             CommitsFor::Interrupted => self.secure(AfterSnapshot::Interrupted),
-            CommitsFor::Rescued(_) if self.rescue_branch.is_some() => self.conclude_elsewhere(),
+            CommitsFor::Rescued(_) if self.rescue_branch.is_some() => self.conclude_on_fallback_branch(),
             // Commits were made, and not all of the work is safe in them: a person must look.
             CommitsFor::Rescued(RescueFor::Claim | RescueFor::ChecksPassed | RescueFor::Last) if self.rescue_failed.is_some() => {
                 self.conclude_not_committed()
@@ -201,25 +201,25 @@ impl CheckMachine {
             // A spent limit is never success: whatever came of the session is kept, and nothing is judged.
             CommitsFor::Rescued(RescueFor::OverLimit) => self.conclude_over_limit(),
             _ if self.over_limit() && !self.only_criteria() => self.secure(AfterSnapshot::Rescue(RescueFor::OverLimit)),
-            CommitsFor::Rescued(why) => self.after_rescue(look, why),
+            CommitsFor::Rescued(why) => self.after_rescue(purpose, why),
             // Nothing can be done before the limit is lifted, whatever there is.
             _ if matches!(self.setup.session, Some(SessionEnd::RateLimited { .. })) => self.secure(AfterSnapshot::RateLimited),
             _ if self.half_done() => self.secure(AfterSnapshot::HalfDone),
             // Nothing new: commits did not decide when the round began, and the criteria were judged on these.
-            CommitsFor::Probed if !moved => self.undecided(look),
-            CommitsFor::Last if !moved && self.judged.is_some() => self.undecided(look),
-            CommitsFor::Round | CommitsFor::Last | CommitsFor::Probed if self.has_checks() => self.secure_and_judge(look),
-            CommitsFor::Round | CommitsFor::Last | CommitsFor::Probed => self.without_checks(look),
+            CommitsFor::Probed if !moved => self.undecided(purpose),
+            CommitsFor::Last if !moved && self.judged.is_some() => self.undecided(purpose),
+            CommitsFor::Round | CommitsFor::Last | CommitsFor::Probed if self.has_checks() => self.secure_and_judge(purpose),
+            CommitsFor::Round | CommitsFor::Last | CommitsFor::Probed => self.without_checks(purpose),
         }
     }
 
     /// A rescue made commits. It saves work and completes nothing: what called for it decides.
-    fn after_rescue(&mut self, look: CommitsFor, why: RescueFor) -> MachineAction {
+    fn after_rescue(&mut self, purpose: CommitsFor, why: RescueFor) -> MachineAction {
         match why {
             RescueFor::SessionCut => self.conclude_cut_short(),
             // A commit of what was judged does not change what was judged.
             RescueFor::ChecksPassed => self.conclude_checks_passed(),
-            RescueFor::Claim if self.has_checks() => self.secure_and_judge(look),
+            RescueFor::Claim if self.has_checks() => self.secure_and_judge(purpose),
             RescueFor::Claim => self.conclude_rescued(),
             RescueFor::AgentStopped => self.conclude_agent_stopped(),
             RescueFor::Unmet => self.conclude_checks_unmet(),
@@ -250,10 +250,10 @@ impl CheckMachine {
         }
     }
 
-    fn secure_and_judge(&mut self, look: CommitsFor) -> MachineAction {
+    fn secure_and_judge(&mut self, purpose: CommitsFor) -> MachineAction {
         match self.setup.checks_run_programs {
-            true => self.secure(AfterSnapshot::JudgeChecks(look)),
-            false => self.judge_checks(look),
+            true => self.secure(AfterSnapshot::JudgeChecks(purpose)),
+            false => self.judge_checks(purpose),
         }
     }
 
@@ -266,17 +266,17 @@ impl CheckMachine {
         self.setup.has_checks && self.setup.trust == ConfigTrust::Settled
     }
 
-    fn without_checks(&mut self, look: CommitsFor) -> MachineAction {
+    fn without_checks(&mut self, purpose: CommitsFor) -> MachineAction {
         match self.committed() {
-            true if self.setup.look_at_leftovers && !self.only_criteria() => self.secure(AfterSnapshot::Commits(look)),
+            true if self.setup.read_leftovers && !self.only_criteria() => self.secure(AfterSnapshot::Commits(purpose)),
             true => self.conclude_new_commits(),
             false if self.only_criteria() => self.conclude_no_probe(),
-            false => self.undecided(look),
+            false => self.undecided(purpose),
         }
     }
 
     /// Commits are there, and what else is uncommitted is known: bare commits complete nothing while some of the work is left.
-    pub(super) fn commits_and_leftovers(&mut self, look: CommitsFor) -> MachineAction {
+    pub(super) fn commits_and_leftovers(&mut self, purpose: CommitsFor) -> MachineAction {
         if !self.work_left() {
             return self.conclude_new_commits();
         }
@@ -284,37 +284,37 @@ impl CheckMachine {
             self.note_left_uncommitted();
             return self.conclude_new_commits();
         }
-        self.undecided(look)
+        self.undecided(purpose)
     }
 
     /// Neither commits nor criteria decided.
-    fn undecided(&mut self, look: CommitsFor) -> MachineAction {
-        match look {
+    fn undecided(&mut self, purpose: CommitsFor) -> MachineAction {
+        match purpose {
             CommitsFor::Last => self.last_resort(),
             CommitsFor::Probed => self.on_outcome(),
             CommitsFor::Round | CommitsFor::Rescued(_) | CommitsFor::Interrupted => self.ask_or_use_the_session(),
         }
     }
 
-    pub(super) fn judge_checks(&mut self, look: CommitsFor) -> MachineAction {
-        self.stage = MachineStage::Checks(look);
+    pub(super) fn judge_checks(&mut self, purpose: CommitsFor) -> MachineAction {
+        self.stage = MachineStage::Checks(purpose);
         MachineAction::JudgeChecks
     }
 
-    fn on_checks(&mut self, look: CommitsFor, judged: ChecksJudged) -> MachineAction {
+    fn on_checks(&mut self, purpose: CommitsFor, judged: ChecksJudged) -> MachineAction {
         let outcome = judged.outcome;
         self.judged = Some(judged);
         // A check's program may have written files, and a rescue must not run before they are kept.
         self.secured &= !self.setup.checks_run_programs;
         match outcome {
-            CheckOutcome::Pass if self.pass_proves_nothing() => self.undecided_although_passed(look),
+            CheckOutcome::Pass if self.pass_proves_nothing() => self.undecided_although_passed(purpose),
             CheckOutcome::Pass if self.rescue_commits > 0 || self.only_criteria() => self.conclude_checks_passed(),
             CheckOutcome::Pass => self.secure(AfterSnapshot::Rescue(RescueFor::ChecksPassed)),
             CheckOutcome::Unmet if self.rescue_commits > 0 => self.conclude_checks_unmet(),
             CheckOutcome::Unmet if self.committed() && self.cut_short() => self.secure(AfterSnapshot::Rescue(RescueFor::Unmet)),
             CheckOutcome::Unmet if self.committed() => self.unmet_with_commits(),
             CheckOutcome::Unmet if self.only_criteria() => self.conclude_checks_unmet(),
-            CheckOutcome::Unmet => self.undecided(look),
+            CheckOutcome::Unmet => self.undecided(purpose),
             CheckOutcome::Waiting => self.conclude_from_checks(Reason::BackgroundWork),
             CheckOutcome::Unrunnable => self.conclude_from_checks(Reason::VerifyUnrunnable),
             CheckOutcome::Failed => self.conclude_from_checks(Reason::VerifyFailed),
@@ -329,10 +329,10 @@ impl CheckMachine {
     }
 
     /// Nothing broke, and nothing shows that anything was done: the agent's word decides.
-    fn undecided_although_passed(&mut self, look: CommitsFor) -> MachineAction {
-        match look {
+    fn undecided_although_passed(&mut self, purpose: CommitsFor) -> MachineAction {
+        match purpose {
             CommitsFor::Rescued(RescueFor::Claim) => self.conclude_rescued(),
-            look => self.undecided(look),
+            purpose => self.undecided(purpose),
         }
     }
 
@@ -349,7 +349,7 @@ impl CheckMachine {
         match &self.setup.session {
             // More work is wanted, and no session can do it before a person did something.
             Some(SessionEnd::Unrunnable { .. }) => self.secure(AfterSnapshot::Unrunnable),
-            _ if self.setup.look_at_leftovers => self.secure(AfterSnapshot::ChecksUnmet),
+            _ if self.setup.read_leftovers => self.secure(AfterSnapshot::ChecksUnmet),
             _ => self.conclude_checks_unmet(),
         }
     }
@@ -410,7 +410,7 @@ impl CheckMachine {
 
     /// Nobody is asked any more, and what could be rescued is.
     pub(super) fn out_of_probes(&mut self) -> MachineAction {
-        let asked = self.rounds_used > 0 || self.no_more_questions.is_some();
+        let has_probed = self.rounds_used > 0 || self.no_more_questions.is_some();
         let work_left = self.work_left();
         if self.rescue_failed.is_some() {
             self.conclude_not_committed()
@@ -419,7 +419,7 @@ impl CheckMachine {
         } else if self.committed() && self.answered == 0 {
             self.note_left_uncommitted();
             self.conclude_new_commits()
-        } else if asked && (self.answered == 0 || self.named_end()) {
+        } else if has_probed && (self.answered == 0 || self.named_end()) {
             self.conclude_without_answer()
         } else if self.rescue_commits > 0 || self.committed() && work_left {
             self.conclude_not_done()
@@ -436,7 +436,7 @@ impl CheckMachine {
 
     /// Rule 4 of the contract: a strike only if the agent was alive and nothing at all moved.
     fn on_activity(&mut self, activity: SignsOfLife) -> MachineAction {
-        let looked_at = [activity.worktree, activity.processes, activity.transcript].iter().any(Option::is_some);
+        let activity_known = [activity.worktree, activity.processes, activity.transcript].iter().any(Option::is_some);
         let not_a_strike = if self.commits.as_ref().is_some_and(|commits| commits.new_commits > 0) {
             Some("new_commits")
         } else if self.rescue_commits > 0 {
@@ -445,7 +445,7 @@ impl CheckMachine {
             Some("no_probe_answered_waiting_or_working")
         } else if self.rounds_left() > 0 {
             Some("probes_left")
-        } else if !looked_at {
+        } else if !activity_known {
             Some("activity_unknown")
         } else {
             activity.seen()

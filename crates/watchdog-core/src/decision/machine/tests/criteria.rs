@@ -40,7 +40,7 @@ fn configured_checks_decide_with_commits_and_without() {
         ("unmet, commit", unmet(World::committed()), "incomplete/checks_unmet checks=1"),
         (
             "unmet, commit and leftovers, run",
-            unmet(World::committed().after(Effect::Edit)).set(|setup| setup.look_at_leftovers = true),
+            unmet(World::committed().after(Effect::Edit)).set(|setup| setup.read_leftovers = true),
             "incomplete/checks_unmet snapshots=1 checks=1",
         ),
         ("unmet, claim", unmet(World::clean()).replies([complete()]), "incomplete/checks_unmet probes=1 checks=1"),
@@ -167,15 +167,15 @@ fn a_fact_that_cannot_be_read_is_an_error_and_never_nothing() {
         ),
         (
             "what a commit left uncommitted",
-            World::committed().set(|setup| setup.look_at_leftovers = true).unreadable(Kind::Changes, 1),
+            World::committed().set(|setup| setup.read_leftovers = true).unreadable(Kind::Changes, 1),
             "error/git_error",
         ),
     ]);
     assert_eq!(claims().unreadable(Kind::Commits, 2).run().verdict.commits, None);
     let unsaved =
-        World::committed().after(Effect::Edit).set(|setup| setup.look_at_leftovers = true).unreadable(Kind::Snapshot, 1).run().verdict;
+        World::committed().after(Effect::Edit).set(|setup| setup.read_leftovers = true).unreadable(Kind::Snapshot, 1).run().verdict;
     assert_eq!(unsaved.reason, Reason::GitError, "what is left may be disturbed by a question");
-    let older = World::dirty().replies([working()]).set(|setup| setup.look_at_leftovers = true).unreadable(Kind::Snapshot, 2);
+    let older = World::dirty().replies([working()]).set(|setup| setup.read_leftovers = true).unreadable(Kind::Snapshot, 2);
     let older = older.during(During::Wait(1), Effect::Commit).during(During::Wait(1), Effect::Edit).run().verdict;
     assert_eq!(
         (older.reason, older.snapshot),

@@ -234,7 +234,7 @@ pub(super) fn setup() -> impl Strategy<Value = MachineSetup> {
     (0..6u32, mode, earlier, trust, required, flags, (rarely(), files), (session(), known)).prop_map(
         |(max_probes, rescue_mode, earlier, trust, require_evidence, flags, (review, criteria_files), (session, known))| {
             let (session_over, survivor, counts_sessions) = known;
-            let (no_rescue, no_probe, once, has_checks, checks_run_programs, look_at_leftovers, final_rescue_attempt) = flags;
+            let (no_rescue, no_probe, once, has_checks, checks_run_programs, read_leftovers, final_rescue_attempt) = flags;
             let interval = Duration::from_secs(30);
             MachineSetup {
                 completion: CompletionSettings { max_probes, probe_interval: interval, probe_timeout: interval, final_rescue_attempt },
@@ -249,7 +249,7 @@ pub(super) fn setup() -> impl Strategy<Value = MachineSetup> {
                 require_evidence,
                 trust,
                 scope: JudgedScope::Session,
-                look_at_leftovers,
+                read_leftovers,
                 session,
                 session_over,
                 survivors: if survivor { vec!["daemon (process 7)".into()] } else { Vec::new() },

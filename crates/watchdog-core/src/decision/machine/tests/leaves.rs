@@ -12,22 +12,22 @@ fn commits_decide_before_anybody_is_asked() {
         ("commit and leftovers, plain check", World::committed().after(Effect::Edit), "complete/new_commits committed"),
         (
             "commit and leftovers, run",
-            World::committed().after(Effect::Edit).set(|setup| setup.look_at_leftovers = true).replies([complete()]),
+            World::committed().after(Effect::Edit).set(|setup| setup.read_leftovers = true).replies([complete()]),
             "complete/rescued claimed probes=1 rescues=1 snapshots=2",
         ),
         (
             "commit and leftovers, run, the agent works",
-            World::committed().after(Effect::Edit).set(|setup| setup.look_at_leftovers = true).replies([working()]),
+            World::committed().after(Effect::Edit).set(|setup| setup.read_leftovers = true).replies([working()]),
             "incomplete/working probes=3 rescues=1 waits=3 snapshots=4",
         ),
         (
             "commit and leftovers, run, nobody answers",
-            World::committed().after(Effect::Edit).set(|setup| setup.look_at_leftovers = true).replies([garbage()]),
+            World::committed().after(Effect::Edit).set(|setup| setup.read_leftovers = true).replies([garbage()]),
             "complete/new_commits committed probes=2 rescues=1 waits=1 snapshots=3",
         ),
         (
             "commit and leftovers, --no-probe",
-            World::committed().after(Effect::Edit).set(|setup| (setup.look_at_leftovers, setup.no_probe) = (true, true)),
+            World::committed().after(Effect::Edit).set(|setup| (setup.read_leftovers, setup.no_probe) = (true, true)),
             "complete/new_commits committed snapshots=1",
         ),
         ("a pull alone", World::clean().after(Effect::Pull).replies([complete()]), "complete/nothing_to_do claimed probes=1"),

@@ -184,7 +184,7 @@ fn order_is_sound(setup: &MachineSetup, trace: &Trace) -> Result<(), TestCaseErr
         let next = trace.steps.get(at + 1).map_or(&end, |(next, _)| next);
         match action {
             MachineAction::Ask { .. } => {
-                prop_assert!((setup.has_checks || setup.look_at_leftovers || !committed) && !unsecured, "step {}", at)
+                prop_assert!((setup.has_checks || setup.read_leftovers || !committed) && !unsecured, "step {}", at)
             }
             MachineAction::Rescue => prop_assert!(!unsecured && may_rescue, "step {}", at),
             MachineAction::JudgeChecks => {

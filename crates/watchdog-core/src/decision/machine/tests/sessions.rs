@@ -127,7 +127,7 @@ fn a_session_that_met_a_usage_limit_is_not_asked_until_it_is_lifted() {
 fn a_spent_budget_is_never_success_and_loses_no_work() {
     let over = |world: World| {
         let stop = StopReason { reason: Reason::BudgetExhausted, why: "the budget of 5 turns is spent: 5 were taken".into() };
-        world.session(SessionEnd::OverLimit { stop }).set(|setup| setup.look_at_leftovers = true)
+        world.session(SessionEnd::OverLimit { stop }).set(|setup| setup.read_leftovers = true)
     };
     check_table([
         ("nothing", over(World::clean()), "stopped/budget_exhausted"),

@@ -288,7 +288,7 @@ impl Story {
         let replies = stands.iter().map(|(outcome, _)| outcome.clone()).chain(step.replies.clone()).chain([nobody]);
         let mut world = self.world(&work).replies(replies.take(1)).set(|setup| {
             setup.once = judged == JudgedBy::Again;
-            setup.look_at_leftovers = end.is_some();
+            setup.read_leftovers = end.is_some();
             setup.session_over = self.over;
             setup.no_progress_limit = Some(3);
             setup.earlier = earlier;

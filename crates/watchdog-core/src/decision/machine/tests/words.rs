@@ -14,7 +14,7 @@ fn message(world: World) -> String {
 fn a_verdict_names_what_was_made_and_what_is_left() {
     assert_eq!(message(World::committed()), "1 commit made since the baseline; no checks are configured, so nothing judged what they do");
     assert_eq!(
-        message(World::committed().after(Effect::Edit).set(|setup| (setup.look_at_leftovers, setup.no_probe) = (true, true))),
+        message(World::committed().after(Effect::Edit).set(|setup| (setup.read_leftovers, setup.no_probe) = (true, true))),
         "1 commit made since the baseline; no checks are configured, so nothing judged what they do; 1 file left uncommitted; everything is kept, restore it with: watchdog rescue restore 1"
     );
     assert_eq!(

@@ -201,7 +201,7 @@ impl World {
     pub(super) fn session(self, end: SessionEnd) -> World {
         self.set(|setup| {
             setup.session = Some(end);
-            setup.look_at_leftovers = true;
+            setup.read_leftovers = true;
         })
     }
 

@@ -35,7 +35,7 @@ pub(super) struct OwnProcess {
 
 /// One living tree.
 #[derive(Debug)]
-pub(super) struct ProcessLineage {
+pub(super) struct TrackedTree {
     pub leader: u32,
     /// When the leader began.
     pub started: u64,
@@ -68,10 +68,10 @@ pub(super) struct TableSight<'a> {
 /// All living trees of this process, and what ended ones left running on purpose.
 #[derive(Debug, Default)]
 pub(super) struct ProcessTrees {
-    pub trees: BTreeMap<u64, ProcessLineage>,
+    pub trees: BTreeMap<u64, TrackedTree>,
     pub left: HashMap<u32, u64>,
     /// The brands of trees that ended: what still carries one belongs to no tree that lives.
-    pub ended_brands: HashSet<u64>,
+    pub ended_marks: HashSet<u64>,
 }
 
 impl ProcessTrees {
@@ -139,7 +139,7 @@ impl ProcessTrees {
         if seen(&self.left) {
             return None;
         }
-        let from_inside = |tree: &ProcessLineage| {
+        let from_inside = |tree: &TrackedTree| {
             (orphan.group != orphan.pid && (orphan.group == tree.leader || tree.known.contains_key(&orphan.group)))
                 || (orphan.session != orphan.pid && tree.known.contains_key(&orphan.session))
         };
@@ -159,7 +159,7 @@ impl ProcessTrees {
         {
             return Some(*id);
         }
-        if tree_mark.is_some_and(|tree_mark| self.ended_brands.contains(&tree_mark)) {
+        if tree_mark.is_some_and(|tree_mark| self.ended_marks.contains(&tree_mark)) {
             return None;
         }
         // The first process of a machine or container adopts strangers too.
@@ -183,17 +183,17 @@ mod tests {
     }
 
     fn two_trees() -> ProcessTrees {
-        let mut families = ProcessTrees::default();
-        families.trees.insert(1, ProcessLineage { leader: 100, started: 10, tree_mark: Some(901), known: HashMap::new() });
-        families.trees.insert(2, ProcessLineage { leader: 200, started: 20, tree_mark: Some(902), known: HashMap::new() });
-        families
+        let mut process_trees = ProcessTrees::default();
+        process_trees.trees.insert(1, TrackedTree { leader: 100, started: 10, tree_mark: Some(901), known: HashMap::new() });
+        process_trees.trees.insert(2, TrackedTree { leader: 200, started: 20, tree_mark: Some(902), known: HashMap::new() });
+        process_trees
     }
 
-    fn pids(families: &mut ProcessTrees, id: u64, table: &[ProcessRow], adopted: &[u32], marks: &[(u32, u64)]) -> Vec<u32> {
+    fn pids(process_trees: &mut ProcessTrees, id: u64, table: &[ProcessRow], adopted: &[u32], marks: &[(u32, u64)]) -> Vec<u32> {
         let adopted: HashSet<u32> = adopted.iter().copied().collect();
         let mark = |pid| marks.iter().find(|(of, _)| *of == pid).map_or(TreeMark::None, |(_, id)| TreeMark::Tree(*id));
         let tree_mark = |pid: u32| Some(if pid >= 900 { u64::from(pid) } else { 999 });
-        families
+        process_trees
             .members(id, table, &TableSight { own: OWN, adopted: &adopted, mark: &mark, tree_mark: &tree_mark })
             .iter()
             .map(|row| row.pid)
@@ -215,27 +215,27 @@ mod tests {
 
     #[test]
     fn an_orphan_is_told_by_its_history_then_its_group_then_its_mark() {
-        let mut families = two_trees();
+        let mut process_trees = two_trees();
         let mut before = leaders();
         before.push(row(300, 100, 300, 300, 30));
-        assert_eq!(pids(&mut families, 1, &before, &[], &[]), [100, 300]);
+        assert_eq!(pids(&mut process_trees, 1, &before, &[], &[]), [100, 300]);
 
         let mut table = leaders();
         table.extend([row(300, 50, 300, 300, 30), row(301, 50, 200, 40, 31), row(302, 50, 302, 302, 32), row(303, 50, 303, 300, 33)]);
         let adopted = [300, 301, 302, 303];
-        assert_eq!(pids(&mut families, 1, &table, &adopted, &[(302, 2)]), [100, 300, 303]);
-        assert_eq!(pids(&mut families, 2, &table, &adopted, &[(302, 2)]), [200, 301, 302]);
+        assert_eq!(pids(&mut process_trees, 1, &table, &adopted, &[(302, 2)]), [100, 300, 303]);
+        assert_eq!(pids(&mut process_trees, 2, &table, &adopted, &[(302, 2)]), [200, 301, 302]);
     }
 
     #[test]
     fn a_reused_pid_is_not_taken_for_the_process_that_had_it() {
-        let mut families = two_trees();
+        let mut process_trees = two_trees();
         let mut before = leaders();
         before.push(row(300, 100, 300, 300, 30));
-        pids(&mut families, 1, &before, &[], &[]);
+        pids(&mut process_trees, 1, &before, &[], &[]);
         let mut table = leaders();
         table.push(row(300, 50, 300, 300, 99));
-        assert_eq!(pids(&mut families, 1, &table, &[300], &[]), [100]);
+        assert_eq!(pids(&mut process_trees, 1, &table, &[300], &[]), [100]);
     }
 
     #[test]
@@ -261,41 +261,41 @@ mod tests {
 
     #[test]
     fn what_may_be_a_child_of_somebody_else_in_this_process_is_left_alone() {
-        let mut families = two_trees();
-        families.trees.remove(&2);
+        let mut process_trees = two_trees();
+        process_trees.trees.remove(&2);
         let mut table = leaders();
         table.pop();
         table.extend([row(300, 50, 40, 40, 30), row(301, 50, 301, 301, 31), row(302, 50, 302, 302, 5), row(303, 50, 303, 303, 33)]);
         // 300 is in the own group, 301 was started by another thread, 302 is older than the tree, 303 carries the mark of a tree that ended.
-        assert_eq!(pids(&mut families, 1, &table, &[300, 302, 303], &[(303, 9)]), [100]);
+        assert_eq!(pids(&mut process_trees, 1, &table, &[300, 302, 303], &[(303, 9)]), [100]);
     }
 
     #[test]
     fn what_an_ended_tree_left_on_purpose_is_not_claimed_by_another() {
-        let mut families = two_trees();
-        families.trees.remove(&2);
-        families.left.insert(300, 30);
+        let mut process_trees = two_trees();
+        process_trees.trees.remove(&2);
+        process_trees.left.insert(300, 30);
         let mut table = leaders();
         table.pop();
         table.push(row(300, 50, 300, 300, 30));
-        assert_eq!(pids(&mut families, 1, &table, &[300], &[]), [100]);
+        assert_eq!(pids(&mut process_trees, 1, &table, &[300], &[]), [100]);
     }
 
     #[test]
     fn what_was_born_late_of_an_ended_tree_is_not_claimed_by_the_only_one_that_lives() {
-        let mut families = two_trees();
-        families.trees.remove(&2);
-        families.ended_brands.insert(902);
+        let mut process_trees = two_trees();
+        process_trees.trees.remove(&2);
+        process_trees.ended_marks.insert(902);
         let mut table = leaders();
         table.pop();
         table.push(row(902, 50, 902, 902, 30));
-        assert_eq!(pids(&mut families, 1, &table, &[902], &[]), [100]);
+        assert_eq!(pids(&mut process_trees, 1, &table, &[902], &[]), [100]);
     }
 
     #[test]
     fn only_dead_orphans_are_reaped_and_never_a_leader() {
-        let mut families = two_trees();
-        families.left.insert(303, 33);
+        let mut process_trees = two_trees();
+        process_trees.left.insert(303, 33);
         let mut table = leaders();
         table.extend([
             row(300, 50, 300, 300, 30),
@@ -308,7 +308,8 @@ mod tests {
             row.dead = true;
         }
         let adopted = HashSet::from([300, 302]);
-        let reaped = families.to_reap(&table, &TableSight { own: OWN, adopted: &adopted, mark: &|_| TreeMark::None, tree_mark: &|_| None });
+        let reaped =
+            process_trees.to_reap(&table, &TableSight { own: OWN, adopted: &adopted, mark: &|_| TreeMark::None, tree_mark: &|_| None });
         assert_eq!(reaped.iter().map(|row| row.pid).collect::<Vec<_>>(), [300, 303]);
     }
 }

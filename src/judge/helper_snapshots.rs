@@ -9,7 +9,7 @@ use watchdog_git::{Error, OriginEvidence, Snapshot, SnapshotRequest, Worktree};
 
 /// The snapshots of helpers.
 #[derive(Debug, Default)]
-pub struct KeptElsewhere {
+pub struct HelperSnapshots {
     /// Those that this call took.
     pub taken: Vec<Snapshot>,
     /// What could not be kept, for a person.
@@ -18,18 +18,18 @@ pub struct KeptElsewhere {
 
 /// Takes a snapshot of each helper's uncommitted files under the session's spec and the helper's name, so that `rescue list` and `restore`
 /// find them. `is_due` gets the folder and a fingerprint of its state.
-pub fn keep_elsewhere(
+pub fn snapshot_helpers(
     worktree: &Worktree,
     evidence: &OriginEvidence,
     request: &SnapshotRequest<'_>,
     settings: &RescueSettings,
     mut is_due: impl FnMut(&Path, u64) -> bool,
-) -> KeptElsewhere {
-    let mut kept = KeptElsewhere::default();
+) -> HelperSnapshots {
+    let mut kept = HelperSnapshots::default();
     if settings.mode == RescueMode::Off {
         return kept;
     }
-    let helpers = match worktree.born_elsewhere(evidence) {
+    let helpers = match worktree.helper_worktrees(evidence) {
         Ok(helpers) => helpers,
         Err(error) => {
             kept.failed.push(format!("cannot look for helpers of the session: {error}"));
