@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use completion_watchdog::agent::reply;
 use watchdog_core::checks::{
-    BoundedText, Capabilities, CheckContext, CommandRequest, CommandRun, CompletionCheck, FoundFile, JudgeAnswer, JudgeRequest,
-    LineOutcome, PlanCheck, PushState, TouchedPaths,
+    BoundedText, Capabilities, CheckContext, CommandRequest, CommandRun, CompletionCheck, JudgeAnswer, JudgeRequest, LineOutcome,
+    MatchedFile, PlanCheck, PushState, TouchedPaths,
 };
 
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -22,7 +22,7 @@ use jiff::Timestamp;
 use repository::{Shape, make};
 use watchdog_core::config::settings::{ConfigSettings, PlanCriterion, RescueMode};
 use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachineSetup};
-use watchdog_facts::evidence::{Changes, Commits, ProbeOutcome, ReadFact, Reply, ReplyStatus, SignsOfLife};
+use watchdog_facts::evidence::{ActivityFacts, Changes, Commits, ProbeOutcome, ReadFact, Reply, ReplyStatus};
 use watchdog_facts::verdict::ProbeRecord;
 use watchdog_git::{BaselinePoint, Worktree};
 
@@ -48,7 +48,7 @@ fn machine(bench: &mut Criterion) {
                         usage: Default::default(),
                     }),
                     MachineAction::Wait(_) => MachineEvent::WaitOver,
-                    MachineAction::ReadActivity => MachineEvent::Activity(SignsOfLife::default()),
+                    MachineAction::ReadActivity => MachineEvent::Activity(ActivityFacts::default()),
                     MachineAction::Conclude(verdict) => break verdict,
                     other => unreachable!("nothing is uncommitted, and no checks are configured: {other:?}"),
                 };
@@ -124,7 +124,7 @@ impl Capabilities for OneFile {
         unreachable!("{ONLY}")
     }
 
-    fn files(&self, _: &str) -> io::Result<Vec<FoundFile>> {
+    fn files(&self, _: &str) -> io::Result<Vec<MatchedFile>> {
         unreachable!("{ONLY}")
     }
 

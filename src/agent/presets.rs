@@ -16,7 +16,7 @@ use watchdog_core::config::settings::{AgentSettings, Preset};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeInvocation {
     /// The program and what follows, option by option.
-    words: Vec<CommandWord>,
+    words: Vec<InvocationArg>,
     /// Variables to set, or to remove (`None`).
     pub env: BTreeMap<OsString, Option<OsString>>,
     /// What it reads.
@@ -25,7 +25,7 @@ pub struct ProbeInvocation {
 
 /// One option with its value, or one positional word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct CommandWord {
+struct InvocationArg {
     text: OsString,
     value: Option<OsString>,
     /// Whether the probe could do harm without it.
@@ -58,16 +58,16 @@ impl ProbeInvocation {
             ("WATCHDOG_PROBE".into(), Some(asking.number.to_string().into())),
             ("WATCHDOG_QUESTION".into(), Some(asking.question.as_str().into())),
         ]);
-        ProbeInvocation { words: vec![CommandWord { text: program, value: None, safety: true }], env, stdin: Vec::new() }
+        ProbeInvocation { words: vec![InvocationArg { text: program, value: None, safety: true }], env, stdin: Vec::new() }
     }
 
     fn word(mut self, text: impl Into<OsString>) -> Self {
-        self.words.push(CommandWord { text: text.into(), value: None, safety: false });
+        self.words.push(InvocationArg { text: text.into(), value: None, safety: false });
         self
     }
 
     fn option(mut self, name: &str, value: impl Into<OsString>) -> Self {
-        self.words.push(CommandWord { text: name.into(), value: Some(value.into()), safety: false });
+        self.words.push(InvocationArg { text: name.into(), value: Some(value.into()), safety: false });
         self
     }
 

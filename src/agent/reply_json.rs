@@ -22,15 +22,15 @@ impl ReadBudget {
     }
 
     /// Takes `bytes` off; `Err` once nothing is left.
-    pub fn spend(&mut self, bytes: usize) -> Result<(), ParseStop> {
-        self.0 = self.0.checked_sub(bytes).ok_or(ParseStop::Spent)?;
+    pub fn spend(&mut self, bytes: usize) -> Result<(), JsonReadError> {
+        self.0 = self.0.checked_sub(bytes).ok_or(JsonReadError::Spent)?;
         Ok(())
     }
 }
 
 /// Why no value could be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ParseStop {
+pub(super) enum JsonReadError {
     /// It is not JSON.
     Broken,
     /// Nested too deep; the position where that was noticed.
@@ -42,7 +42,7 @@ pub(super) enum ParseStop {
 }
 
 /// Reads the value that starts at `at`; returns it with the position after it.
-pub(super) fn value_at(text: &str, at: usize, work: &mut ReadBudget) -> Result<(Value, usize), ParseStop> {
+pub(super) fn value_at(text: &str, at: usize, work: &mut ReadBudget) -> Result<(Value, usize), JsonReadError> {
     let mut reader = JsonReader { text, bytes: text.as_bytes(), at };
     let result = reader.value(0);
     work.spend(reader.at - at + 1)?;
@@ -50,7 +50,7 @@ pub(super) fn value_at(text: &str, at: usize, work: &mut ReadBudget) -> Result<(
 }
 
 /// The position after the brace that closes the one at `at`, strings and nothing else minded. `None` if it never closes.
-pub(super) fn closing_brace(text: &str, at: usize, work: &mut ReadBudget) -> Result<Option<usize>, ParseStop> {
+pub(super) fn closing_brace(text: &str, at: usize, work: &mut ReadBudget) -> Result<Option<usize>, JsonReadError> {
     let bytes = text.as_bytes();
     let (mut depth, mut quoted, mut i) = (0usize, false, at);
     while i < bytes.len() {
@@ -80,11 +80,11 @@ struct JsonReader<'a> {
 }
 
 impl JsonReader<'_> {
-    fn peek(&self) -> Result<u8, ParseStop> {
-        self.bytes.get(self.at).copied().ok_or(ParseStop::Cut)
+    fn peek(&self) -> Result<u8, JsonReadError> {
+        self.bytes.get(self.at).copied().ok_or(JsonReadError::Cut)
     }
 
-    fn skip_blank(&mut self) -> Result<(), ParseStop> {
+    fn skip_blank(&mut self) -> Result<(), JsonReadError> {
         loop {
             match self.bytes.get(self.at) {
                 Some(b' ' | b'\t' | b'\n' | b'\r') => self.at += 1,
@@ -93,13 +93,13 @@ impl JsonReader<'_> {
                     let length = match self.bytes.get(self.at + 1) {
                         Some(b'/') => rest.find('\n'),
                         Some(b'*') => rest[2..].find("*/").map(|n| n + 4),
-                        Some(_) => return Err(ParseStop::Broken),
+                        Some(_) => return Err(JsonReadError::Broken),
                         None => None,
                     };
                     let Some(length) = length else {
                         // The rest was searched, so it counts as work.
                         self.at = self.bytes.len();
-                        return Err(ParseStop::Cut);
+                        return Err(JsonReadError::Cut);
                     };
                     self.at += length;
                 }
@@ -110,9 +110,9 @@ impl JsonReader<'_> {
         }
     }
 
-    fn value(&mut self, depth: usize) -> Result<Value, ParseStop> {
+    fn value(&mut self, depth: usize) -> Result<Value, JsonReadError> {
         if depth > DEPTH {
-            return Err(ParseStop::TooDeep(self.at));
+            return Err(JsonReadError::TooDeep(self.at));
         }
         match self.peek()? {
             b'{' => self.object(depth),
@@ -120,18 +120,18 @@ impl JsonReader<'_> {
             b'"' => self.string().map(Value::String),
             b'-' | b'0'..=b'9' => self.number(),
             b'A'..=b'Z' | b'a'..=b'z' => self.word(),
-            _ => Err(ParseStop::Broken),
+            _ => Err(JsonReadError::Broken),
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<Value, ParseStop> {
+    fn object(&mut self, depth: usize) -> Result<Value, JsonReadError> {
         let mut members = Map::new();
         let mut doubled = BTreeSet::new();
         self.at += 1;
         self.skip_blank()?;
         while self.peek()? != b'}' {
             if self.peek()? != b'"' {
-                return Err(ParseStop::Broken);
+                return Err(JsonReadError::Broken);
             }
             let key = self.string()?;
             self.skip_blank()?;
@@ -153,7 +153,7 @@ impl JsonReader<'_> {
         Ok(Value::Object(members))
     }
 
-    fn array(&mut self, depth: usize) -> Result<Value, ParseStop> {
+    fn array(&mut self, depth: usize) -> Result<Value, JsonReadError> {
         let mut items = Vec::new();
         self.at += 1;
         self.skip_blank()?;
@@ -165,16 +165,16 @@ impl JsonReader<'_> {
         Ok(Value::Array(items))
     }
 
-    fn expect(&mut self, wanted: u8) -> Result<(), ParseStop> {
+    fn expect(&mut self, wanted: u8) -> Result<(), JsonReadError> {
         if self.peek()? != wanted {
-            return Err(ParseStop::Broken);
+            return Err(JsonReadError::Broken);
         }
         self.at += 1;
         Ok(())
     }
 
     /// After an item: a comma, or the end of its container.
-    fn end_of_item(&mut self, close: u8) -> Result<(), ParseStop> {
+    fn end_of_item(&mut self, close: u8) -> Result<(), JsonReadError> {
         self.skip_blank()?;
         if self.peek()? == close {
             return Ok(());
@@ -183,21 +183,21 @@ impl JsonReader<'_> {
         self.skip_blank()
     }
 
-    fn word(&mut self) -> Result<Value, ParseStop> {
+    fn word(&mut self) -> Result<Value, JsonReadError> {
         let rest = &self.bytes[self.at..];
         let length = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').take(8).count();
         let value = match &rest[..length] {
             b"true" | b"True" => Value::Bool(true),
             b"false" | b"False" => Value::Bool(false),
             b"null" | b"None" => Value::Null,
-            _ if length == rest.len() => return Err(ParseStop::Cut),
-            _ => return Err(ParseStop::Broken),
+            _ if length == rest.len() => return Err(JsonReadError::Cut),
+            _ => return Err(JsonReadError::Broken),
         };
         self.at += length;
         Ok(value)
     }
 
-    fn number(&mut self) -> Result<Value, ParseStop> {
+    fn number(&mut self) -> Result<Value, JsonReadError> {
         let start = self.at;
         while matches!(self.bytes.get(self.at), Some(b'-' | b'+' | b'.' | b'0'..=b'9' | b'e' | b'E')) {
             self.at += 1;
@@ -207,11 +207,11 @@ impl JsonReader<'_> {
         match word.parse::<Number>() {
             Ok(number) => Ok(Value::Number(number)),
             Err(_) if word.parse::<f64>().is_ok() => Ok(Value::String(word.to_owned())),
-            Err(_) => Err(ParseStop::Broken),
+            Err(_) => Err(JsonReadError::Broken),
         }
     }
 
-    fn string(&mut self) -> Result<String, ParseStop> {
+    fn string(&mut self) -> Result<String, JsonReadError> {
         self.at += 1;
         let mut out = String::new();
         loop {
@@ -229,7 +229,7 @@ impl JsonReader<'_> {
         }
     }
 
-    fn escape(&mut self, out: &mut String) -> Result<(), ParseStop> {
+    fn escape(&mut self, out: &mut String) -> Result<(), JsonReadError> {
         let code = self.peek()?;
         if !code.is_ascii() {
             out.push('\\');
@@ -270,10 +270,10 @@ impl JsonReader<'_> {
         Ok(())
     }
 
-    fn hex4(&mut self) -> Result<u32, ParseStop> {
-        let digits = self.bytes.get(self.at..self.at + 4).ok_or(ParseStop::Cut)?;
-        let digits = std::str::from_utf8(digits).map_err(|_| ParseStop::Broken)?;
-        let code = u32::from_str_radix(digits, 16).map_err(|_| ParseStop::Broken)?;
+    fn hex4(&mut self) -> Result<u32, JsonReadError> {
+        let digits = self.bytes.get(self.at..self.at + 4).ok_or(JsonReadError::Cut)?;
+        let digits = std::str::from_utf8(digits).map_err(|_| JsonReadError::Broken)?;
+        let code = u32::from_str_radix(digits, 16).map_err(|_| JsonReadError::Broken)?;
         self.at += 4;
         Ok(code)
     }
@@ -286,7 +286,7 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &str) -> Result<Value, ParseStop> {
+    fn read(text: &str) -> Result<Value, JsonReadError> {
         value_at(text, 0, &mut ReadBudget::for_text(text.len())).map(|(value, _)| value)
     }
 
@@ -312,10 +312,10 @@ mod tests {
     #[test]
     fn guesses_are_refused() {
         for text in ["{'a': 1}", "{a: 1}", r#"{"a" 1}"#, r#"{"a":1 "b":2}"#, "{,}", r#"{"a":yes}"#, r#"{"a":1;}"#, r#"{"a":1-2}"#] {
-            assert_eq!(read(text), Err(ParseStop::Broken), "{text}");
+            assert_eq!(read(text), Err(JsonReadError::Broken), "{text}");
         }
         for text in ["{", r#"{"a"#, r#"{"a":"#, r#"{"a":"b"#, r#"{"a":1,"#, r#"{"a":tr"#, r#"{"a":1 /* "#] {
-            assert_eq!(read(text), Err(ParseStop::Cut), "{text}");
+            assert_eq!(read(text), Err(JsonReadError::Cut), "{text}");
         }
     }
 
@@ -323,8 +323,8 @@ mod tests {
     fn depth_is_bounded() {
         let nested = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
         assert!(read(&nested(DEPTH)).is_ok());
-        assert_eq!(read(&nested(DEPTH + 2)), Err(ParseStop::TooDeep(DEPTH + 1)));
-        assert_eq!(read(&"[".repeat(5_000_000)), Err(ParseStop::TooDeep(DEPTH + 1)));
+        assert_eq!(read(&nested(DEPTH + 2)), Err(JsonReadError::TooDeep(DEPTH + 1)));
+        assert_eq!(read(&"[".repeat(5_000_000)), Err(JsonReadError::TooDeep(DEPTH + 1)));
     }
 
     fn any_json() -> impl Strategy<Value = Value> {

@@ -20,7 +20,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::reply_json::{ParseStop, ReadBudget, closing_brace, value_at};
+use super::reply_json::{JsonReadError, ReadBudget, closing_brace, value_at};
 use watchdog_process::plain_text::PlainText;
 
 /// What a scan came to.
@@ -79,7 +79,7 @@ pub(super) fn last_object<T>(input: &PlainText, key: &str, usable: impl FnMut(&M
         later_one_cut: false,
         why: None,
     };
-    let spent = scanner.run() == Err(ParseStop::Spent);
+    let spent = scanner.run() == Err(JsonReadError::Spent);
     match scanner.answer {
         // What was not looked at could have been the last word.
         _ if spent => ReplyScan::Nothing { why: "the output is too tangled to be read".into() },
@@ -126,7 +126,7 @@ struct ReplyScanner<'a, T, F> {
 }
 
 impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, F> {
-    fn run(&mut self) -> Result<(), ParseStop> {
+    fn run(&mut self) -> Result<(), JsonReadError> {
         while let Some(found) = EVENT.find_at(self.text, self.at) {
             let (start, end) = (found.start(), found.end());
             match self.text.as_bytes()[start] {
@@ -140,7 +140,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
         Ok(())
     }
 
-    fn object(&mut self, start: usize) -> Result<(), ParseStop> {
+    fn object(&mut self, start: usize) -> Result<(), JsonReadError> {
         let next = self.text[start + 1..].trim_start().as_bytes().first();
         if !matches!(next, Some(b'"' | b'/' | b'}')) {
             return self.not_json(start);
@@ -153,21 +153,21 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
                 self.at = end + ticks(&self.text[end..]);
                 Ok(())
             }
-            Err(ParseStop::Cut) => self.cut_off(start),
-            Err(ParseStop::Broken) => self.not_json(start),
-            Err(ParseStop::TooDeep(at)) => self.too_deep(at),
-            Err(ParseStop::Spent) => Err(ParseStop::Spent),
+            Err(JsonReadError::Cut) => self.cut_off(start),
+            Err(JsonReadError::Broken) => self.not_json(start),
+            Err(JsonReadError::TooDeep(at)) => self.too_deep(at),
+            Err(JsonReadError::Spent) => Err(JsonReadError::Spent),
         }
     }
 
     /// Goes on behind the part that was found to be nested too deep, so that it is looked at once only.
-    fn too_deep(&mut self, at: usize) -> Result<(), ParseStop> {
+    fn too_deep(&mut self, at: usize) -> Result<(), JsonReadError> {
         self.within_unclosed = true;
         self.at = at;
         Ok(())
     }
 
-    fn cut_off(&mut self, start: usize) -> Result<(), ParseStop> {
+    fn cut_off(&mut self, start: usize) -> Result<(), JsonReadError> {
         self.work.spend(self.text.len() - start)?;
         self.later_one_cut |= self.text[start..].contains(&format!("\"{}\"", self.key));
         self.within_unclosed = true;
@@ -176,7 +176,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
     }
 
     /// A brace that opens no JSON: what it encloses is skipped, since an object in there is part of it.
-    fn not_json(&mut self, start: usize) -> Result<(), ParseStop> {
+    fn not_json(&mut self, start: usize) -> Result<(), JsonReadError> {
         let meant = MEANT_AS_MEMBER.is_match(&self.text[start..self.text.floor_char_boundary(start + 256)]);
         let plain = self.closing_brace_in_prose(start);
         let minded = if meant { closing_brace(self.text, start, &mut self.work)? } else { None };
@@ -190,12 +190,12 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
         Ok(())
     }
 
-    fn array(&mut self, start: usize) -> Result<(), ParseStop> {
+    fn array(&mut self, start: usize) -> Result<(), JsonReadError> {
         match value_at(self.text, start, &mut self.work) {
             Ok((_, end)) => self.at = end,
-            Err(ParseStop::Spent) => return Err(ParseStop::Spent),
-            Err(ParseStop::TooDeep(at)) => self.too_deep(at)?,
-            Err(ParseStop::Broken | ParseStop::Cut) => {
+            Err(JsonReadError::Spent) => return Err(JsonReadError::Spent),
+            Err(JsonReadError::TooDeep(at)) => self.too_deep(at)?,
+            Err(JsonReadError::Broken | JsonReadError::Cut) => {
                 // Brackets are common in prose; this one encloses something only if an object follows it at once.
                 self.within_unclosed |= self.text[start + 1..].trim_start().starts_with('{');
                 self.at = start + 1;
@@ -204,7 +204,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
         Ok(())
     }
 
-    fn fence(&mut self, start: usize, end: usize) -> Result<(), ParseStop> {
+    fn fence(&mut self, start: usize, end: usize) -> Result<(), JsonReadError> {
         let (mark, tag) = fence_parts(&self.text[start..end]);
         let body = (end + 1).min(self.text.len());
         if !LOG_TAGS.contains(&tag.to_ascii_lowercase().as_str())
@@ -233,7 +233,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
     }
 
     /// The objects of a fence that holds nothing else, and the position after its end.
-    fn only_json(&mut self, body: usize, mark: &str) -> Result<Option<(Vec<Value>, usize)>, ParseStop> {
+    fn only_json(&mut self, body: usize, mark: &str) -> Result<Option<(Vec<Value>, usize)>, JsonReadError> {
         let mut objects = Vec::new();
         let mut at = body;
         loop {
@@ -246,12 +246,12 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
                         at = end;
                         continue;
                     }
-                    Err(ParseStop::Cut) => {
+                    Err(JsonReadError::Cut) => {
                         self.later_one_cut |= rest.contains(&format!("\"{}\"", self.key));
                         return Ok(None);
                     }
-                    Err(ParseStop::Broken | ParseStop::TooDeep(_)) => return Ok(None),
-                    Err(ParseStop::Spent) => return Err(ParseStop::Spent),
+                    Err(JsonReadError::Broken | JsonReadError::TooDeep(_)) => return Ok(None),
+                    Err(JsonReadError::Spent) => return Err(JsonReadError::Spent),
                 }
             }
             let closed = rest.starts_with(mark);

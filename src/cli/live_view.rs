@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use crate::agent::stream::StreamTap;
 use crate::cli::terminal::CommandTerminal;
 use crate::clock::now;
-use crate::judge::command_env::OnProgress;
+use crate::judge::command_env::ProgressCallback;
 use crate::modes::iterate::{LoopPhase, LoopStatus, LoopView};
 use watchdog_core::decision::iteration::next::PauseFor;
 use watchdog_core::decision::termination::SpentUsage;
@@ -51,7 +51,7 @@ impl LiveView {
     }
 
     /// Tells the story above the view.
-    pub fn narrator(self: &Arc<Self>) -> OnProgress {
+    pub fn narrator(self: &Arc<Self>) -> ProgressCallback {
         let view = Arc::clone(self);
         let tell = self.terminal.narrator();
         Arc::new(move |text: &str| {

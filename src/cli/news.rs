@@ -12,15 +12,15 @@ use watchdog_store::{LocalStore, StateDir, StoreError, notice_record, open_store
 const NAME: &str = "sweep --news";
 
 /// Remembers what was shown.
-pub struct ShownNews {
+pub struct NoticeHistory {
     store: Arc<dyn LocalStore>,
     known: Mutex<HashSet<String>>,
 }
 
-impl ShownNews {
+impl NoticeHistory {
     /// Opens the memory of earlier sweeps.
     pub fn open(state: &StateDir) -> Result<Self, StoreError> {
-        Ok(ShownNews { store: open_store(state)?, known: Mutex::default() })
+        Ok(NoticeHistory { store: open_store(state)?, known: Mutex::default() })
     }
 
     /// Takes a row, and says whether it is news. A memory that fails tells twice rather than never.

@@ -7,7 +7,7 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 use serde_json::Value;
 
-use crate::judge::command_env::OnProgress;
+use crate::judge::command_env::ProgressCallback;
 use crate::wire::verdict_json::Judgement;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, is_hostile};
 use watchdog_facts::verdict::Reason;
@@ -74,7 +74,7 @@ impl CommandTerminal {
     }
 
     /// What a mode uses to tell its story.
-    pub fn narrator(&self) -> OnProgress {
+    pub fn narrator(&self) -> ProgressCallback {
         let terminal = *self;
         Arc::new(move |text: &str| {
             let dim = Style::new().dimmed();

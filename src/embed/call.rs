@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::transcript::ClaudeHome;
-use crate::judge::command_env::{CommandEnv, OnProgress};
+use crate::judge::command_env::{CommandEnv, ProgressCallback};
 use crate::judge::refusal::Refusal;
 use crate::judge::serving_git::serve_refs;
 use crate::judge::signals::SignalState;
@@ -24,7 +24,7 @@ pub(super) struct EmbeddedCall {
     pub(super) config: Option<PathBuf>,
     pub(super) state_dir: Option<PathBuf>,
     pub(super) agent_program: Option<OsString>,
-    pub(super) narrate: OnProgress,
+    pub(super) narrate: ProgressCallback,
 }
 
 impl EmbeddedCall {

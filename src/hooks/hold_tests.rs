@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::hooks::judge_criteria;
 use watchdog_core::config::settings::ConfigSettings;
-use watchdog_core::decision::machine::{ChecksJudged, MachineSetup};
+use watchdog_core::decision::machine::{ChecksResult, MachineSetup};
 use watchdog_facts::evidence::{CheckOutcome, CriteriaChanged};
 
 const OUTCOMES: [CheckOutcome; 6] = [
@@ -26,7 +26,7 @@ fn judged(outcome: CheckOutcome, feedback: &str) -> StopFacts {
 fn judged_with(outcome: CheckOutcome, feedback: &str, evidence: Evidence, require_evidence: Evidence) -> StopFacts {
     let setup = MachineSetup { has_checks: true, require_evidence, ..MachineSetup::of(&ConfigSettings::default()) };
     let judge =
-        || ChecksJudged { outcome, evidence, feedback: feedback.into(), results: Vec::new(), all_passed_before: false, notes: Vec::new() };
+        || ChecksResult { outcome, evidence, feedback: feedback.into(), results: Vec::new(), all_passed_before: false, notes: Vec::new() };
     judge_criteria(setup, judge, || Ok(CriteriaChanged::default())).0
 }
 

@@ -3,7 +3,7 @@
 
 use watchdog_core::config::settings::OnNoCriteria;
 use watchdog_core::decision::machine::{
-    CheckMachine, ChecksJudged, ConfigTrust, DriveOutcome, JudgedScope, MachineAction, MachineEvent, MachinePace, MachineSetup, drive,
+    CheckMachine, ChecksResult, ConfigTrust, DriveOutcome, JudgedScope, MachineAction, MachineEvent, MachinePace, MachineSetup, drive,
 };
 use watchdog_facts::evidence::{CheckResult, CriteriaChanged, ReadFact};
 use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
@@ -11,7 +11,7 @@ use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 use super::hold::StopFacts;
 
 /// What the verdict rests on, for the words of an answer.
-struct VerdictGrounds {
+struct VerdictInputs {
     trust: ConfigTrust,
     on_no_criteria: OnNoCriteria,
     required: Evidence,
@@ -24,10 +24,10 @@ struct VerdictGrounds {
 struct CriteriaPace<J, C> {
     judge: J,
     changed: C,
-    grounds: VerdictGrounds,
+    grounds: VerdictInputs,
 }
 
-impl<J: FnMut() -> ChecksJudged, C: FnMut() -> ReadFact<CriteriaChanged>> MachinePace for CriteriaPace<J, C> {
+impl<J: FnMut() -> ChecksResult, C: FnMut() -> ReadFact<CriteriaChanged>> MachinePace for CriteriaPace<J, C> {
     fn perform(&mut self, action: &MachineAction, _machine: &CheckMachine) -> Option<MachineEvent> {
         match action {
             MachineAction::JudgeChecks => {
@@ -47,10 +47,10 @@ impl<J: FnMut() -> ChecksJudged, C: FnMut() -> ReadFact<CriteriaChanged>> Machin
 /// Judges the criteria, and says how each ended. The caller keeps what is uncommitted before programs of checks run.
 pub fn judge_criteria(
     setup: MachineSetup,
-    judge: impl FnMut() -> ChecksJudged,
+    judge: impl FnMut() -> ChecksResult,
     changed: impl FnMut() -> ReadFact<CriteriaChanged>,
 ) -> (StopFacts, Vec<CheckResult>) {
-    let grounds = VerdictGrounds {
+    let grounds = VerdictInputs {
         trust: setup.trust.clone(),
         on_no_criteria: setup.on_no_criteria,
         required: setup.require_evidence,
@@ -69,8 +69,8 @@ pub fn judge_criteria(
 }
 
 /// What the machine's verdict means for a stop.
-fn stop_facts(verdict: &Verdict, grounds: VerdictGrounds) -> StopFacts {
-    let VerdictGrounds { trust, on_no_criteria, required, evidence, feedback, changed } = grounds;
+fn stop_facts(verdict: &Verdict, grounds: VerdictInputs) -> StopFacts {
+    let VerdictInputs { trust, on_no_criteria, required, evidence, feedback, changed } = grounds;
     match (verdict.reason, trust, changed) {
         (Reason::Untrusted, ConfigTrust::Untrusted { allow_with }, _) => StopFacts::Untrusted { allow_with },
         (Reason::ChecksPassed, _, _) => StopFacts::Passed,
@@ -113,7 +113,7 @@ mod tests {
             on_no_criteria,
             ..MachineSetup::of(&ConfigSettings::default())
         };
-        let judge = || ChecksJudged {
+        let judge = || ChecksResult {
             outcome: outcome.expect("only what is configured is judged"),
             evidence: Evidence::Verified,
             feedback: "f".into(),

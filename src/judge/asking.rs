@@ -6,10 +6,10 @@ use crate::agent::probe::{self, ProbeRequest};
 use crate::agent::prompt::{QuestionFacts, probe_prompt};
 use crate::agent::reply_claims::ReplyClaims;
 use crate::agent::transcript;
-use crate::session::{KnownBy, ProbeTarget};
+use crate::session::{ProbeTarget, SessionIdSource};
 use watchdog_core::config::settings::Preset;
 use watchdog_core::decision::machine::EarlierRounds;
-use watchdog_core::decision::standing_answer::{JudgedBy, is_last_word, stands_until};
+use watchdog_core::decision::standing_answer::{JudgementTrigger, is_last_word, stands_until};
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Changes, Commits, ProbeOutcome, Reply, ReplyStatus};
 use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Verdict};
@@ -19,13 +19,13 @@ use watchdog_store::answer::{self, AnswerRecord};
 use watchdog_store::{LocalStore, StoreError};
 
 use super::executor::ActionExecutor;
-use super::probe_history::SentProbe;
+use super::probe_history::JudgementProbes;
 use super::session_cost::cost_beyond_the_last_end;
 use crate::clock::{now, since};
 use crate::wire::verdict_json::JudgedSession;
 
 impl ActionExecutor {
-    fn sent_probe(&self) -> std::sync::MutexGuard<'_, SentProbe> {
+    fn sent_probe(&self) -> std::sync::MutexGuard<'_, JudgementProbes> {
         self.asking.seen.lock().expect("mutex poisoned")
     }
 
@@ -49,7 +49,7 @@ impl ActionExecutor {
             (last.at, last.since) = (now, last.since.min(now));
             answer::record(store, &self.input.worktree_id, &self.input.spec, &last)?;
         }
-        let judged = if overrides.once { JudgedBy::Again } else { JudgedBy::Typed };
+        let judged = if overrides.once { JudgementTrigger::Again } else { JudgementTrigger::Typed };
         if stands_until(&last.outcome, last.at, last.pauses, judged, now).is_none() {
             return Ok(self);
         }
@@ -97,7 +97,7 @@ impl ActionExecutor {
 
     /// Whom questions go to, found out once and kept; looked at again where it is the latest conversation, which may grow.
     pub(super) fn whom(&self) -> ProbeTarget {
-        if let Some(whom) = self.sent_probe().whom.clone().filter(|whom| whom.known_by != KnownBy::Latest) {
+        if let Some(whom) = self.sent_probe().whom.clone().filter(|whom| whom.known_by != SessionIdSource::Latest) {
             return whom;
         }
         let settings = &self.input.settings.agent;
@@ -111,13 +111,13 @@ impl ActionExecutor {
                 self.input.record_at,
                 by_transcript,
             ),
-            None => Ok(ProbeTarget { resume: self.session_id.clone(), expected: None, known_by: KnownBy::Latest, has_grown: None }),
+            None => Ok(ProbeTarget { resume: self.session_id.clone(), expected: None, known_by: SessionIdSource::Latest, has_grown: None }),
         };
         // Records that cannot be read leave only the latest conversation; they are told of where they are written.
         let whom = found.unwrap_or_else(|_| ProbeTarget {
             resume: self.session_id.clone(),
             expected: self.latest_transcript().map(|transcript| transcript.session_id),
-            known_by: KnownBy::Latest,
+            known_by: SessionIdSource::Latest,
             has_grown: None,
         });
         self.sent_probe().whom = Some(whom.clone());
@@ -297,7 +297,7 @@ impl ActionExecutor {
             verdict.probes_used = u32::try_from(verdict.probes.len()).unwrap_or(u32::MAX);
         }
         (verdict.strike, verdict.not_a_strike_because) = (false, Some("unchanged"));
-        let next = stands_until(&standing.outcome, standing.at, standing.pauses, JudgedBy::Again, now());
+        let next = stands_until(&standing.outcome, standing.at, standing.pauses, JudgementTrigger::Again, now());
         let next = next.map(|at| format!(", and the agent is asked again at {at:.0}")).unwrap_or_default();
         verdict.message.push_str(&format!("; nothing changed since {:.0}{next}", standing.since));
         Ok(standing.last_word)

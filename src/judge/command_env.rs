@@ -10,7 +10,7 @@ use watchdog_store::StateDir;
 use crate::notify::delivery::NotificationWorker;
 
 /// Takes one line of progress, for a person. The text may hold anything: whoever shows it escapes it.
-pub type OnProgress = Arc<dyn Fn(&str) + Send + Sync>;
+pub type ProgressCallback = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The environment of a command.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ pub struct CommandEnv {
     /// Where Claude Code keeps its transcripts.
     pub claude_home: ClaudeHome,
     /// Where progress goes.
-    pub narrate: OnProgress,
+    pub narrate: ProgressCallback,
     /// Delivers notifications in a thread of its own.
     pub notifications: NotificationWorker,
 }

@@ -86,7 +86,7 @@ fn settled(
         listed.split(',').any(|one| one.trim().eq_ignore_ascii_case(&hash))
     };
     let allowed = |bytes: &[u8]| store.is_trusted(&hash(bytes), command_env.trusted.as_deref());
-    let as_it_is = |bytes: &Vec<u8>| Some(InForce { bytes: bytes.clone(), rev: None, note: None });
+    let as_it_is = |bytes: &Vec<u8>| Some(EffectiveConfigFile { bytes: bytes.clone(), rev: None, note: None });
     let mut found = match &in_worktree {
         Some(bytes) if named_now(bytes) => as_it_is(bytes),
         _ => in_force(worktree, anchor.as_ref(), baseline, in_worktree.clone())?,
@@ -141,7 +141,7 @@ fn settled(
 }
 
 /// The file in force; trust is not checked yet.
-struct InForce {
+struct EffectiveConfigFile {
     bytes: Vec<u8>,
     /// Where a person finds these bytes: in the worktree, else in a commit, else nowhere.
     rev: Option<Option<String>>,
@@ -149,7 +149,7 @@ struct InForce {
     note: Option<String>,
 }
 
-impl InForce {
+impl EffectiveConfigFile {
     fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
@@ -161,7 +161,7 @@ fn in_force(
     anchor: Option<&AnchorRecord>,
     baseline: Option<&BaselinePoint>,
     in_worktree: Option<Vec<u8>>,
-) -> Result<Option<InForce>, UnreadableFact> {
+) -> Result<Option<EffectiveConfigFile>, UnreadableFact> {
     let commit = match anchor.map(point_of).as_ref().or(baseline) {
         Some(BaselinePoint::Commit(commit)) => Some(commit.clone()),
         Some(BaselinePoint::Unborn) | None => None,
@@ -173,10 +173,10 @@ fn in_force(
         None => committed()?,
     };
     let Some(pinned) = pinned else {
-        return Ok(in_worktree.map(|bytes| InForce { bytes, rev: None, note: None }));
+        return Ok(in_worktree.map(|bytes| EffectiveConfigFile { bytes, rev: None, note: None }));
     };
     if in_worktree.as_ref() == Some(&pinned) {
-        return Ok(Some(InForce { bytes: pinned, rev: None, note: None }));
+        return Ok(Some(EffectiveConfigFile { bytes: pinned, rev: None, note: None }));
     }
     let note = match in_worktree {
         Some(_) => format!("{FILE} differs from {whose}, which governs; accept the new one with: watchdog trust"),
@@ -184,7 +184,7 @@ fn in_force(
     };
     // A commit that is gone, or cannot be read, only costs the hint.
     let rev = commit.filter(|commit| worktree.blob_at(commit, FILE).is_ok_and(|found| found.as_ref() == Some(&pinned)));
-    Ok(Some(InForce { bytes: pinned, rev: Some(rev), note: Some(note) }))
+    Ok(Some(EffectiveConfigFile { bytes: pinned, rev: Some(rev), note: Some(note) }))
 }
 
 /// A warning about a file that the user named, and that lies where the session could change it.

@@ -17,11 +17,12 @@ use crate::watch::{FolderWatch, GitDirs};
 use watchdog_core::checks::{self, CheckContext, GroupOutcome};
 use watchdog_core::config::settings::RescueMode;
 use watchdog_core::config::settings::{CheckKind, CheckSpec};
-use watchdog_core::decision::machine::{ChecksJudged, LeftRunning, MachineAction, MachineEvent};
+use watchdog_core::decision::machine::{ChecksResult, MachineAction, MachineEvent, SurvivorFacts};
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{
-    Changes, CheckOutcome, CheckResult, Commits, Degradation, FaultKind, ReadFact, RescueOutcome, SignsOfLife, UnreadableFact, WarningCode,
+    ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, Degradation, FaultKind, ReadFact, RescueOutcome, UnreadableFact,
+    WarningCode,
 };
 use watchdog_facts::verdict::Evidence;
 use watchdog_git::{BaselinePoint, Snapshot, SnapshotRequest, StatFingerprints, Worktree};
@@ -67,12 +68,12 @@ pub struct ActionExecutor {
     line_checkers: Arc<LineCheckers>,
     /// Whether the agent is left alone from now on.
     silent: AtomicBool,
-    seen: Mutex<FirstFacts>,
+    seen: Mutex<InitialFacts>,
 }
 
 /// The first facts, to compare later ones with.
 #[derive(Default)]
-struct FirstFacts {
+struct InitialFacts {
     head: Option<BaselinePoint>,
     fingerprint: Option<u64>,
     transcript: Option<TranscriptFile>,
@@ -93,7 +94,7 @@ impl ActionExecutor {
             let dirs = GitDirs { git_dir: worktree.git_dir().to_owned(), common_dir: worktree.common_dir().to_owned() };
             (dirs, worktree.root().to_owned())
         };
-        let seen = FirstFacts { fingerprint, ..FirstFacts::default() };
+        let seen = InitialFacts { fingerprint, ..InitialFacts::default() };
         ActionExecutor {
             input,
             command_env,
@@ -207,7 +208,7 @@ impl ActionExecutor {
         }
     }
 
-    fn seen(&self) -> std::sync::MutexGuard<'_, FirstFacts> {
+    fn seen(&self) -> std::sync::MutexGuard<'_, InitialFacts> {
         self.seen.lock().expect("mutex poisoned")
     }
 
@@ -264,7 +265,7 @@ impl ActionExecutor {
         kept.failed.iter().for_each(|why| self.command_env.tell(why));
     }
 
-    fn judge_checks(&self, cancel: &CancelFlag) -> ChecksJudged {
+    fn judge_checks(&self, cancel: &CancelFlag) -> ChecksResult {
         let mut capabilities = SystemCapabilities::new(&self.input, &self.root, cancel)
             .with_agent_program(self.command_env.agent_program.clone())
             .with_line_checkers(self.line_checkers.clone())
@@ -281,7 +282,7 @@ impl ActionExecutor {
         let mut notes = outcome.notes;
         let evidence = if beside.is_some() { outcome.evidence.min(Evidence::Committed) } else { outcome.evidence };
         notes.extend(beside);
-        ChecksJudged {
+        ChecksResult {
             outcome: outcome.outcome,
             evidence,
             feedback: outcome.feedback,
@@ -377,14 +378,14 @@ impl ActionExecutor {
         !nobody && !self.over_limit && self.seen().answered != Some(false)
     }
 
-    fn left_running(&self) -> LeftRunning {
+    fn left_running(&self) -> SurvivorFacts {
         match &self.store {
             Some(store) => survivors::find(&self.input, store.as_ref(), now()),
-            None => LeftRunning { session_over: self.input.overrides.session_over, ..LeftRunning::default() },
+            None => SurvivorFacts { session_over: self.input.overrides.session_over, ..SurvivorFacts::default() },
         }
     }
 
-    fn activity(&self) -> SignsOfLife {
+    fn activity(&self) -> ActivityFacts {
         let now_changed = self.worktree(Worktree::changes).ok().map(|changes| changes.fingerprint);
         let first = self.seen().fingerprint;
         let worktree = match (first, now_changed) {
@@ -393,7 +394,7 @@ impl ActionExecutor {
         };
         let processes = (!self.survivors.is_empty()).then(|| self.survivors.iter().any(SurvivingProcess::still_runs));
         let transcript = self.seen().transcript.clone().map(|before| self.latest_transcript() != Some(before));
-        SignsOfLife { worktree, processes, transcript }
+        ActivityFacts { worktree, processes, transcript }
     }
 
     pub(super) fn remember_transcript(&self) {

@@ -12,7 +12,7 @@ use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::Degradation;
-use watchdog_facts::session_work::UncommittedByMoment;
+use watchdog_facts::session_work::SessionUncommitted;
 use watchdog_git::{BaselinePoint, KnownRefs, OriginEvidence, Worktree};
 use watchdog_store::anchor::AnchorRecord;
 
@@ -76,7 +76,7 @@ pub struct JudgementInput {
     /// The text of the worktree's file in force.
     pub governing_file: Option<String>,
     /// What was uncommitted when the session began, and at its recorded end.
-    pub work: UncommittedByMoment,
+    pub work: SessionUncommitted,
     /// The settings in force, with the overrides of the command line.
     pub settings: ConfigSettings,
     /// The overrides of the command line.

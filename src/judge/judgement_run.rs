@@ -37,7 +37,7 @@ use crate::wire::verdict_json::Judgement;
 
 /// What `run` knows of the session that it ran.
 #[derive(Debug, Default)]
-pub struct SessionSeen {
+pub struct ObservedSession {
     /// How it ended.
     pub end: Option<SessionEnd>,
     /// The agent's own name for it.
@@ -74,7 +74,11 @@ pub struct JudgementRun {
 impl JudgementRun {
     /// Sets what the machine knows before the first fact. It reads leftovers beside commits where asked to, or where watchdog ran the
     /// session itself.
-    pub fn begin(prepared: PreparedJudgement, session: SessionSeen, read_leftovers: bool) -> Result<(Self, MachineSetup), Box<Judgement>> {
+    pub fn begin(
+        prepared: PreparedJudgement,
+        session: ObservedSession,
+        read_leftovers: bool,
+    ) -> Result<(Self, MachineSetup), Box<Judgement>> {
         let PreparedJudgement { command_env, input, store, journal, begun } = prepared;
         let span = machine_log::judgement_span(&input);
         let _within = span.clone().entered();
@@ -188,13 +192,13 @@ impl JudgementRun {
 
 impl PreparedJudgement {
     /// Judges in a thread of its own: [`PreparedJudgement::judge_here`] for the event loop.
-    pub async fn judge(self, session: SessionSeen, signals: &SignalState) -> Judgement {
+    pub async fn judge(self, session: ObservedSession, signals: &SignalState) -> Judgement {
         let (signals, span) = (signals.clone(), Span::current());
         spawn_io(move || span.in_scope(|| self.judge_here(session, &signals))).await
     }
 
     /// Drives the machine to its verdict, then records it with breaker, progress and journal. Blocks.
-    pub fn judge_here(self, session: SessionSeen, signals: &SignalState) -> Judgement {
+    pub fn judge_here(self, session: ObservedSession, signals: &SignalState) -> Judgement {
         let (command_env, store) = (self.command_env.clone(), Arc::clone(&self.store));
         let (judgement_run, setup) = match JudgementRun::begin(self, session, false) {
             Ok(begun) => begun,

@@ -11,12 +11,12 @@ use watchdog_store::answer::AnswerRecord;
 pub struct ProbeHistory {
     /// The last answer, where it stands for this judgement.
     pub(super) standing: Option<AnswerRecord>,
-    pub(super) seen: Mutex<SentProbe>,
+    pub(super) seen: Mutex<JudgementProbes>,
 }
 
 /// What was asked in this judgement.
 #[derive(Default)]
-pub struct SentProbe {
+pub struct JudgementProbes {
     pub(super) whom: Option<ProbeTarget>,
     /// The last answer that was asked for, with the state that it is about.
     pub(super) last: Option<(String, ProbeRecord)>,

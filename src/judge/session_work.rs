@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use watchdog_facts::evidence::{Changes, Degradation, WarningCode};
-use watchdog_facts::session_work::{FileOwner, UncommittedByMoment};
+use watchdog_facts::session_work::{FileOwner, SessionUncommitted};
 use watchdog_git::{Error, StatFingerprints, Worktree};
 
 /// What is uncommitted, parted into the session's work and the rest.
@@ -18,7 +18,7 @@ pub struct SessionWork {
 }
 
 /// Reads what is uncommitted. It reads contents only where the record names the path, or an end is recorded.
-pub fn read(worktree: &Worktree, record: &UncommittedByMoment) -> Result<SessionWork, Error> {
+pub fn read(worktree: &Worktree, record: &SessionUncommitted) -> Result<SessionWork, Error> {
     let (mut changes, fingerprints, paths) = worktree.changes_with_paths()?;
     let mut others = BTreeSet::new();
     let mut seen = BTreeMap::new();
@@ -47,7 +47,7 @@ pub fn read(worktree: &Worktree, record: &UncommittedByMoment) -> Result<Session
 }
 
 /// Names inherited files that the session changed or removed. An inherited file that is neither uncommitted nor gone was committed.
-fn overwritten(worktree: &Worktree, record: &UncommittedByMoment, seen: &BTreeMap<String, FileOwner>) -> Option<Degradation> {
+fn overwritten(worktree: &Worktree, record: &SessionUncommitted, seen: &BTreeMap<String, FileOwner>) -> Option<Degradation> {
     let gone: Vec<&str> = record
         .inherited
         .keys()

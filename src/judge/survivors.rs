@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::watch::last_change;
-use watchdog_core::decision::machine::LeftRunning;
+use watchdog_core::decision::machine::SurvivorFacts;
 use watchdog_core::decision::survivor_quiet::{ActivitySample, after_sample, holds};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_process::session_meter::processes_below;
@@ -17,8 +17,8 @@ use watchdog_store::{LocalStore, session};
 use super::judgement_input::JudgementInput;
 
 /// Looks up what the session left running. Records since when it showed no activity, for the next call.
-pub fn find(input: &JudgementInput, store: &dyn LocalStore, at: Timestamp) -> LeftRunning {
-    let unknown = LeftRunning { session_over: input.overrides.session_over, ..LeftRunning::default() };
+pub fn find(input: &JudgementInput, store: &dyn LocalStore, at: Timestamp) -> SurvivorFacts {
+    let unknown = SurvivorFacts { session_over: input.overrides.session_over, ..SurvivorFacts::default() };
     let Some(recorded_at) = input.record_at else { return unknown };
     // One that cannot be read proves nothing.
     let recorded = session::of(store, &input.worktree_id, &input.spec).ok().flatten();
@@ -29,7 +29,7 @@ pub fn find(input: &JudgementInput, store: &dyn LocalStore, at: Timestamp) -> Le
     let running: Vec<(u32, String)> = record.survivors.iter().filter(|(pid, _)| still_runs(*pid, seen_until)).cloned().collect();
     let named: Vec<String> = running.iter().map(|(pid, name)| format!("{name} (process {pid})")).collect();
     if running.is_empty() {
-        return LeftRunning { session_over: ended, ..LeftRunning::default() };
+        return SurvivorFacts { session_over: ended, ..SurvivorFacts::default() };
     }
     let sample = ActivitySample { at, used: used(&running), written: written(input) };
     let quiet = after_sample(record.quiet, sample);
@@ -43,10 +43,10 @@ pub fn find(input: &JudgementInput, store: &dyn LocalStore, at: Timestamp) -> Le
         });
     }
     if holds(record.ended_at.unwrap_or(at), input.settings.limits.background, quiet, at) {
-        return LeftRunning { holding: named, session_over: false, released: None };
+        return SurvivorFacts { holding: named, session_over: false, released: None };
     }
     let detail = format!("the session left this running, and it no longer holds the verdict: {}", named.join(", "));
-    LeftRunning { released: Some(Degradation { code: WarningCode::Survivors, detail }), ..LeftRunning::default() }
+    SurvivorFacts { released: Some(Degradation { code: WarningCode::Survivors, detail }), ..SurvivorFacts::default() }
 }
 
 /// Processor time of all of them; `None` where one cannot be read.

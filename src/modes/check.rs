@@ -9,7 +9,7 @@ use crate::session::{RecordedBaseline, recorded};
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::BaselinePoint;
-use watchdog_process::PidEnd;
+use watchdog_process::PidWaitOutcome;
 use watchdog_store::lock::WorktreeLock;
 
 use super::live_session::{RunningSession, SessionActivity};
@@ -20,7 +20,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
 use crate::judge::judgement_about::about;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
-use crate::judge::judgement_run::SessionSeen;
+use crate::judge::judgement_run::ObservedSession;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
 use crate::judge::settle_anchor;
@@ -85,7 +85,7 @@ pub fn judge_worktree(
     let store = Arc::clone(&open.store);
     let prepared = PreparedJudgement::new(command_env, judgement_input(command_env, open, request)?, store, begun);
     prepared.admit()?;
-    Ok(prepared.judge_here(SessionSeen::default(), signals))
+    Ok(prepared.judge_here(ObservedSession::default(), signals))
 }
 
 /// A recorded session, such as a hook's, whose worktree nobody has locked: who judges its work should know that it has stalled.
@@ -161,9 +161,9 @@ fn wait_for_process(
     let marked = lock.set_session_active(true);
     command_env.tell(&format!("waiting for process {pid} to end"));
     match Handle::current().block_on(pid_wait::end_of(pid, None, &mut signals.clone())) {
-        Ok(PidEnd::Ended) => {}
-        Ok(PidEnd::NotRunning) => command_env.tell(&format!("process {pid} is not running (any more)")),
-        Ok(PidEnd::Cancelled | PidEnd::TimedOut) => {
+        Ok(PidWaitOutcome::Ended) => {}
+        Ok(PidWaitOutcome::NotRunning) => command_env.tell(&format!("process {pid} is not running (any more)")),
+        Ok(PidWaitOutcome::Cancelled | PidWaitOutcome::TimedOut) => {
             let message = format!("interrupted while waiting for process {pid}; nothing was judged");
             return Err(Verdict::new(Reason::Interrupted, message).into());
         }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::session::{RecordedBaseline, recorded};
 use watchdog_core::config::settings::Limits;
 use watchdog_core::decision::machine::{EarlierRounds, JudgedScope};
-use watchdog_core::decision::termination::{LoopCourse, SpentUsage, course, unknown};
+use watchdog_core::decision::termination::{LoopDecision, SpentUsage, course, unknown};
 use watchdog_facts::context::{SessionContext, running_tasks};
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
@@ -120,7 +120,7 @@ fn resolve(worktree: &Worktree, rev: &str) -> Result<BaselinePoint, UnreadableFa
 /// The verdict that needs no check: limits first, then what still runs, then the agent's own word.
 fn without_checks(limits: &Limits, context: &SessionContext, at: Timestamp) -> Option<Verdict> {
     let next = course(limits, &SpentUsage::of(&context.usage), at, None, context.claims_done);
-    if let LoopCourse::Stop(stop) = next {
+    if let LoopDecision::Stop(stop) = next {
         return Some(Verdict::new(stop.reason, stop.why));
     }
     let running = running_tasks(&context.background_tasks, None);
@@ -129,7 +129,7 @@ fn without_checks(limits: &Limits, context: &SessionContext, at: Timestamp) -> O
         let verb = if running.len() == 1 { "runs" } else { "run" };
         return Some(Verdict::new(Reason::BackgroundWork, format!("{count} still {verb}: {}", running.join(", "))));
     }
-    if next == LoopCourse::GoOn {
+    if next == LoopDecision::GoOn {
         let feedback = "You said that the work is not done. Go on, and say so when it is.".to_string();
         return Some(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, "the agent says that it is not done") });
     }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::agent::transcript::{self, ClaudeHome};
 use crate::watch::last_change;
-use watchdog_core::decision::silence::{LifeSignals, PersonWait, SilenceVerdict, USUAL_LIMIT, may_wait_for_person, silence};
+use watchdog_core::decision::silence::{LastActivity, PersonWait, SilenceVerdict, USUAL_LIMIT, may_wait_for_person, silence};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_process::session_meter::{ProcessSample, processes_below};
 use watchdog_process::still_runs;
@@ -136,7 +136,7 @@ pub fn live_session(record: &SessionRecord, root: &Path, state: &StateDir, home:
     if output.is_none() && written.is_none() {
         return LiveSession { doing: SessionActivity::Running, idle: None };
     }
-    let mut signals = LifeSignals { output: output.unwrap_or_default(), transcript: written, ..LifeSignals::default() };
+    let mut signals = LastActivity { output: output.unwrap_or_default(), transcript: written, ..LastActivity::default() };
     let mut judged = silence(at, Some(limit), &signals);
     if !matches!(judged, SilenceVerdict::Alive { .. }) {
         let except = [state.root().to_owned()];

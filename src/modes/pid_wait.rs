@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use watchdog_process::{CancelFlag, PidEnd, WaitPidError, wait_for_pid};
+use watchdog_process::{CancelFlag, PidWaitOutcome, WaitPidError, wait_for_pid};
 
 use crate::judge::signals::{SignalState, SignalUrgency};
 use crate::judge::spawn_io::spawn_io;
@@ -11,7 +11,7 @@ use crate::judge::spawn_io::spawn_io;
 ///
 /// # Errors
 /// When the process cannot be looked at.
-pub async fn end_of(pid: u32, timeout: Option<Duration>, signals: &mut SignalState) -> Result<PidEnd, WaitPidError> {
+pub async fn end_of(pid: u32, timeout: Option<Duration>, signals: &mut SignalState) -> Result<PidWaitOutcome, WaitPidError> {
     let cancel = CancelFlag::new();
     let waiting = {
         let cancel = cancel.clone();

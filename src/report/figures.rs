@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::PathFilter;
 use watchdog_facts::verdict::Reason;
-use watchdog_store::tally::{WORKTREES, WordSums, word};
+use watchdog_store::tally::{CounterSums, WORKTREES, word};
 use watchdog_store::{LocalStore, StoreError, baseline, figures};
 
 /// How many worktrees are told by name: those with the most sessions, then those with the most verdicts.
@@ -24,11 +24,11 @@ pub struct FiguresReport {
     /// The first day of all for which there are figures; of earlier ones nothing is known.
     pub begins: Option<Date>,
     /// Of the whole period.
-    pub total: WordSums,
+    pub total: CounterSums,
     /// By day, from the first for which there can be figures; days in which nothing happened included.
     pub days: Vec<DayTotals>,
     /// By worktree: those with the most.
-    pub worktrees: Vec<OfWorktree>,
+    pub worktrees: Vec<WorktreeFigures>,
     /// How many worktrees there were in all.
     pub worktrees_total: usize,
     /// What a person should know beside the figures.
@@ -41,20 +41,20 @@ pub struct DayTotals {
     /// By UTC.
     pub date: Date,
     /// What it came to.
-    pub sums: WordSums,
+    pub sums: CounterSums,
     /// Whether some of it was lost.
     pub incomplete: bool,
 }
 
 /// The figures of one worktree.
 #[derive(Debug)]
-pub struct OfWorktree {
+pub struct WorktreeFigures {
     /// Its stable name in the store.
     pub id: String,
     /// Its folder, where a baseline tells it.
     pub path: Option<PathBuf>,
     /// What it came to.
-    pub sums: WordSums,
+    pub sums: CounterSums,
 }
 
 /// Gathers the figures since a day. `tell` is called where that may take a while.
@@ -72,7 +72,7 @@ pub fn report(
     let mut notes = period.notes;
     let meant = if below.is_all() { None } else { Some(meant(store, below)?) };
     let is_meant = |id: &str| meant.as_ref().is_none_or(|meant| meant.contains_key(id));
-    let (mut total, mut by_worktree, mut days) = (WordSums::default(), BTreeMap::<String, WordSums>::new(), BTreeMap::new());
+    let (mut total, mut by_worktree, mut days) = (CounterSums::default(), BTreeMap::<String, CounterSums>::new(), BTreeMap::new());
     for (date, day) in period.days {
         if day.worktrees.len() >= WORKTREES {
             let others = if meant.is_some() { "; what later ones of these did is not in it" } else { "" };
@@ -81,7 +81,7 @@ pub fn report(
         if day.incomplete {
             notes.push(format!("the figures of {date} are incomplete, as their row could not be read"));
         }
-        let mut sums = if meant.is_none() { day.all } else { WordSums::default() };
+        let mut sums = if meant.is_none() { day.all } else { CounterSums::default() };
         for (id, own) in day.worktrees.into_iter().filter(|(id, _)| is_meant(id)) {
             if meant.is_some() {
                 sums.merge(&own);
@@ -92,12 +92,12 @@ pub fn report(
         days.insert(date, DayTotals { date, sums, incomplete: day.incomplete });
     }
     let first = period.begins.map_or(today, |begins| begins.max(from));
-    let nothing = |date| DayTotals { date, sums: WordSums::default(), incomplete: false };
+    let nothing = |date| DayTotals { date, sums: CounterSums::default(), incomplete: false };
     for date in first.series(jiff::Span::new().days(1)).take_while(|date| *date <= today) {
         days.entry(date).or_insert_with(|| nothing(date));
     }
     let worktrees_total = by_worktree.len();
-    let mut worktrees: Vec<OfWorktree> = by_worktree.into_iter().map(|(id, sums)| OfWorktree { id, path: None, sums }).collect();
+    let mut worktrees: Vec<WorktreeFigures> = by_worktree.into_iter().map(|(id, sums)| WorktreeFigures { id, path: None, sums }).collect();
     worktrees.sort_by_key(|own| std::cmp::Reverse((own.sums.of(word::STARTED), verdicts(&own.sums))));
     worktrees.truncate(MOST_WORKTREES);
     for own in &mut worktrees {
@@ -127,12 +127,12 @@ fn meant(store: &dyn LocalStore, below: &PathFilter) -> Result<HashMap<String, P
 }
 
 /// How many verdicts there were.
-pub fn verdicts(sums: &WordSums) -> u64 {
+pub fn verdicts(sums: &CounterSums) -> u64 {
     sums.below(VERDICT).map(|(_, count)| count).sum()
 }
 
 /// How many verdicts there were by status, in the contract's order; `other` is of a later version.
-pub fn by_status(sums: &WordSums) -> Vec<(&'static str, u64)> {
+pub fn by_status(sums: &CounterSums) -> Vec<(&'static str, u64)> {
     let mut seen = HashSet::new();
     let statuses = Reason::ALL.iter().map(|reason| reason.status()).filter(|status| seen.insert(*status)).collect::<Vec<_>>();
     let of = |status| {
@@ -153,7 +153,7 @@ impl FiguresReport {
     pub fn to_json(&self) -> Value {
         let day =
             |day: &DayTotals| with(figures_json(&day.sums), [("day", json!(day.date.to_string())), ("incomplete", json!(day.incomplete))]);
-        let worktree = |own: &OfWorktree| {
+        let worktree = |own: &WorktreeFigures| {
             let path = own.path.as_ref().map(|path| path.display().to_string());
             with(figures_json(&own.sums), [("worktree", json!(path)), ("id", json!(own.id))])
         };
@@ -181,7 +181,7 @@ fn with<const N: usize>(mut object: Value, more: [(&str, Value); N]) -> Value {
 }
 
 /// Figures of whatever they are about. What no session told is null, not zero.
-fn figures_json(sums: &WordSums) -> Value {
+fn figures_json(sums: &CounterSums) -> Value {
     let of = |word| sums.of(word);
     let counted = |beginning| sums.below(beginning).map(|(word, count)| (word.to_owned(), json!(count))).collect::<Map<_, _>>();
     let total = |beginning: &str| sums.below(beginning).map(|(_, count)| count).sum::<u64>();
@@ -206,16 +206,16 @@ fn figures_json(sums: &WordSums) -> Value {
 }
 
 /// US dollars, where some session told what it cost.
-pub fn cost(sums: &WordSums) -> Option<f64> {
+pub fn cost(sums: &CounterSums) -> Option<f64> {
     cost_of(sums, word::COST, word::COST_REPORTED)
 }
 
 /// US dollars that questions cost, where some told it.
-pub fn cost_of_questions(sums: &WordSums) -> Option<f64> {
+pub fn cost_of_questions(sums: &CounterSums) -> Option<f64> {
     cost_of(sums, word::QUESTION_COST, word::QUESTION_COST_REPORTED)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "money of that size is told to the dollar")]
-fn cost_of(sums: &WordSums, word: &str, reported: &str) -> Option<f64> {
+fn cost_of(sums: &CounterSums, word: &str, reported: &str) -> Option<f64> {
     (sums.of(reported) > 0).then(|| sums.of(word) as f64 / 1e6)
 }

@@ -22,7 +22,7 @@ use watchdog_store::journal::kind;
 use watchdog_store::lock::{LockHolder, named_holder};
 use watchdog_store::looped::{self, LoopRecord};
 use watchdog_store::session::{self, SessionRecord};
-use watchdog_store::{LocalStore, OfWorktrees, StateDir, StoreError, breaker};
+use watchdog_store::{LocalStore, RowsByWorktree, StateDir, StoreError, breaker};
 
 /// A verdict may lie behind so many newer events of its worktree, such as snapshots of a long session; one further back is not looked for.
 const HISTORY: usize = 1_000;
@@ -67,7 +67,7 @@ pub struct StatusRow {
     /// Who works on the worktree now.
     pub holder: Option<LockHolder>,
     /// The breaker.
-    pub breaker: BreakerNow,
+    pub breaker: RecordedBreaker,
 }
 
 /// A verdict as the journal has it.
@@ -85,7 +85,7 @@ pub struct LastVerdict {
 
 /// The breaker as it is recorded. Its limit and cooldown are the configuration's, which nobody reads here: the last verdict told them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BreakerNow {
+pub struct RecordedBreaker {
     /// The three states.
     pub state: BreakerState,
     /// Strikes since the last `complete`.
@@ -113,7 +113,7 @@ impl LastVerdict {
     }
 }
 
-impl BreakerNow {
+impl RecordedBreaker {
     fn new(breaker: Breaker, verdict: Option<&LastVerdict>, now: Timestamp) -> Self {
         let verdict_json = verdict.map(|verdict| &verdict.object["breaker"]);
         let until =
@@ -127,7 +127,7 @@ impl BreakerNow {
             Breaker::Open { since, why, .. } => (BreakerState::Open, Some(*since), Some(why.clone())),
             Breaker::HalfOpen { since, why, .. } => (BreakerState::HalfOpen, Some(*since), Some(why.clone())),
         };
-        BreakerNow {
+        RecordedBreaker {
             state,
             strikes: breaker.strikes(),
             limit: verdict_json.and_then(|verdict_json| verdict_json["limit"].as_u64()),
@@ -228,7 +228,7 @@ pub fn overview(store: &dyn LocalStore, state: &StateDir, below: &PathFilter, no
     let rows = latest.into_iter().map(|(id, spec, found)| {
         let work = (id, spec);
         let verdict = verdicts.remove(&work);
-        let breaker = BreakerNow::new(breakers.remove(&work).unwrap_or_default(), verdict.as_ref(), now);
+        let breaker = RecordedBreaker::new(breakers.remove(&work).unwrap_or_default(), verdict.as_ref(), now);
         let gone = is_gone(&found.worktree);
         StatusRow {
             gone,
@@ -252,7 +252,7 @@ pub fn overview(store: &dyn LocalStore, state: &StateDir, below: &PathFilter, no
 }
 
 /// The baseline of each worktree that was recorded last, as commands that name no spec take it.
-fn latest_baselines(rows: OfWorktrees<BaselineRecord>, notes: &mut Vec<String>) -> Vec<(String, String, BaselineRecord)> {
+fn latest_baselines(rows: RowsByWorktree<BaselineRecord>, notes: &mut Vec<String>) -> Vec<(String, String, BaselineRecord)> {
     let mut latest: Vec<(String, String, BaselineRecord)> = Vec::new();
     for (id, spec, row) in rows {
         // In the order of their keys: those of a worktree come one after the other.
@@ -290,7 +290,7 @@ fn verdicts(store: &dyn LocalStore, of: &[(String, String)]) -> Result<HashMap<(
 }
 
 /// The sessions whose process still lives, by worktree.
-fn living(rows: OfWorktrees<SessionRecord>, notes: &mut Vec<String>) -> HashMap<String, SessionRecord> {
+fn living(rows: RowsByWorktree<SessionRecord>, notes: &mut Vec<String>) -> HashMap<String, SessionRecord> {
     let mut living: HashMap<String, SessionRecord> = HashMap::new();
     for (id, _, row) in rows {
         match row {
@@ -306,7 +306,7 @@ fn living(rows: OfWorktrees<SessionRecord>, notes: &mut Vec<String>) -> HashMap<
     living
 }
 
-fn by_work<R>(rows: OfWorktrees<R>, notes: &mut Vec<String>) -> HashMap<(String, String), R> {
+fn by_work<R>(rows: RowsByWorktree<R>, notes: &mut Vec<String>) -> HashMap<(String, String), R> {
     let mut found = HashMap::new();
     for (id, spec, row) in rows {
         match row {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::overview::{BreakerNow, StatusOverview, StatusRow};
+use super::overview::{RecordedBreaker, StatusOverview, StatusRow};
 use crate::modes::live_session::LiveSession;
 use watchdog_facts::verdict::Status;
 use watchdog_store::lock::LockHolder;
@@ -71,7 +71,7 @@ fn holder_json(holder: &LockHolder) -> Value {
     json!({"pid": holder.pid, "command": holder.command, "since": holder.since.to_string(), "session_active": holder.session_active})
 }
 
-fn breaker_json(breaker: &BreakerNow) -> Value {
+fn breaker_json(breaker: &RecordedBreaker) -> Value {
     json!({
         "state": breaker.state.as_str(),
         "strikes": breaker.strikes,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::message::planned;
 use super::request::RescueRequest;
 use super::single::{CommitAttempt, CommitGroup, commit};
-use super::task_list::{OpenBox, open_tasks};
+use super::task_list::{UncheckedBox, open_tasks};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_git::{Error, SnapshotKind, SnapshotPath, Worktree};
 
@@ -24,7 +24,7 @@ pub(super) struct TaskList {
     /// Relative to the root, with slashes.
     pub path: String,
     /// Its open boxes.
-    pub tasks: Vec<OpenBox>,
+    pub tasks: Vec<UncheckedBox>,
 }
 
 /// The list of tasks for a spec: its own one, or the one at the root. Links are not followed.

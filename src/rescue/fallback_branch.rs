@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::message::with_snapshot;
 use super::request::RescueRequest;
 use super::single::CommitGroup;
-use watchdog_git::{Error, KeptEntry, Worktree};
+use watchdog_git::{EntryToCommit, Error, Worktree};
 use watchdog_process::git_program::{git, tail};
 
 /// Plumbing takes a moment; only a filter of the user can hang.
@@ -122,7 +122,7 @@ impl BranchPlumbing<'_> {
         &self,
         request: &RescueRequest<'_>,
         groups: &[CommitGroup<'_>],
-        kept: &[Vec<KeptEntry>],
+        kept: &[Vec<EntryToCommit>],
         branch: &watchdog_git::RescueBranch,
         head: Option<&str>,
     ) -> Result<(), String> {
@@ -161,7 +161,7 @@ impl BranchPlumbing<'_> {
 
     /// Puts the group's files into the private index: as git itself would add them where the work tree still has them,
     /// byte for byte out of the snapshot where it has not, or where a filter stands in the way. `digits` of an object's name.
-    fn take(&self, group: &CommitGroup<'_>, kept: &[KeptEntry], digits: usize) -> Result<(), String> {
+    fn take(&self, group: &CommitGroup<'_>, kept: &[EntryToCommit], digits: usize) -> Result<(), String> {
         let names = group.names();
         let both = || names.iter().zip(kept);
         let from_disk: Vec<u8> = both().filter(|(_, kept)| kept.untouched).flat_map(|(path, _)| path.iter().copied().chain([0])).collect();

@@ -85,12 +85,12 @@ fn read(path: &Path) -> Option<String> {
 }
 
 /// Says that a snapshot is being brought back into a worktree, for as long as this process lives or until the end.
-pub(super) struct UnderWay {
+pub(super) struct RestoreInProgress {
     path: PathBuf,
     _locked: File,
 }
 
-impl UnderWay {
+impl RestoreInProgress {
     /// # Errors
     /// When another process does so, or the file system refuses.
     pub fn begin(git_dir: &Path, id: &str) -> Result<Self, String> {
@@ -103,7 +103,7 @@ impl UnderWay {
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
         file.set_len(0).and_then(|()| file.write_all(id.as_bytes())).map_err(failed)?;
-        Ok(UnderWay { path, _locked: file })
+        Ok(RestoreInProgress { path, _locked: file })
     }
 
     /// Everything is there.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::half_made::{self, HalfMadeWorktree, UnderWay};
+use super::half_made::{self, HalfMadeWorktree, RestoreInProgress};
 use watchdog_git::{Error, RestoreError, RestoreResult, RestoreTarget, Worktree};
 use watchdog_process::git_program::{git, tail};
 
@@ -62,7 +62,7 @@ pub fn restore_into_worktree(worktree: &Worktree, id: &str, folder: &Path) -> Re
         }
     }
     let made = Worktree::open(folder).map_err(|error: Error| unfilled(error.into()))?;
-    let under_way = UnderWay::begin(made.git_dir(), &info.id).map_err(not_made)?;
+    let under_way = RestoreInProgress::begin(made.git_dir(), &info.id).map_err(not_made)?;
     let restored = made.restore(&info.id, RestoreTarget::Fresh).map_err(unfilled)?;
     under_way.end();
     Ok(restored)

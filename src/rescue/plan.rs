@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::task_list::{OpenBox, named};
+use super::task_list::{UncheckedBox, named};
 use watchdog_facts::secret_shapes;
 
 /// One commit of a plan.
@@ -35,7 +35,7 @@ static CONVENTIONAL: LazyLock<Regex> =
 ///
 /// # Errors
 /// What is wrong with it, for whoever made it.
-pub(super) fn check(answer: &Map<String, Value>, files: &[&str], tasks: &[OpenBox]) -> Result<Vec<PlannedCommit>, String> {
+pub(super) fn check(answer: &Map<String, Value>, files: &[&str], tasks: &[UncheckedBox]) -> Result<Vec<PlannedCommit>, String> {
     let commits = match answer.get("commits") {
         Some(Value::Array(commits)) if !commits.is_empty() => commits,
         Some(Value::Array(_)) => return Err("commits is empty".into()),
@@ -158,8 +158,8 @@ mod tests {
 
     const FILES: [&str; 3] = ["src/a.rs", "b", "odd \n\"name\""];
 
-    fn tasks() -> Vec<OpenBox> {
-        ["write a", "write b"].iter().enumerate().map(|(at, text)| OpenBox { text: (*text).into(), at }).collect()
+    fn tasks() -> Vec<UncheckedBox> {
+        ["write a", "write b"].iter().enumerate().map(|(at, text)| UncheckedBox { text: (*text).into(), at }).collect()
     }
 
     fn checked(answer: Value) -> Result<Vec<PlannedCommit>, String> {

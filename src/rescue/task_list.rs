@@ -6,7 +6,7 @@ use regex::bytes::Regex;
 
 /// An open box: `- [ ] text`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct OpenBox {
+pub(super) struct UncheckedBox {
     /// What follows the box, lossy UTF-8, trimmed.
     pub text: String,
     /// Where the blank in the box is, in bytes.
@@ -22,19 +22,19 @@ static BOX: LazyLock<Regex> = LazyLock::new(|| {
 static FENCE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?m-u)^[ \t]*(```+|~~~+)").expect("the pattern is a constant"));
 
 /// The open boxes of a list in Markdown, in order. What stands in a fence is an example.
-pub(super) fn open_tasks(list: &[u8]) -> Vec<OpenBox> {
+pub(super) fn open_tasks(list: &[u8]) -> Vec<UncheckedBox> {
     let fences: Vec<usize> = FENCE.find_iter(list).map(|fence| fence.start()).collect();
     let boxes = BOX.captures_iter(list).filter_map(|found| {
         let (mark, text) = (found.get(1)?, found.get(2)?);
         let fenced = fences.partition_point(|fence| *fence < mark.start()) % 2 == 1;
         let text = String::from_utf8_lossy(text.as_bytes()).trim().to_owned();
-        (!fenced && !text.is_empty()).then_some(OpenBox { text, at: mark.start() })
+        (!fenced && !text.is_empty()).then_some(UncheckedBox { text, at: mark.start() })
     });
     boxes.take(LISTED).collect()
 }
 
 /// The open box that a name means: its number as `T3`, or its text where only one has it.
-pub(super) fn named(tasks: &[OpenBox], name: &str) -> Option<usize> {
+pub(super) fn named(tasks: &[UncheckedBox], name: &str) -> Option<usize> {
     let name = name.trim();
     if let Some(number) = name.strip_prefix('T').and_then(|n| n.parse::<usize>().ok()) {
         return number.checked_sub(1).filter(|at| *at < tasks.len());

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use watchdog_core::config::parse_bytes;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_git::{BaselinePoint, Worktree};
-use watchdog_store::anchor::{self, AnchorRecord, SeenAtEnd};
+use watchdog_store::anchor::{self, AnchorRecord, SessionEndState};
 use watchdog_store::{LocalStore, StoreError};
 
 /// More refs of remotes than this are not recorded, and then a fetch moves no anchor.
@@ -107,7 +107,7 @@ pub fn completed(
 pub fn ended(store: &dyn LocalStore, worktree: &Worktree, spec: &str) -> Result<(), UnreadableFact> {
     let remotes = worktree.remote_tips(MOST_REFS)?;
     let head = commit_of(&worktree.head()?);
-    let end = remotes.map(|remotes| SeenAtEnd { head, remotes });
+    let end = remotes.map(|remotes| SessionEndState { head, remotes });
     Ok(update(store, &worktree.worktree_id(), spec, |anchor| anchor.end.clone_from(&end))?)
 }
 

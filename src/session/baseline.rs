@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
-use watchdog_facts::session_work::{ContentIds, UncommittedByMoment, inherited};
+use watchdog_facts::session_work::{ContentIds, SessionUncommitted, inherited};
 use watchdog_git::{BaselinePoint, KnownRefs, Worktree};
 use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
 use watchdog_store::uncommitted::UncommittedRecord;
@@ -25,7 +25,7 @@ pub struct RecordedBaseline {
     /// When the spec's own baseline was recorded, also where another commit was named in its place.
     pub record_at: Option<Timestamp>,
     /// What was uncommitted then, and at the recorded end of the session.
-    pub work: UncommittedByMoment,
+    pub work: SessionUncommitted,
     /// What weakens the record.
     pub notes: Vec<Degradation>,
 }
@@ -39,7 +39,7 @@ impl RecordedBaseline {
             refs: Vec::new().into(),
             at,
             record_at: None,
-            work: UncommittedByMoment::default(),
+            work: SessionUncommitted::default(),
             notes: Vec::new(),
         }
     }
@@ -107,7 +107,7 @@ fn record_uncommitted(
     spec: &str,
     uncommitted: UncommittedRule,
     now: Timestamp,
-) -> Result<UncommittedByMoment, UnreadableFact> {
+) -> Result<SessionUncommitted, UnreadableFact> {
     let worktree_id = worktree.worktree_id();
     let (_, ids) = worktree.uncommitted_contents()?;
     let earlier = uncommitted::of(store, &worktree_id, spec)?.filter(|earlier| !earlier.completed);
@@ -126,13 +126,13 @@ fn record_uncommitted(
             inherited(ids, &left)
         }
     };
-    let work = UncommittedByMoment { inherited, end: None };
+    let work = SessionUncommitted { inherited, end: None };
     uncommitted::record(store, &worktree_id, spec, &UncommittedRecord { baseline_at: now, work: work.clone(), completed: false })?;
     Ok(work)
 }
 
 /// What was recorded of uncommitted work with a baseline, and what watchdog itself wrote into the worktree.
-fn work_recorded(store: &dyn LocalStore, worktree_id: &str, spec: &str, at: Timestamp) -> Result<UncommittedByMoment, UnreadableFact> {
+fn work_recorded(store: &dyn LocalStore, worktree_id: &str, spec: &str, at: Timestamp) -> Result<SessionUncommitted, UnreadableFact> {
     let found = uncommitted::of(store, worktree_id, spec)?.filter(|found| found.baseline_at == at);
     Ok(found.map(|found| found.work).unwrap_or_default())
 }

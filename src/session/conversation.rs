@@ -16,7 +16,7 @@ const LATE: Duration = Duration::from_secs(5);
 
 /// How a session is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KnownBy {
+pub enum SessionIdSource {
     /// Its own output told its id.
     Output,
     /// A hook told it.
@@ -27,14 +27,14 @@ pub enum KnownBy {
     Latest,
 }
 
-impl KnownBy {
+impl SessionIdSource {
     /// The word used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
-            KnownBy::Output => "output",
-            KnownBy::Hook => "hook",
-            KnownBy::Transcript => "transcript",
-            KnownBy::Latest => "latest",
+            SessionIdSource::Output => "output",
+            SessionIdSource::Hook => "hook",
+            SessionIdSource::Transcript => "transcript",
+            SessionIdSource::Latest => "latest",
         }
     }
 }
@@ -47,7 +47,7 @@ pub struct ProbeTarget {
     /// The session that must answer, as far as that is known.
     pub expected: Option<String>,
     /// How it is known.
-    pub known_by: KnownBy,
+    pub known_by: SessionIdSource,
     /// Whether its transcript has grown since the baseline; `None` where that cannot be told.
     pub has_grown: Option<bool>,
 }
@@ -64,8 +64,9 @@ impl ProbeTarget {
         by_transcript: bool,
     ) -> Result<Self, StoreError> {
         let by_id = |id: String, known_by| ProbeTarget { resume: Some(id.clone()), expected: Some(id), known_by, has_grown: None };
-        let by_hook =
-            |id: &str| Ok::<_, StoreError>(if hook_session::of(store, id, None)?.is_some() { KnownBy::Hook } else { KnownBy::Output });
+        let by_hook = |id: &str| {
+            Ok::<_, StoreError>(if hook_session::of(store, id, None)?.is_some() { SessionIdSource::Hook } else { SessionIdSource::Output })
+        };
         if let Some(id) = reported_id {
             return Ok(by_id(id.to_owned(), by_hook(id)?));
         }
@@ -81,26 +82,26 @@ impl ProbeTarget {
             record = conversation::of(store, worktree_id, spec)?.filter(|record| record.baseline_at == at);
         }
         if let Some(ConversationRecord { pinned: Some((id, how)), before, .. }) = &record {
-            let known_by = if how == KnownBy::Transcript.as_str() { KnownBy::Transcript } else { KnownBy::Latest };
+            let known_by = if how == SessionIdSource::Transcript.as_str() { SessionIdSource::Transcript } else { SessionIdSource::Latest };
             let now = transcripts.iter().find(|transcript| transcript.session_id == *id);
-            let has_grown = now.and_then(|transcript| grown(before, transcript)).filter(|_| known_by == KnownBy::Latest);
+            let has_grown = now.and_then(|transcript| grown(before, transcript)).filter(|_| known_by == SessionIdSource::Latest);
             return Ok(ProbeTarget { has_grown, ..by_id(id.clone(), known_by) });
         }
         if let Some(found) = &record
             && let Some(one) = the_one_begun(&found.before, &transcripts, since_baseline.as_ref())
         {
-            let conversation = by_id(one, KnownBy::Transcript);
+            let conversation = by_id(one, SessionIdSource::Transcript);
             conversation.pin(store, worktree_id, spec, None)?;
             return Ok(conversation);
         }
         let latest = transcript::latest(transcripts);
         let has_grown = record.as_ref().zip(latest.as_ref()).and_then(|(record, latest)| grown(&record.before, latest));
-        Ok(ProbeTarget { resume: None, expected: latest.map(|latest| latest.session_id), known_by: KnownBy::Latest, has_grown })
+        Ok(ProbeTarget { resume: None, expected: latest.map(|latest| latest.session_id), known_by: SessionIdSource::Latest, has_grown })
     }
 
     /// Records who answers questions about this spec from now on, where nobody told it. `answered` is who did, where its output tells.
     pub fn pin(&self, store: &dyn LocalStore, worktree_id: &str, spec: &str, answered: Option<&str>) -> Result<(), StoreError> {
-        if matches!(self.known_by, KnownBy::Output | KnownBy::Hook) {
+        if matches!(self.known_by, SessionIdSource::Output | SessionIdSource::Hook) {
             return Ok(());
         }
         let Some(id) = answered.or(self.expected.as_deref()) else { return Ok(()) };
@@ -115,7 +116,7 @@ impl ProbeTarget {
     /// Why a `complete` of this conversation proves nothing, if it does not.
     pub fn proves_nothing(&self) -> Option<String> {
         let id = self.expected.as_deref().unwrap_or("latest");
-        (self.known_by == KnownBy::Latest && self.has_grown == Some(false))
+        (self.known_by == SessionIdSource::Latest && self.has_grown == Some(false))
             .then(|| format!("the conversation {id} has not grown since the baseline, so it knows nothing of the work"))
     }
 }
@@ -209,11 +210,11 @@ mod tests {
         ground.write(A, "{}\n");
         ground.write(B, "{}\n{}\n");
         let whom = ground.whom(Some(at(100)));
-        assert_eq!((whom.resume.as_deref(), whom.known_by), (Some(A), KnownBy::Output));
+        assert_eq!((whom.resume.as_deref(), whom.known_by), (Some(A), SessionIdSource::Output));
         let by_hand = ground.whom(None);
-        assert_eq!((by_hand.resume, by_hand.known_by), (None, KnownBy::Latest), "without a record the latest is meant");
+        assert_eq!((by_hand.resume, by_hand.known_by), (None, SessionIdSource::Latest), "without a record the latest is meant");
         let later = ground.whom(Some(at(150)));
-        assert_ne!(later.known_by, KnownBy::Output, "a session that began before the baseline is about other work");
+        assert_ne!(later.known_by, SessionIdSource::Output, "a session that began before the baseline is about other work");
     }
 
     #[test]
@@ -223,7 +224,7 @@ mod tests {
         ground.note(at(100));
         ground.write(B, "{}\n");
         let whom = ground.whom(Some(at(100)));
-        assert_eq!((whom.resume.as_deref(), whom.known_by), (Some(B), KnownBy::Transcript));
+        assert_eq!((whom.resume.as_deref(), whom.known_by), (Some(B), SessionIdSource::Transcript));
         ground.write(C, "{}\n{}\n");
         assert_eq!(ground.whom(Some(at(100))).resume.as_deref(), Some(B), "it stays the one, whoever comes later");
     }
@@ -234,12 +235,12 @@ mod tests {
         ground.write(A, "{}\n");
         ground.note(at(100));
         let whom = ground.whom(Some(at(100)));
-        assert_eq!((whom.resume.as_deref(), whom.expected.as_deref(), whom.known_by), (None, Some(A), KnownBy::Latest));
+        assert_eq!((whom.resume.as_deref(), whom.expected.as_deref(), whom.known_by), (None, Some(A), SessionIdSource::Latest));
         assert!(whom.proves_nothing().expect("a reason").contains("has not grown"));
         whom.pin(ground.store.as_ref(), "w", "s", Some(A)).expect("a row");
         ground.write(B, "{}\n");
         let again = ground.whom(Some(at(100)));
-        assert_eq!((again.resume.as_deref(), again.known_by, again.has_grown), (Some(A), KnownBy::Latest, Some(false)));
+        assert_eq!((again.resume.as_deref(), again.known_by, again.has_grown), (Some(A), SessionIdSource::Latest, Some(false)));
         ground.write(A, "{}\n{}\n");
         assert_eq!(ground.whom(Some(at(100))).proves_nothing(), None);
         ground.note(at(300));

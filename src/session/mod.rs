@@ -8,6 +8,6 @@ mod end;
 mod inside;
 
 pub use baseline::{RecordedBaseline, UncommittedRule, record, recorded, spec_of_new_session};
-pub use conversation::{KnownBy, ProbeTarget, note_conversations};
+pub use conversation::{ProbeTarget, SessionIdSource, note_conversations};
 pub use end::{describe_end, log_path};
 pub use inside::{inside, inside_of};

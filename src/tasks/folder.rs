@@ -33,7 +33,7 @@ pub struct LoadedTask {
 /// A file that is no task, or not one that can be told apart.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0)]
-pub struct BadFile(pub ConfigError);
+pub struct InvalidTaskFile(pub ConfigError);
 
 /// A folder of tasks, as it was read.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -45,7 +45,7 @@ pub struct TaskFolder {
     /// Its tasks, by the names of their files.
     pub tasks: Vec<LoadedTask>,
     /// What could not be read.
-    pub problems: Vec<BadFile>,
+    pub problems: Vec<InvalidTaskFile>,
 }
 
 /// The folder of tasks of a work tree: `configured`, from its root; without that folder, and where it is the usual one, that of another
@@ -82,7 +82,7 @@ pub fn read(root: &Path, configured: &str) -> io::Result<TaskFolder> {
             Ok(bytes) if !has_front_matter(&bytes) && name.eq_ignore_ascii_case("readme.md") => {}
             Ok(bytes) => match parse_task(&bytes, &relative) {
                 Ok(task) => folder.tasks.push(LoadedTask { path: file, relative, bytes, task }),
-                Err(error) => folder.problems.push(BadFile(error)),
+                Err(error) => folder.problems.push(InvalidTaskFile(error)),
             },
             Err(error) => folder.problems.push(bad(&relative, format!("failed to read the file: {error}"))),
         }
@@ -105,9 +105,9 @@ fn slurp(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn bad(relative: &Path, message: String) -> BadFile {
+fn bad(relative: &Path, message: String) -> InvalidTaskFile {
     let problem = ConfigProblem { line: 1, column: 1, key: String::new(), message };
-    BadFile(ConfigError { origin: relative.to_owned(), problems: vec![problem], more: 0 })
+    InvalidTaskFile(ConfigError { origin: relative.to_owned(), problems: vec![problem], more: 0 })
 }
 
 /// Two files with one id: which is meant nobody can know, so neither is taken. File systems and branches do not always tell cases apart.

@@ -7,7 +7,7 @@ use watchdog_core::config::task_file::TaskStatus;
 
 /// A task to be drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GraphTask {
+pub struct TaskGraphNode {
     /// Its id, status and dependencies.
     pub link: DependencyLink,
     /// What it is about.
@@ -26,7 +26,7 @@ fn colour(status: TaskStatus) -> &'static str {
 }
 
 /// As Graphviz reads it: `watchdog task list --format dot | dot -Tsvg`. An arrow leads from what comes first to what waits for it.
-pub fn dot(nodes: &[GraphTask]) -> String {
+pub fn dot(nodes: &[TaskGraphNode]) -> String {
     // Titles are anybody's text: a quote or a backslash would end the label.
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace(char::is_control, " ");
     let mut text = String::from("digraph tasks {\n  rankdir=LR;\n  node [shape=box, style=filled];\n");
@@ -46,7 +46,7 @@ pub fn dot(nodes: &[GraphTask]) -> String {
 }
 
 /// As Mermaid reads it, such as in a README on GitHub.
-pub fn mermaid(nodes: &[GraphTask]) -> String {
+pub fn mermaid(nodes: &[TaskGraphNode]) -> String {
     // Mermaid knows no escapes but those of HTML; anything that is no plain word goes in by its number.
     let quoted = |text: &str| {
         text.chars().fold(String::new(), |mut shown, c| {
@@ -82,11 +82,11 @@ pub fn mermaid(nodes: &[GraphTask]) -> String {
     text
 }
 
-fn edges(nodes: &[GraphTask]) -> impl Iterator<Item = (&str, &str)> {
+fn edges(nodes: &[TaskGraphNode]) -> impl Iterator<Item = (&str, &str)> {
     nodes.iter().flat_map(|node| node.link.depends_on.iter().map(move |before| (before.as_str(), node.link.id.as_str())))
 }
 
-fn missing(nodes: &[GraphTask]) -> Vec<&str> {
+fn missing(nodes: &[TaskGraphNode]) -> Vec<&str> {
     let mut missing: Vec<&str> = edges(nodes).map(|(before, _)| before).filter(|id| nodes.iter().all(|node| node.link.id != *id)).collect();
     missing.sort_unstable();
     missing.dedup();
@@ -99,8 +99,8 @@ mod tests {
 
     use super::*;
 
-    fn nodes() -> Vec<GraphTask> {
-        let node = |id: &str, title: &str, status, wanted: &[&str]| GraphTask {
+    fn nodes() -> Vec<TaskGraphNode> {
+        let node = |id: &str, title: &str, status, wanted: &[&str]| TaskGraphNode {
             link: DependencyLink { id: id.into(), status, depends_on: wanted.iter().map(ToString::to_string).collect() },
             title: title.into(),
         };

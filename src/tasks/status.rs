@@ -19,7 +19,7 @@ pub fn next_of(from: TaskStatus) -> &'static [TaskStatus] {
 /// A step that no task may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a task that is {} cannot become {}; {}", from.as_str(), to.as_str(), allowed(*from))]
-pub struct IllegalStep {
+pub struct IllegalTransition {
     /// Where the task stands.
     pub from: TaskStatus,
     /// Where it was to go.
@@ -37,15 +37,15 @@ fn allowed(from: TaskStatus) -> String {
 ///
 /// # Errors
 /// The step, with what would be allowed instead.
-pub fn step(from: TaskStatus, to: TaskStatus) -> Result<(), IllegalStep> {
-    if next_of(from).contains(&to) { Ok(()) } else { Err(IllegalStep { from, to }) }
+pub fn step(from: TaskStatus, to: TaskStatus) -> Result<(), IllegalTransition> {
+    if next_of(from).contains(&to) { Ok(()) } else { Err(IllegalTransition { from, to }) }
 }
 
 /// Whether a person may take a step: those that are allowed to all, and with a reason a complete task becomes pending again.
 ///
 /// # Errors
 /// The step, with what would be allowed instead.
-pub fn step_by_person(from: TaskStatus, to: TaskStatus, why: Option<&str>) -> Result<(), IllegalStep> {
+pub fn step_by_person(from: TaskStatus, to: TaskStatus, why: Option<&str>) -> Result<(), IllegalTransition> {
     let reopens = from == TaskStatus::Complete && to == TaskStatus::Pending;
     if reopens && why.is_some_and(|why| !why.trim().is_empty()) { Ok(()) } else { step(from, to) }
 }

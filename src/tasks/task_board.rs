@@ -13,11 +13,11 @@ use super::dependencies::{BlockedBy, DependencyGraph, DependencyLink};
 use super::folder::{LoadedTask, TaskFolder};
 use super::graph;
 use super::queue::{QueuedTask, settled};
-use super::status::{IllegalStep, step, step_by_person};
+use super::status::{IllegalTransition, step, step_by_person};
 use super::write_back::with_status;
 use watchdog_core::config::task_file::{TaskStatus, parse_task};
 use watchdog_store::StoreError;
-use watchdog_store::engine::{Lease, LeaseHold, SharedStore};
+use watchdog_store::engine::{Lease, LeaseRenewal, SharedStore};
 use watchdog_store::task::{self, PinnedFile, TaskRecord};
 
 /// The word for a status that dependencies set.
@@ -62,8 +62,8 @@ impl BoardTask {
     }
 
     /// For the picture.
-    pub fn node(&self) -> graph::GraphTask {
-        graph::GraphTask { link: self.link(), title: self.loaded.task.title.clone() }
+    pub fn node(&self) -> graph::TaskGraphNode {
+        graph::TaskGraphNode { link: self.link(), title: self.loaded.task.title.clone() }
     }
 
     /// For the queue.
@@ -75,7 +75,7 @@ impl BoardTask {
 
 /// A step that a task took.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskStep {
+pub struct TaskTransition {
     /// The task.
     pub id: String,
     /// Where it stood; `None` = it was not known.
@@ -100,7 +100,7 @@ pub enum TaskBoardError {
         /// The task.
         id: String,
         /// Why its status does not allow the step.
-        step: IllegalStep,
+        step: IllegalTransition,
     },
     /// An agent works on it.
     #[error("an agent works on {id}{}", .agent.as_ref().map(|agent| format!(": {agent}")).unwrap_or_default())]
@@ -190,7 +190,7 @@ impl<'s> TaskBoard<'s> {
     ///
     /// # Errors
     /// Where a record cannot be read or written; what came before it stands.
-    pub fn settle(&mut self, now: Timestamp) -> Result<Vec<TaskStep>, StoreError> {
+    pub fn settle(&mut self, now: Timestamp) -> Result<Vec<TaskTransition>, StoreError> {
         let mut changes = Vec::new();
         let ids: Vec<String> = self.entries.keys().cloned().collect();
         for id in &ids {
@@ -205,7 +205,7 @@ impl<'s> TaskBoard<'s> {
         Ok(changes)
     }
 
-    fn record_new(&mut self, id: &str, now: Timestamp) -> Result<Option<TaskStep>, StoreError> {
+    fn record_new(&mut self, id: &str, now: Timestamp) -> Result<Option<TaskTransition>, StoreError> {
         let Some(entry) = self.entries.get_mut(id) else { return Ok(None) };
         let fresh = match &entry.record {
             record if record.pinned.is_some() => TaskRecord { pinned: record.pinned.clone(), ..first_record(&entry.loaded, now) },
@@ -220,10 +220,10 @@ impl<'s> TaskBoard<'s> {
         })?;
         entry.record = record;
         let status = entry.record.status;
-        Ok(new.then(|| TaskStep { id: id.to_owned(), from: None, to: status, agent: None, reason: None }))
+        Ok(new.then(|| TaskTransition { id: id.to_owned(), from: None, to: status, agent: None, reason: None }))
     }
 
-    fn give_back_abandoned(&mut self, id: &str, now: Timestamp) -> Result<Option<TaskStep>, StoreError> {
+    fn give_back_abandoned(&mut self, id: &str, now: Timestamp) -> Result<Option<TaskTransition>, StoreError> {
         let Some(record) = self.entries.get(id).map(|entry| entry.record.clone()) else { return Ok(None) };
         let taken = |record: &TaskRecord| matches!(record.status, TaskStatus::Assigned | TaskStatus::InProgress);
         if !taken(&record) || record.fence.is_none() {
@@ -245,7 +245,7 @@ impl<'s> TaskBoard<'s> {
         changed
     }
 
-    fn settle_dependencies(&mut self, id: &str, blockers: &[BlockedBy], now: Timestamp) -> Result<Option<TaskStep>, StoreError> {
+    fn settle_dependencies(&mut self, id: &str, blockers: &[BlockedBy], now: Timestamp) -> Result<Option<TaskTransition>, StoreError> {
         self.write(id, now, |before| {
             let by_hand = before.reason.as_deref() == Some(BY_HAND);
             let status = settled(before.status, by_hand, blockers.is_empty());
@@ -264,7 +264,7 @@ impl<'s> TaskBoard<'s> {
         id: &str,
         now: Timestamp,
         change: impl Fn(&TaskRecord) -> Option<TaskRecord>,
-    ) -> Result<Option<TaskStep>, StoreError> {
+    ) -> Result<Option<TaskTransition>, StoreError> {
         let Some(entry) = self.entries.get_mut(id) else { return Ok(None) };
         let (record, from) = task::update(self.store, &self.repository_id, id, |found| {
             let before = found.unwrap_or_else(|| entry.record.clone());
@@ -277,14 +277,20 @@ impl<'s> TaskBoard<'s> {
             }
         })?;
         entry.record = record.clone();
-        Ok(from.map(|from| TaskStep { id: id.to_owned(), from: Some(from), to: record.status, agent: record.agent, reason: record.reason }))
+        Ok(from.map(|from| TaskTransition {
+            id: id.to_owned(),
+            from: Some(from),
+            to: record.status,
+            agent: record.agent,
+            reason: record.reason,
+        }))
     }
 
     /// A person's word: the status becomes `to`, where that step is allowed and nobody works on the task.
     ///
     /// # Errors
     /// See [`TaskBoardError`].
-    pub fn set(&mut self, id: &str, to: TaskStatus, why: Option<&str>, now: Timestamp) -> Result<Option<TaskStep>, TaskBoardError> {
+    pub fn set(&mut self, id: &str, to: TaskStatus, why: Option<&str>, now: Timestamp) -> Result<Option<TaskTransition>, TaskBoardError> {
         // Under the task's own lease, so that no worker begins meanwhile.
         let lease = task::lease(self.store, &self.repository_id, id, "watchdog task set", MOMENT)?;
         let Some(lease) = lease else {
@@ -316,9 +322,9 @@ impl<'s> TaskBoard<'s> {
     pub fn claim(
         &mut self,
         id: &str,
-        taker: &TaskTaker<'_>,
+        taker: &TaskClaimant<'_>,
         now: Timestamp,
-    ) -> Result<Option<(LeasedTask, Vec<TaskStep>)>, TaskBoardError> {
+    ) -> Result<Option<(LeasedTask, Vec<TaskTransition>)>, TaskBoardError> {
         let Some(lease) = task::lease(self.store, &self.repository_id, id, taker.holder, taker.ttl)? else { return Ok(None) };
         let illegal = std::cell::Cell::new(None);
         let mut changes = Vec::new();
@@ -373,7 +379,7 @@ impl<'s> TaskBoard<'s> {
 
 /// Who takes a task.
 #[derive(Debug, Clone, Copy)]
-pub struct TaskTaker<'a> {
+pub struct TaskClaimant<'a> {
     /// The agent's name.
     pub agent: &'a str,
     /// Names one life of one process.
@@ -396,7 +402,7 @@ impl LeasedTask {
     /// # Errors
     /// Where the store cannot say.
     pub fn renew(&self, store: &dyn SharedStore, ttl: Duration) -> Result<bool, StoreError> {
-        Ok(matches!(store.renew(&self.lease, ttl)?, LeaseHold::Held(_)))
+        Ok(matches!(store.renew(&self.lease, ttl)?, LeaseRenewal::Held(_)))
     }
 
     /// Writes down a step, with what else `change` sets.
@@ -409,7 +415,7 @@ impl LeasedTask {
         to: TaskStatus,
         now: Timestamp,
         change: impl Fn(&mut TaskRecord),
-    ) -> Result<TaskStep, TaskBoardError> {
+    ) -> Result<TaskTransition, TaskBoardError> {
         let lost = || TaskBoardError::Lost { id: self.id.clone() };
         let outcome = task::update(store, &self.repository_id, &self.id, |found| {
             let Some(before) = found else { return (TaskRecord::begin(TaskStatus::Pending, now), None) };
@@ -422,7 +428,8 @@ impl LeasedTask {
             let from = before.status;
             let mut after = TaskRecord { status: to, changed_at: now, ..before };
             change(&mut after);
-            let change = TaskStep { id: self.id.clone(), from: Some(from), to, agent: after.agent.clone(), reason: after.reason.clone() };
+            let change =
+                TaskTransition { id: self.id.clone(), from: Some(from), to, agent: after.agent.clone(), reason: after.reason.clone() };
             (after, Some(Ok(change)))
         })?;
         match outcome {
@@ -436,7 +443,12 @@ impl LeasedTask {
     ///
     /// # Errors
     /// [`TaskBoardError::Lost`] as there.
-    pub fn amend(&self, store: &dyn SharedStore, now: Timestamp, change: impl Fn(&mut TaskRecord)) -> Result<TaskStep, TaskBoardError> {
+    pub fn amend(
+        &self,
+        store: &dyn SharedStore,
+        now: Timestamp,
+        change: impl Fn(&mut TaskRecord),
+    ) -> Result<TaskTransition, TaskBoardError> {
         let amended = task::update(store, &self.repository_id, &self.id, |found| {
             let Some(before) = found else { return (TaskRecord::begin(TaskStatus::Pending, now), None) };
             if before.fence != Some(self.lease.fence) {
@@ -444,8 +456,13 @@ impl LeasedTask {
             }
             let mut after = before;
             change(&mut after);
-            let change =
-                TaskStep { id: self.id.clone(), from: Some(after.status), to: after.status, agent: after.agent.clone(), reason: None };
+            let change = TaskTransition {
+                id: self.id.clone(),
+                from: Some(after.status),
+                to: after.status,
+                agent: after.agent.clone(),
+                reason: None,
+            };
             (after, Some(change))
         })?;
         amended.ok_or_else(|| TaskBoardError::Lost { id: self.id.clone() })

@@ -59,8 +59,8 @@ fn status(board: &TaskBoard<'_>, id: &str) -> TaskStatus {
     board.get(id).expect("it is there").record.status
 }
 
-fn taker(agent: &str) -> TaskTaker<'_> {
-    TaskTaker { agent, holder: agent, ttl: TTL }
+fn taker(agent: &str) -> TaskClaimant<'_> {
+    TaskClaimant { agent, holder: agent, ttl: TTL }
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_task_is_taken_by_one_worker_and_its_end_unblocks_what_waits() {
 fn a_task_whose_worker_died_goes_back_and_the_dead_one_writes_nothing_any_more() {
     let scene = Scene::new(&[("a", "")]);
     let mut board = scene.settled();
-    let short = TaskTaker { ttl: Duration::from_millis(50), ..taker("be-1") };
+    let short = TaskClaimant { ttl: Duration::from_millis(50), ..taker("be-1") };
     let (slow, _) = board.claim("a", &short, later(2)).expect("a store").expect("nobody has it");
     slow.step(scene.store.as_ref(), TaskStatus::InProgress, later(2), |_| ()).expect("ours");
     assert_eq!(status(&scene.settled(), "a"), TaskStatus::InProgress, "while the lease stands it is not given back");

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use watchdog_facts::evidence::ProcessExit;
 use watchdog_process::{
-    BoundedOutput, CancelFlag, FinishedProgram, LeftoverRule, PidEnd, ProgramRun, StartError, WaitPidError, reap_orphans, wait_for_pid,
+    BoundedOutput, CancelFlag, FinishedProgram, LeftoverRule, PidWaitOutcome, ProgramRun, StartError, WaitPidError, reap_orphans,
+    wait_for_pid,
 };
 
 use crate::process_scene::{Scene, alive, kill, passes_in_own_process, state, until};
@@ -299,23 +300,23 @@ fn the_end_of_a_process_of_somebody_else_is_noticed() {
     let none = CancelFlag::new();
     let (_, _) = cancelled_when(&scene.sh("sleep 1000 & echo $! > pid; wait; sleep 1000"), || {
         let pid = scene.number("pid");
-        assert_eq!(wait_for_pid(pid, &none, Some(Duration::from_millis(50))).unwrap(), PidEnd::TimedOut);
+        assert_eq!(wait_for_pid(pid, &none, Some(Duration::from_millis(50))).unwrap(), PidWaitOutcome::TimedOut);
         let cancel = CancelFlag::new();
         cancel.cancel();
-        assert_eq!(wait_for_pid(pid, &cancel, None).unwrap(), PidEnd::Cancelled);
+        assert_eq!(wait_for_pid(pid, &cancel, None).unwrap(), PidWaitOutcome::Cancelled);
         std::thread::scope(|scope| {
             let waits = scope.spawn(|| wait_for_pid(pid, &none, Some(Duration::from_secs(10))).unwrap());
             until("it is waited for", || std::fs::read_dir("/proc/self/fd").unwrap().flatten().any(|fd| is_pidfd_of(&fd.path(), pid)));
             kill(pid);
-            assert_eq!(waits.join().unwrap(), PidEnd::Ended);
+            assert_eq!(waits.join().unwrap(), PidWaitOutcome::Ended);
         });
         until("it was reaped", || state(pid).is_none());
-        assert_eq!(wait_for_pid(pid, &none, None).unwrap(), PidEnd::NotRunning);
+        assert_eq!(wait_for_pid(pid, &none, None).unwrap(), PidWaitOutcome::NotRunning);
     });
     assert!(matches!(wait_for_pid(0, &none, None), Err(WaitPidError::NotAPid { pid: 0 })));
     assert!(matches!(wait_for_pid(u32::MAX, &none, None), Err(WaitPidError::NotAPid { .. })));
     assert!(matches!(wait_for_pid(std::process::id(), &none, None), Err(WaitPidError::Own { .. })));
-    assert_eq!(wait_for_pid(1, &none, Some(Duration::from_millis(10))).unwrap(), PidEnd::TimedOut);
+    assert_eq!(wait_for_pid(1, &none, Some(Duration::from_millis(10))).unwrap(), PidWaitOutcome::TimedOut);
 }
 
 fn is_pidfd_of(fd: &std::path::Path, pid: u32) -> bool {
@@ -343,7 +344,7 @@ fn a_pid_that_another_process_got_meanwhile_does_not_prolong_the_wait() {
             let waits = scope.spawn(move || wait_for_pid(pid, &CancelFlag::new(), Some(Duration::from_secs(10))).unwrap());
             until("it is waited for", || std::fs::read_dir("/proc/self/fd").unwrap().flatten().any(|fd| is_pidfd_of(&fd.path(), pid)));
             std::fs::write(scene.path(&format!("go.{round}")), "").unwrap();
-            assert_eq!(waits.join().unwrap(), PidEnd::Ended);
+            assert_eq!(waits.join().unwrap(), PidWaitOutcome::Ended);
             until("reused or next", || {
                 scene.path("reused").exists() || scene.path(&format!("pid.{}", round + 1)).exists() || runs.is_finished()
             });

@@ -350,7 +350,7 @@ pub struct CheckResult {
     /// Whether an earlier pass with the same inputs answered.
     pub cached: bool,
     /// Its outcome when the work began, before anything was done.
-    pub before: OutcomeBefore,
+    pub before: OutcomeBeforeWork,
     /// What its test runner says that it ran.
     pub tests: Option<TestCounts>,
     /// The tree that it ran on, where that was a scratch checkout.
@@ -359,7 +359,7 @@ pub struct CheckResult {
 
 /// The outcome of a check when the work began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OutcomeBefore {
+pub enum OutcomeBeforeWork {
     /// It passed already: a pass is no evidence of the work.
     Passed,
     /// It was not met.
@@ -369,13 +369,13 @@ pub enum OutcomeBefore {
     Unknown,
 }
 
-impl OutcomeBefore {
+impl OutcomeBeforeWork {
     /// The word used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
-            OutcomeBefore::Passed => "passed",
-            OutcomeBefore::Failed => "failed",
-            OutcomeBefore::Unknown => "unknown",
+            OutcomeBeforeWork::Passed => "passed",
+            OutcomeBeforeWork::Failed => "failed",
+            OutcomeBeforeWork::Unknown => "unknown",
         }
     }
 }
@@ -452,7 +452,7 @@ pub struct RescueOutcome {
 
 /// Signs of life during a check. `None` = could not be looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SignsOfLife {
+pub struct ActivityFacts {
     /// Files of the worktree changed.
     pub worktree: Option<bool>,
     /// Processes of the session still run.
@@ -461,7 +461,7 @@ pub struct SignsOfLife {
     pub transcript: Option<bool>,
 }
 
-impl SignsOfLife {
+impl ActivityFacts {
     /// The first kind of activity that was seen, named for the verdict.
     pub fn seen(&self) -> Option<&'static str> {
         [(self.worktree, "activity_in_worktree"), (self.processes, "activity_in_processes"), (self.transcript, "activity_in_transcript")]

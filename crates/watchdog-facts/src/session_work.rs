@@ -7,7 +7,7 @@ pub type ContentIds = BTreeMap<String, String>;
 
 /// What was uncommitted when the session began, and when it ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct UncommittedByMoment {
+pub struct SessionUncommitted {
     /// What was there before, and is nobody's work as long as it stays as it was.
     pub inherited: ContentIds,
     /// What was uncommitted at the recorded end; `None` where no end is recorded.
@@ -27,7 +27,7 @@ pub enum FileOwner {
     Dropping,
 }
 
-impl UncommittedByMoment {
+impl SessionUncommitted {
     /// Whose the file at `path` is; `id` is what it holds now, asked for only where it decides.
     pub fn whose(&self, path: &str, id: impl Fn() -> String) -> FileOwner {
         let before = self.inherited.get(path);
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_file_is_inherited_only_while_it_is_as_it_was() {
-        let record = UncommittedByMoment { inherited: ids(&[("notes", "1")]), end: None };
+        let record = SessionUncommitted { inherited: ids(&[("notes", "1")]), end: None };
         assert_eq!(record.whose("notes", || "1".into()), FileOwner::Inherited);
         assert_eq!(record.whose("notes", || "2".into()), FileOwner::Session);
         assert_eq!(record.whose("notes", || "absent".into()), FileOwner::Session);
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn what_changes_after_the_end_is_nobodys() {
-        let record = UncommittedByMoment { inherited: ids(&[("notes", "1")]), end: Some(ids(&[("notes", "1"), ("made", "5")])) };
+        let record = SessionUncommitted { inherited: ids(&[("notes", "1")]), end: Some(ids(&[("notes", "1"), ("made", "5")])) };
         assert_eq!(record.whose("made", || "5".into()), FileOwner::Session);
         assert_eq!(record.whose("made", || "6".into()), FileOwner::SinceEnd);
         assert_eq!(record.whose("later", || "7".into()), FileOwner::SinceEnd);
@@ -143,8 +143,8 @@ mod tests {
 
     #[test]
     fn a_dropping_that_was_there_before_is_inherited() {
-        let record = UncommittedByMoment { inherited: ids(&[(".DS_Store", "1")]), end: None };
+        let record = SessionUncommitted { inherited: ids(&[(".DS_Store", "1")]), end: None };
         assert_eq!(record.whose(".DS_Store", || "1".into()), FileOwner::Inherited);
-        assert_eq!(UncommittedByMoment::default().whose(".DS_Store", String::new), FileOwner::Dropping);
+        assert_eq!(SessionUncommitted::default().whose(".DS_Store", String::new), FileOwner::Dropping);
     }
 }

@@ -16,7 +16,7 @@ use globset::GlobSet;
 
 use super::baseline::BaselinePoint;
 use super::error::Error;
-use super::guarded_disk::{DiskComparer, OnDisk};
+use super::guarded_disk::{DiskComparer, DiskState};
 use super::open::Worktree;
 use super::path_text::escape_path;
 use super::{hidden, staged};
@@ -83,7 +83,7 @@ fn joined<'a>(parts: impl Iterator<Item = &'a str>) -> Option<String> {
 }
 
 /// A file as git names it.
-type NamedFile = (Mode, ObjectId);
+type GitFileId = (Mode, ObjectId);
 
 /// What a path was when the commit became the anchor, where that was not what the commit has: the id of its content, or absent.
 type AnchorContent<'a> = Option<&'a Option<String>>;
@@ -133,10 +133,10 @@ impl Worktree {
         let mut differing = BTreeMap::new();
         for (path, found) in self.compare_disk(before, &expected, &BTreeMap::new(), wanted)? {
             let was = match found {
-                OnDisk::Same => continue,
-                OnDisk::Absent if expected.contains_key(&path) => None,
-                OnDisk::Absent => continue,
-                OnDisk::Content(id) => Some(id),
+                DiskState::Same => continue,
+                DiskState::Absent if expected.contains_key(&path) => None,
+                DiskState::Absent => continue,
+                DiskState::Content(id) => Some(id),
             };
             differing.insert(escape_path(path.as_bstr()), was);
         }
@@ -200,10 +200,10 @@ impl Worktree {
     fn compare_disk(
         &self,
         before: ObjectId,
-        expected: &BTreeMap<BString, NamedFile>,
-        staged: &BTreeMap<BString, NamedFile>,
+        expected: &BTreeMap<BString, GitFileId>,
+        staged: &BTreeMap<BString, GitFileId>,
         wanted: &GuardedPaths,
-    ) -> Result<BTreeMap<BString, OnDisk>, Error> {
+    ) -> Result<BTreeMap<BString, DiskState>, Error> {
         let doing = |path: &BStr| format!("read {}", self.root().join(gix::path::from_bstr(path).unwrap_or_default()).display());
         let mut disk = DiskComparer::new(self, before);
         let mut found = BTreeMap::new();
@@ -211,7 +211,7 @@ impl Worktree {
         let all: BTreeSet<BString> = expected.keys().chain(staged.keys()).cloned().chain(exact).collect();
         for path in all {
             let here = disk.at(path.as_bstr(), expected.get(&path).copied()).map_err(|e| Error::read(doing(path.as_bstr()), e))?;
-            if matches!(here, OnDisk::Content(_)) && !expected.contains_key(&path) && !staged.contains_key(&path) {
+            if matches!(here, DiskState::Content(_)) && !expected.contains_key(&path) && !staged.contains_key(&path) {
                 let ignored = disk.ignored(path.as_bstr())?;
                 if ignored {
                     continue;
@@ -229,7 +229,7 @@ impl Worktree {
     }
 
     /// The wanted files of a tree.
-    fn files_of_tree(&self, tree: ObjectId, wanted: &GuardedPaths) -> Result<BTreeMap<BString, NamedFile>, Error> {
+    fn files_of_tree(&self, tree: ObjectId, wanted: &GuardedPaths) -> Result<BTreeMap<BString, GitFileId>, Error> {
         let doing = || format!("read tree {tree}");
         if tree == ObjectId::empty_tree(self.repo.object_hash()) {
             return Ok(BTreeMap::new());
@@ -264,7 +264,7 @@ fn mode_of(mode: gix::objs::tree::EntryMode) -> Option<Mode> {
 }
 
 /// The wanted files of an index, and those that are in conflict or still to come.
-fn files_of_index(index: &State, wanted: &GuardedPaths) -> (BTreeMap<BString, NamedFile>, Vec<BString>) {
+fn files_of_index(index: &State, wanted: &GuardedPaths) -> (BTreeMap<BString, GitFileId>, Vec<BString>) {
     let (mut files, mut unsettled) = (BTreeMap::new(), Vec::new());
     for entry in index.entries() {
         let path = entry.path(index);
@@ -282,8 +282,8 @@ fn files_of_index(index: &State, wanted: &GuardedPaths) -> (BTreeMap<BString, Na
 
 /// Adds the paths that two sets of files do not have in common.
 fn compare<'a>(
-    expected: &BTreeMap<BString, NamedFile>,
-    found: &BTreeMap<BString, NamedFile>,
+    expected: &BTreeMap<BString, GitFileId>,
+    found: &BTreeMap<BString, GitFileId>,
     then: impl Fn(&BStr) -> AnchorContent<'a>,
     changed: &mut BTreeSet<BString>,
 ) {
@@ -296,11 +296,11 @@ fn compare<'a>(
     changed.extend(expected.keys().filter(|path| !found.contains_key(*path)).cloned());
 }
 
-fn is_as_then(found: &OnDisk, is_expected: bool, then: AnchorContent<'_>) -> bool {
+fn is_as_then(found: &DiskState, is_expected: bool, then: AnchorContent<'_>) -> bool {
     match found {
-        OnDisk::Same => true,
-        OnDisk::Absent => !is_expected || then == Some(&None),
-        OnDisk::Content(id) => then.and_then(Option::as_deref) == Some(id),
+        DiskState::Same => true,
+        DiskState::Absent => !is_expected || then == Some(&None),
+        DiskState::Content(id) => then.and_then(Option::as_deref) == Some(id),
     }
 }
 

@@ -8,7 +8,7 @@ use super::error::Error;
 /// A full name of a ref with the object that it named.
 pub type RefTip = (String, String);
 
-type Read = Box<dyn Fn() -> Result<Vec<RefTip>, String> + Send + Sync>;
+type RefReader = Box<dyn Fn() -> Result<Vec<RefTip>, String> + Send + Sync>;
 
 /// Full names of refs, each with the object that it named when a baseline was recorded. Clones share what was read.
 #[derive(Clone)]
@@ -16,7 +16,7 @@ pub struct KnownRefs(Arc<LazyRefs>);
 
 struct LazyRefs {
     tips: OnceLock<Vec<RefTip>>,
-    read: Option<Read>,
+    read: Option<RefReader>,
 }
 
 impl KnownRefs {

@@ -79,9 +79,9 @@ pub use repo_cache::RepoCache;
 pub use rescue_branch::RescueBranch;
 pub use search::{SearchResult, find_worktrees};
 pub use snapshot::{
-    AfterCommit, CommitState, CommittedContent, FileDiff, FileVersions, KeptEntry, PrivateRule, RestoreError, RestoreResult, RestoreTarget,
-    RestoredTo, SavedIndex, Snapshot, SnapshotCandidate, SnapshotDiff, SnapshotKind, SnapshotPath, SnapshotRequest, SnapshotSummary,
-    UncommittedFiles,
+    CommitSideEffects, CommitState, CommittedContent, EntryToCommit, FileDiff, FileVersions, PrivateRule, RestoreError, RestoreResult,
+    RestoreTarget, RestoredTo, SavedIndex, Snapshot, SnapshotCandidate, SnapshotDiff, SnapshotKind, SnapshotPath, SnapshotRequest,
+    SnapshotSummary, UncommittedFiles,
 };
 pub use stat_fingerprint::{FingerprintScope, StatFingerprints};
 pub use submodule::UnsettledSubmodule;

@@ -163,7 +163,7 @@ fn fits(worktree: &Worktree, history: &mut CommitHistory<'_>, entry: &ReflogEntr
 }
 
 /// What the logs of other worktrees and of branches show.
-struct OtherLogs {
+struct OtherReflogs {
     made_by_helpers: HashSet<CommitPosition>,
     had_by_others: HashSet<CommitPosition>,
 }
@@ -174,7 +174,7 @@ fn commits_seen_by_others(
     owners: &RefOwners,
     own: &[ReflogEntry],
     all: &HashSet<CommitPosition>,
-) -> Result<OtherLogs, Error> {
+) -> Result<OtherReflogs, Error> {
     let mut logs = Vec::new();
     for (name, path) in worktree.other_logs()? {
         let owner = owners.of(&name, worktree.common_dir());
@@ -202,7 +202,7 @@ fn commits_seen_by_others(
         made_by_others.extend(made(worktree, history, entries, &mut ignored)?);
     }
     made_by_helpers.retain(|node| !made_by_others.contains(node));
-    Ok(OtherLogs { made_by_helpers, had_by_others: history.descend(&had, all) })
+    Ok(OtherReflogs { made_by_helpers, had_by_others: history.descend(&had, all) })
 }
 
 /// How a commit first came to HEAD.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::error::Error;
 use super::known_refs::KnownRefs;
 
-type Read<T> = Arc<dyn Fn() -> Result<T, String> + Send + Sync>;
+type FactReader<T> = Arc<dyn Fn() -> Result<T, String> + Send + Sync>;
 
 /// A commit that a rescue made.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -28,8 +28,8 @@ pub struct OriginEvidence {
     pub refs: Option<KnownRefs>,
     /// When they were recorded, in seconds since 1970: a younger commit cannot have been there.
     recorded_at: Option<i64>,
-    rescued: Option<Read<Vec<RescuedCommit>>>,
-    recorded_worktrees: Option<Read<HashSet<String>>>,
+    rescued: Option<FactReader<Vec<RescuedCommit>>>,
+    recorded_worktrees: Option<FactReader<HashSet<String>>>,
 }
 
 impl OriginEvidence {
@@ -81,6 +81,6 @@ impl std::fmt::Debug for OriginEvidence {
     }
 }
 
-fn ask<T: Default>(read: Option<&Read<T>>, doing: &str) -> Result<T, Error> {
+fn ask<T: Default>(read: Option<&FactReader<T>>, doing: &str) -> Result<T, Error> {
     read.map_or_else(|| Ok(T::default()), |read| read()).map_err(|why| Error::Read { doing: doing.to_string(), why })
 }

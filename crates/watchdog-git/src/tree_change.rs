@@ -27,7 +27,7 @@ pub(super) struct ChangedFile {
 
 /// Whether any file differs; folders without files do not count. Looks no further than the first one.
 pub(super) fn any(worktree: &Worktree, from: ObjectId, to: ObjectId) -> Result<bool, Error> {
-    let mut first = FirstFile(None);
+    let mut first = FirstChangedFile(None);
     match diff(worktree, from, to, &mut first) {
         Ok(()) => {}
         Err(_) if first.0.is_some() => {}
@@ -146,9 +146,9 @@ fn read_tree<'b>(worktree: &Worktree, id: ObjectId, buffer: &'b mut Vec<u8>) -> 
 }
 
 /// Stops at the first file that differs, and keeps what it became.
-struct FirstFile(Option<Option<FileEntry>>);
+struct FirstChangedFile(Option<Option<FileEntry>>);
 
-impl gix::diff::tree::Visit for FirstFile {
+impl gix::diff::tree::Visit for FirstChangedFile {
     fn pop_front_tracked_path_and_set_current(&mut self) {}
     fn push_back_tracked_path_component(&mut self, _: &BStr) {}
     fn push_path_component(&mut self, _: &BStr) {}

@@ -30,7 +30,7 @@ pub struct WorkDiff {
 }
 
 /// One side of a file.
-enum FileSide {
+enum DiffSide {
     Absent,
     Text(Vec<u8>),
     /// Binary, too large, a folder or a submodule, or not to be read.
@@ -83,57 +83,57 @@ impl Worktree {
         Ok(diff)
     }
 
-    fn committed(&self, tree: &gix::Tree<'_>, path: &BStr, read: &mut u64) -> Result<FileSide, Error> {
+    fn committed(&self, tree: &gix::Tree<'_>, path: &BStr, read: &mut u64) -> Result<DiffSide, Error> {
         let doing = || format!("read {path} of the baseline");
         let entry = tree.lookup_entry(path.split(|byte| *byte == b'/')).map_err(|e| Error::read(doing(), e))?;
-        let Some(entry) = entry else { return Ok(FileSide::Absent) };
+        let Some(entry) = entry else { return Ok(DiffSide::Absent) };
         if !entry.mode().is_blob_or_symlink() {
-            return Ok(FileSide::Other);
+            return Ok(DiffSide::Other);
         }
         let size = self.repo.find_header(entry.object_id()).map_err(|e| Error::read(doing(), e))?.size();
         if size > LINES_UP_TO || size > *read {
-            return Ok(FileSide::Other);
+            return Ok(DiffSide::Other);
         }
         *read -= size;
         Ok(text(entry.object().map_err(|e| Error::read(doing(), e))?.data.clone()))
     }
 
-    fn present(&self, path: &BStr, read: &mut u64) -> FileSide {
-        let Ok(relative) = gix::path::from_bstr(path) else { return FileSide::Other };
+    fn present(&self, path: &BStr, read: &mut u64) -> DiffSide {
+        let Ok(relative) = gix::path::from_bstr(path) else { return DiffSide::Other };
         let file = self.root().join(relative);
-        let Ok(metadata) = fs::symlink_metadata(&file) else { return FileSide::Absent };
+        let Ok(metadata) = fs::symlink_metadata(&file) else { return DiffSide::Absent };
         if metadata.is_symlink() {
-            return fs::read_link(&file).map_or(FileSide::Other, |target| FileSide::Text(target.as_os_str().as_bytes().to_vec()));
+            return fs::read_link(&file).map_or(DiffSide::Other, |target| DiffSide::Text(target.as_os_str().as_bytes().to_vec()));
         }
         if !metadata.is_file() || metadata.len() > LINES_UP_TO || metadata.len() > *read {
-            return FileSide::Other;
+            return DiffSide::Other;
         }
         let mut bytes = Vec::new();
         // It may have grown since it was looked at.
-        let Ok(count) = File::open(&file).and_then(|file| file.take(LINES_UP_TO).read_to_end(&mut bytes)) else { return FileSide::Other };
+        let Ok(count) = File::open(&file).and_then(|file| file.take(LINES_UP_TO).read_to_end(&mut bytes)) else { return DiffSide::Other };
         *read = read.saturating_sub(count as u64);
         text(bytes)
     }
 }
 
 /// Git's own test for what is no text.
-fn text(bytes: Vec<u8>) -> FileSide {
-    if bytes[..bytes.len().min(8000)].contains(&0) { FileSide::Other } else { FileSide::Text(bytes) }
+fn text(bytes: Vec<u8>) -> DiffSide {
+    if bytes[..bytes.len().min(8000)].contains(&0) { DiffSide::Other } else { DiffSide::Text(bytes) }
 }
 
 /// `None` where there is nothing to tell.
-fn part(name: &str, before: FileSide, after: FileSide) -> Option<String> {
+fn part(name: &str, before: DiffSide, after: DiffSide) -> Option<String> {
     let mut part = format!("diff --git a/{name} b/{name}\n");
     let (old, new) = match (&before, &after) {
-        (FileSide::Absent, FileSide::Absent) => return None,
-        (FileSide::Absent, _) => ("/dev/null".to_owned(), format!("b/{name}")),
-        (_, FileSide::Absent) => (format!("a/{name}"), "/dev/null".to_owned()),
+        (DiffSide::Absent, DiffSide::Absent) => return None,
+        (DiffSide::Absent, _) => ("/dev/null".to_owned(), format!("b/{name}")),
+        (_, DiffSide::Absent) => (format!("a/{name}"), "/dev/null".to_owned()),
         _ => (format!("a/{name}"), format!("b/{name}")),
     };
     let bytes = |side| match side {
-        FileSide::Absent => Some(Vec::new()),
-        FileSide::Text(bytes) => Some(bytes),
-        FileSide::Other => None,
+        DiffSide::Absent => Some(Vec::new()),
+        DiffSide::Text(bytes) => Some(bytes),
+        DiffSide::Other => None,
     };
     match (bytes(before), bytes(after)) {
         (Some(before), Some(after)) => {

@@ -33,7 +33,7 @@ pub(super) enum OutputStream {
 }
 
 /// Keeps what is worth keeping of the output, in bounded memory.
-pub(super) trait OutputKeeper: Send + 'static {
+pub(super) trait OutputSink: Send + 'static {
     fn keep(&mut self, from: OutputStream, bytes: &[u8]);
 }
 
@@ -65,14 +65,14 @@ impl DrainProgress {
 }
 
 /// How far one stream was when its leader had ended.
-struct DrainRest {
+struct DrainPosition {
     /// Once more than this was read, all that the leader wrote was dealt with.
     until: u64,
     read: u64,
     quiet_since: Instant,
 }
 
-impl<K: OutputKeeper> OutputDrain<K> {
+impl<K: OutputSink> OutputDrain<K> {
     /// Starts reading. Of each stream a copy goes to `mirrors`.
     pub(crate) fn start(stdout: PipeReader, stderr: PipeReader, keep: K, mirrors: [Option<MirrorEnd>; 2]) -> io::Result<Self> {
         let (tell, ends) = channel();
@@ -105,11 +105,11 @@ impl<K: OutputKeeper> OutputDrain<K> {
     /// Waits until all that the ended leader wrote was taken: both streams have ended, or are silent and held open by somebody else.
     /// A slow terminal is waited for, until `give_up` says so.
     pub(crate) fn settle(&mut self, give_up: impl Fn() -> bool) {
-        let mut rests: [DrainRest; 2] = std::array::from_fn(|at| {
+        let mut rests: [DrainPosition; 2] = std::array::from_fn(|at| {
             let unread = self.unread(at);
             let read = self.progress[at].read.load(Ordering::Acquire);
             // The bytes in hand may not be counted yet, and those that are may not be dealt with: each at most a chunk.
-            DrainRest { until: read + unread + 2 * CHUNK as u64, read, quiet_since: Instant::now() }
+            DrainPosition { until: read + unread + 2 * CHUNK as u64, read, quiet_since: Instant::now() }
         });
         while self.open > 0 && !give_up() {
             match self.ends.recv_timeout(Duration::from_millis(10)) {
@@ -122,7 +122,7 @@ impl<K: OutputKeeper> OutputDrain<K> {
     }
 
     /// Whether all that the ended leader wrote to a stream was dealt with, and what others write is not worth waiting for.
-    fn has_come(&self, at: usize, rest: &mut DrainRest) -> bool {
+    fn has_come(&self, at: usize, rest: &mut DrainPosition) -> bool {
         // The order matters: nothing unread first, then nothing in hand. A thread that gets no processor time on a busy machine is not mistaken
         // for a silent stream.
         let unread = self.unread(at);
@@ -151,7 +151,7 @@ impl<K: OutputKeeper> OutputDrain<K> {
     }
 }
 
-fn read_to_end<K: OutputKeeper>(
+fn read_to_end<K: OutputSink>(
     mut pipe: PipeReader,
     from: OutputStream,
     kept: &Mutex<Option<K>>,

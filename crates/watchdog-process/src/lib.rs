@@ -45,4 +45,4 @@ pub use process_tree::SurvivingProcess;
 pub use program::{BoundedOutput, FinishedProgram, LeftoverRule, ProgramRun, StartError};
 pub use session_process::{OutputReader, SessionOutcome, SessionProcess, SessionSpec};
 pub use tree_registry::{become_subreaper, reap_orphans, started_by_a_watchdog};
-pub use wait_pid::{PidEnd, WaitPidError, wait_for_pid};
+pub use wait_pid::{PidWaitOutcome, WaitPidError, wait_for_pid};

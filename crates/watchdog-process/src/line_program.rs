@@ -12,10 +12,10 @@ use rustix::process::Signal;
 
 use super::builder::{self, LaunchPlan, StartedProcess, StdinSource};
 use super::cancel::CancelFlag;
-use super::drain::{OutputDrain, OutputKeeper, OutputStream};
+use super::drain::{OutputDrain, OutputSink, OutputStream};
 use super::output::OutputTail;
 use super::plain_text::plain_text;
-use super::process_tree::{ProcessTree, TICK, TreeWake};
+use super::process_tree::{ProcessTree, TICK, TreeWaitOutcome};
 use super::program::StartError;
 use watchdog_facts::evidence::ProcessExit;
 
@@ -93,7 +93,7 @@ impl LineProgram {
                 Err(RecvTimeoutError::Timeout) => {}
             }
             // Also keeps account of what it starts, as long as it is looked at.
-            if self.tree.wait(Some(Instant::now()), cancel) == TreeWake::Ended {
+            if self.tree.wait(Some(Instant::now()), cancel) == TreeWaitOutcome::Ended {
                 if let Some(drain) = &mut self.drain {
                     drain.settle(|| false);
                 }
@@ -117,7 +117,7 @@ impl LineProgram {
     fn end(&mut self) -> Option<ProcessExit> {
         self.stdin = None;
         let never = CancelFlag::new();
-        if self.tree.wait(Some(Instant::now() + GRACE), &never) != TreeWake::Ended || !self.tree.survivors().is_empty() {
+        if self.tree.wait(Some(Instant::now() + GRACE), &never) != TreeWaitOutcome::Ended || !self.tree.survivors().is_empty() {
             self.tree.end(GRACE, &never);
         }
         if let Some(drain) = &mut self.drain {
@@ -143,7 +143,7 @@ struct LineSplitter {
     stderr: OutputTail,
 }
 
-impl OutputKeeper for LineSplitter {
+impl OutputSink for LineSplitter {
     fn keep(&mut self, from: OutputStream, bytes: &[u8]) {
         if from == OutputStream::Stderr {
             return self.stderr.push(bytes);

@@ -46,7 +46,7 @@ impl SurvivingProcess {
 
 /// Why [`ProcessTree::wait`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TreeWake {
+pub(super) enum TreeWaitOutcome {
     /// The leader has ended.
     Ended,
     /// The deadline has passed, and the leader runs.
@@ -97,17 +97,17 @@ impl ProcessTree {
     }
 
     /// Waits until the leader has ended, `until` has passed or the wait is cancelled. The leader is not reaped, so its pid stays its own.
-    pub(super) fn wait(&mut self, until: Option<Instant>, cancel: &CancelFlag) -> TreeWake {
+    pub(super) fn wait(&mut self, until: Option<Instant>, cancel: &CancelFlag) -> TreeWaitOutcome {
         loop {
             if self.leader_has_ended() {
-                return TreeWake::Ended;
+                return TreeWaitOutcome::Ended;
             }
             if cancel.is_cancelled() {
-                return TreeWake::Cancelled;
+                return TreeWaitOutcome::Cancelled;
             }
             let now = Instant::now();
             if until.is_some_and(|until| until <= now) {
-                return TreeWake::Deadline;
+                return TreeWaitOutcome::Deadline;
             }
             if self.tracking.next <= now {
                 self.track();

@@ -12,9 +12,9 @@ use rustix::process::Signal;
 use super::builder::{self, LaunchPlan, StartedProcess, StdinSource, scarce};
 use super::call_log::{ProgramCall, ProgramPurpose};
 use super::cancel::CancelFlag;
-use super::drain::{OutputDrain, OutputKeeper, OutputStream};
+use super::drain::{OutputDrain, OutputSink, OutputStream};
 use super::output::HeadTail;
-use super::process_tree::{SurvivingProcess, TreeWake};
+use super::process_tree::{SurvivingProcess, TreeWaitOutcome};
 use watchdog_facts::evidence::ProcessExit;
 
 /// A program to run, with everything that it inherits.
@@ -169,24 +169,24 @@ impl ProgramRun {
     ) -> Result<(FinishedProgram, Vec<SurvivingProcess>), StartError> {
         let stdin = if self.stdin.is_empty() { StdinSource::Null } else { StdinSource::Bytes(self.stdin.clone()) };
         let plan = LaunchPlan { argv: &self.argv, cwd: &self.cwd, env: &self.env, stdin };
-        let drain = |stdout, stderr| OutputDrain::start(stdout, stderr, BothEnds::new(self.keep), [None, None]);
+        let drain = |stdout, stderr| OutputDrain::start(stdout, stderr, HeadTailPair::new(self.keep), [None, None]);
         let StartedProcess { mut tree, output: mut drain, .. } = builder::start(plan, drain)?;
 
         let wake = tree.wait(begin.checked_add(self.deadline), cancel);
-        let mut survivors = if wake == TreeWake::Ended { Vec::new() } else { tree.end(self.grace, cancel) };
-        if wake == TreeWake::Ended && leftovers == LeftoverRule::End && !tree.survivors().is_empty() {
+        let mut survivors = if wake == TreeWaitOutcome::Ended { Vec::new() } else { tree.end(self.grace, cancel) };
+        if wake == TreeWaitOutcome::Ended && leftovers == LeftoverRule::End && !tree.survivors().is_empty() {
             survivors = tree.end(self.grace, cancel);
         }
         drain.settle(|| false);
-        if wake == TreeWake::Ended && leftovers == LeftoverRule::Leave {
+        if wake == TreeWaitOutcome::Ended && leftovers == LeftoverRule::Leave {
             survivors = tree.survivors();
         }
         // A leader that even KILL does not end is stuck in the kernel; that signal is the end it will come to.
         let exit = tree.finish().unwrap_or(ProcessExit::Signal(Signal::KILL.as_raw()));
-        let kept = drain.finish().unwrap_or_else(|| BothEnds::new(0));
+        let kept = drain.finish().unwrap_or_else(|| HeadTailPair::new(0));
         let finished = FinishedProgram {
             exit,
-            timed_out: wake == TreeWake::Deadline,
+            timed_out: wake == TreeWaitOutcome::Deadline,
             stdout: kept.stdout.into_kept(),
             stderr: kept.stderr.into_kept(),
             duration: begin.elapsed(),
@@ -195,18 +195,18 @@ impl ProgramRun {
     }
 }
 
-struct BothEnds {
+struct HeadTailPair {
     stdout: HeadTail,
     stderr: HeadTail,
 }
 
-impl BothEnds {
+impl HeadTailPair {
     fn new(keep: usize) -> Self {
-        BothEnds { stdout: HeadTail::new(keep), stderr: HeadTail::new(keep) }
+        HeadTailPair { stdout: HeadTail::new(keep), stderr: HeadTail::new(keep) }
     }
 }
 
-impl OutputKeeper for BothEnds {
+impl OutputSink for HeadTailPair {
     fn keep(&mut self, from: OutputStream, bytes: &[u8]) {
         match from {
             OutputStream::Stdout => self.stdout.push(bytes),

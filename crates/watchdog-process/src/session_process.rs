@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use super::builder::{self, LaunchPlan, StartedProcess, StdinSource};
 use super::cancel::CancelFlag;
-use super::drain::{OutputDrain, OutputKeeper, OutputStream};
+use super::drain::{OutputDrain, OutputSink, OutputStream};
 use super::log_file::{LogFile, LogLimits};
 use super::mirror::OutputMirror;
 use super::output::OutputTail;
-use super::process_tree::{ProcessTree, SurvivingProcess, TreeWake};
+use super::process_tree::{ProcessTree, SurvivingProcess, TreeWaitOutcome};
 use super::program::StartError;
 use super::session_meter::SessionMeter;
 use watchdog_facts::evidence::ProcessExit;
@@ -147,20 +147,20 @@ impl SessionProcess {
         let wake = self.tree.wait(until, cancel);
         let mut waited_for_children = Duration::ZERO;
         let mut survivors = match wake {
-            TreeWake::Ended => {
+            TreeWaitOutcome::Ended => {
                 let (left, waited) = self.wait_for_children(over, cancel);
                 waited_for_children = waited;
                 left
             }
-            TreeWake::Deadline | TreeWake::Cancelled => self.tree.end(grace, cancel),
+            TreeWaitOutcome::Deadline | TreeWaitOutcome::Cancelled => self.tree.end(grace, cancel),
         };
-        let cancelled = wake == TreeWake::Cancelled || (!survivors.is_empty() && cancel.is_cancelled());
+        let cancelled = wake == TreeWaitOutcome::Cancelled || (!survivors.is_empty() && cancel.is_cancelled());
         let mut ended_survivors = Vec::new();
-        if wake == TreeWake::Ended && !survivors.is_empty() && (cancelled || self.end_survivors) {
+        if wake == TreeWaitOutcome::Ended && !survivors.is_empty() && (cancelled || self.end_survivors) {
             ended_survivors = std::mem::replace(&mut survivors, self.tree.end(grace, cancel));
             ended_survivors.retain(|ended| !survivors.contains(ended));
         }
-        let no_time = || wake != TreeWake::Ended || over() || cancel.is_cancelled();
+        let no_time = || wake != TreeWaitOutcome::Ended || over() || cancel.is_cancelled();
         self.drain.settle(no_time);
         if no_time() {
             // Whoever reads our output may be slow: the rest, a pipe full at most, is kept and logged only.
@@ -172,7 +172,7 @@ impl SessionProcess {
         let record = self.drain.finish().unwrap_or_default().finish();
         SessionOutcome {
             exit,
-            timed_out: wake == TreeWake::Deadline,
+            timed_out: wake == TreeWaitOutcome::Deadline,
             cancelled,
             duration: self.begin.elapsed(),
             tail_stdout: record.stdout,
@@ -220,7 +220,7 @@ struct OutputRecord {
 }
 
 /// The same, closed.
-struct ClosedRecord {
+struct ClosedOutputRecord {
     stdout: Vec<u8>,
     both: Vec<u8>,
     log: Option<PathBuf>,
@@ -245,10 +245,10 @@ impl OutputRecord {
         record
     }
 
-    fn finish(self) -> ClosedRecord {
+    fn finish(self) -> ClosedOutputRecord {
         let logged = self.log.map(LogFile::finish);
         let log_truncated = logged.as_ref().is_some_and(|logged| logged.dropped > 0 || logged.fault.is_some());
-        ClosedRecord {
+        ClosedOutputRecord {
             stdout: self.stdout.into_bytes(),
             both: self.both.into_bytes(),
             log: self.path,
@@ -258,7 +258,7 @@ impl OutputRecord {
     }
 }
 
-impl OutputKeeper for OutputRecord {
+impl OutputSink for OutputRecord {
     fn keep(&mut self, from: OutputStream, bytes: &[u8]) {
         if from == OutputStream::Stdout {
             self.stdout.push(bytes);

@@ -55,7 +55,7 @@ pub(super) enum TreeMark {
 }
 
 /// What is needed to judge a table beyond the table.
-pub(super) struct TableSight<'a> {
+pub(super) struct TableContext<'a> {
     pub own: OwnProcess,
     /// The children that the main thread of this process holds: orphans are handed to it, while what other threads start stays with them.
     pub adopted: &'a HashSet<u32>,
@@ -81,7 +81,7 @@ impl ProcessTrees {
     }
 
     /// Everything in this tree, parents before children, the leader first, the dead included. Remembers what it finds.
-    pub(crate) fn members(&mut self, id: u64, table: &[ProcessRow], sight: &TableSight<'_>) -> Vec<ProcessRow> {
+    pub(crate) fn members(&mut self, id: u64, table: &[ProcessRow], sight: &TableContext<'_>) -> Vec<ProcessRow> {
         let present: HashMap<u32, u64> = table.iter().map(|row| (row.pid, row.started)).collect();
         for tree in self.trees.values_mut() {
             tree.known.retain(|pid, started| present.get(pid) == Some(started));
@@ -119,7 +119,7 @@ impl ProcessTrees {
     }
 
     /// The orphans that have ended and that nobody but this process can reap. Never a leader, nor what another part of this process may have started.
-    pub(crate) fn to_reap<'t>(&self, table: &'t [ProcessRow], sight: &TableSight<'_>) -> Vec<&'t ProcessRow> {
+    pub(crate) fn to_reap<'t>(&self, table: &'t [ProcessRow], sight: &TableContext<'_>) -> Vec<&'t ProcessRow> {
         let ours = |row: &ProcessRow| {
             let known = |known: &HashMap<u32, u64>| known.get(&row.pid) == Some(&row.started);
             known(&self.left)
@@ -131,7 +131,7 @@ impl ProcessTrees {
     }
 
     /// The living tree that an orphan came from.
-    fn owner(&self, orphan: &ProcessRow, sight: &TableSight<'_>) -> Option<u64> {
+    fn owner(&self, orphan: &ProcessRow, sight: &TableContext<'_>) -> Option<u64> {
         let seen = |known: &HashMap<u32, u64>| known.get(&orphan.pid) == Some(&orphan.started);
         if let Some((id, _)) = self.trees.iter().find(|(_, tree)| seen(&tree.known)) {
             return Some(*id);
@@ -194,7 +194,7 @@ mod tests {
         let mark = |pid| marks.iter().find(|(of, _)| *of == pid).map_or(TreeMark::None, |(_, id)| TreeMark::Tree(*id));
         let tree_mark = |pid: u32| Some(if pid >= 900 { u64::from(pid) } else { 999 });
         process_trees
-            .members(id, table, &TableSight { own: OWN, adopted: &adopted, mark: &mark, tree_mark: &tree_mark })
+            .members(id, table, &TableContext { own: OWN, adopted: &adopted, mark: &mark, tree_mark: &tree_mark })
             .iter()
             .map(|row| row.pid)
             .collect()
@@ -309,7 +309,7 @@ mod tests {
         }
         let adopted = HashSet::from([300, 302]);
         let reaped =
-            process_trees.to_reap(&table, &TableSight { own: OWN, adopted: &adopted, mark: &|_| TreeMark::None, tree_mark: &|_| None });
+            process_trees.to_reap(&table, &TableContext { own: OWN, adopted: &adopted, mark: &|_| TreeMark::None, tree_mark: &|_| None });
         assert_eq!(reaped.iter().map(|row| row.pid).collect::<Vec<_>>(), [300, 303]);
     }
 }

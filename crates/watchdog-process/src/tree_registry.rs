@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, WaitOptions, getpgrp, waitpid};
 
 use super::process_table::{self, SignalOutcome};
 use super::tree_mark;
-use super::tree_members::{OwnProcess, ProcessRow, ProcessTrees, TableSight, TrackedTree, TreeMark};
+use super::tree_members::{OwnProcess, ProcessRow, ProcessTrees, TableContext, TrackedTree, TreeMark};
 
 /// The environment variable that every started process carries: the trees that it is in, outermost first, separated by colons.
 pub(crate) const TREE_VARIABLE: &str = "WATCHDOG_TREE";
@@ -29,7 +29,7 @@ struct TreeRegistry {
 
 /// What a round of signals met.
 #[derive(Debug, Default)]
-pub(super) struct SignalRound {
+pub(super) struct TreeSignalResult {
     /// Living members at the time of the round.
     pub alive: Vec<ProcessRow>,
     /// How many of them take no signals from this user.
@@ -165,11 +165,11 @@ fn scan_orphans(id: u64) -> Option<TreeScan> {
 }
 
 /// Signals every living member of a tree, parents first, so that none starts its children anew.
-pub(super) fn signal(id: u64, signal: Signal) -> Option<SignalRound> {
+pub(super) fn signal(id: u64, signal: Signal) -> Option<TreeSignalResult> {
     let mut registry = lock();
     let TreeScan { alive, ended } = scan(&mut registry, id)?;
     let refused = alive.iter().filter(|row| process_table::signal(row, signal) == SignalOutcome::Refused).count();
-    Some(SignalRound { alive, refused, restless: !ended.is_empty() })
+    Some(TreeSignalResult { alive, refused, restless: !ended.is_empty() })
 }
 
 /// Forgets a tree after `reap` has taken its leader off the system's list; what still lives of it is remembered as left behind.
@@ -240,11 +240,11 @@ fn reap(registry: &TreeRegistry, table: &[ProcessRow]) {
     });
 }
 
-fn with_sight<T>(use_it: impl FnOnce(&TableSight<'_>) -> T) -> T {
+fn with_sight<T>(use_it: impl FnOnce(&TableContext<'_>) -> T) -> T {
     let own = OwnProcess { pid: std::process::id(), group: getpgrp().as_raw_nonzero().get().unsigned_abs(), reaper: become_subreaper() };
     let adopted: HashSet<u32> = process_table::children_of_main_thread().unwrap_or_default();
     let mark = |pid| process_table::variable(pid, TREE_VARIABLE).map_or(TreeMark::None, |value| tree_of(&value));
-    use_it(&TableSight { own, adopted: &adopted, mark: &mark, tree_mark: &tree_mark::mark_of })
+    use_it(&TableContext { own, adopted: &adopted, mark: &mark, tree_mark: &tree_mark::mark_of })
 }
 
 #[cfg(test)]

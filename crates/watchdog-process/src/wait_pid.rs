@@ -12,7 +12,7 @@ use super::cancel::CancelFlag;
 
 /// How a wait for a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PidEnd {
+pub enum PidWaitOutcome {
     /// It ran, and ended.
     Ended,
     /// There was no such process to begin with.
@@ -52,11 +52,11 @@ pub enum WaitPidError {
 const POLL: Duration = Duration::from_millis(100);
 
 /// Waits until process `pid` has ended, be it a child or not, whoever owns it.
-/// One that had ended before and only was not reaped yet is [`PidEnd::NotRunning`].
+/// One that had ended before and only was not reaped yet is [`PidWaitOutcome::NotRunning`].
 ///
 /// # Errors
 /// When `pid` cannot name a process, is this one, or the system refuses to look.
-pub fn wait_for_pid(pid: u32, cancel: &CancelFlag, timeout: Option<Duration>) -> Result<PidEnd, WaitPidError> {
+pub fn wait_for_pid(pid: u32, cancel: &CancelFlag, timeout: Option<Duration>) -> Result<PidWaitOutcome, WaitPidError> {
     let target = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(WaitPidError::NotAPid { pid })?;
     if pid == std::process::id() {
         return Err(WaitPidError::Own { pid });
@@ -68,12 +68,12 @@ pub fn wait_for_pid(pid: u32, cancel: &CancelFlag, timeout: Option<Duration>) ->
             Ok(pidfd) => {
                 let mut seen = false;
                 return Ok(repeat(until, cancel, |limit| {
-                    let end = if seen { PidEnd::Ended } else { PidEnd::NotRunning };
+                    let end = if seen { PidWaitOutcome::Ended } else { PidWaitOutcome::NotRunning };
                     seen = true;
                     poll_readable(&pidfd, limit).then_some(end)
                 }));
             }
-            Err(Errno::SRCH) => return Ok(PidEnd::NotRunning),
+            Err(Errno::SRCH) => return Ok(PidWaitOutcome::NotRunning),
             Err(Errno::NOSYS | Errno::PERM) => {}
             Err(errno) => return Err(WaitPidError::System { pid, source: errno.into() }),
         }
@@ -82,7 +82,7 @@ pub fn wait_for_pid(pid: u32, cancel: &CancelFlag, timeout: Option<Duration>) ->
     Ok(repeat(until, cancel, |limit| {
         // Not being allowed to signal it proves that it is there.
         if test_kill_process(target) == Err(Errno::SRCH) {
-            return Some(if seen { PidEnd::Ended } else { PidEnd::NotRunning });
+            return Some(if seen { PidWaitOutcome::Ended } else { PidWaitOutcome::NotRunning });
         }
         seen = true;
         std::thread::sleep(limit);
@@ -91,18 +91,18 @@ pub fn wait_for_pid(pid: u32, cancel: &CancelFlag, timeout: Option<Duration>) ->
 }
 
 /// Calls `poll` with the time that it may take, first none at all, until it knows the end.
-fn repeat(until: Option<Instant>, cancel: &CancelFlag, mut poll: impl FnMut(Duration) -> Option<PidEnd>) -> PidEnd {
+fn repeat(until: Option<Instant>, cancel: &CancelFlag, mut poll: impl FnMut(Duration) -> Option<PidWaitOutcome>) -> PidWaitOutcome {
     let mut limit = Duration::ZERO;
     loop {
         if let Some(end) = poll(limit) {
             return end;
         }
         if cancel.is_cancelled() {
-            return PidEnd::Cancelled;
+            return PidWaitOutcome::Cancelled;
         }
         limit = until.map_or(POLL, |until| until.saturating_duration_since(Instant::now()).min(POLL));
         if limit.is_zero() {
-            return PidEnd::TimedOut;
+            return PidWaitOutcome::TimedOut;
         }
     }
 }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 
 use crate::engine::{
-    AppendOutcome, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseHold, LocalStore, NewEvent, PRUNED_AT_ONCE, RowRevision,
+    AppendOutcome, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseRenewal, LocalStore, NewEvent, PRUNED_AT_ONCE, RowRevision,
     SharedStore, SwapOutcome,
 };
 use crate::journal::{event_id, kind};

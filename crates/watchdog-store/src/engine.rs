@@ -76,7 +76,7 @@ pub struct Lease {
 /// Whether a lease still stands.
 #[must_use = "a lost lease means that somebody else may act already"]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LeaseHold {
+pub enum LeaseRenewal {
     /// It does, with a new end.
     Held(Lease),
     /// It expired, was released, or was taken over.
@@ -164,7 +164,7 @@ pub trait SharedStore: Send + Sync {
     fn acquire(&self, key: &RowKey, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError>;
 
     /// Moves the end of a lease to `ttl` from now, if it still stands.
-    fn renew(&self, lease: &Lease, ttl: Duration) -> Result<LeaseHold, StoreError>;
+    fn renew(&self, lease: &Lease, ttl: Duration) -> Result<LeaseRenewal, StoreError>;
 
     /// Releases a lease. Without effect, and `false`, if it does not stand any more.
     fn release(&self, lease: &Lease) -> Result<bool, StoreError>;

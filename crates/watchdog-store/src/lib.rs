@@ -39,7 +39,7 @@ pub use error::StoreError;
 pub use key::RowKey;
 pub use open::open_store;
 pub use records::{
-    OfWorktrees, anchor, answer, baseline, before, breaker, check_cache, conversation, expiry, figures, hook_session, left_rows, looped,
+    RowsByWorktree, anchor, answer, baseline, before, breaker, check_cache, conversation, expiry, figures, hook_session, left_rows, looped,
     notice_record, outbox, progress, refs, rescued, rows_of_worktrees, session, sweep_cache, task, uncommitted,
 };
 pub use sqlite::{STORE_FORMAT, SqliteStore};

@@ -22,7 +22,7 @@ pub use database_file::STORE_FORMAT;
 
 use super::clock::boot_time;
 use super::engine::{
-    AppendOutcome, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseHold, LocalStore, NewEvent, PRUNED_AT_ONCE, RowRevision,
+    AppendOutcome, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseRenewal, LocalStore, NewEvent, PRUNED_AT_ONCE, RowRevision,
     SharedStore, StoreTime, StoredEvent, StoredRow, SwapOutcome,
 };
 use super::error::StoreError;

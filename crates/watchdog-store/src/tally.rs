@@ -71,9 +71,9 @@ pub mod word {
 /// Sums by word. A missing word stands for zero.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct WordSums(BTreeMap<String, u64>);
+pub struct CounterSums(BTreeMap<String, u64>);
 
-impl WordSums {
+impl CounterSums {
     /// The sum of a word.
     pub fn of(&self, word: &str) -> u64 {
         self.0.get(word).copied().unwrap_or(0)
@@ -85,7 +85,7 @@ impl WordSums {
     }
 
     /// Adds all of another.
-    pub fn merge(&mut self, other: &WordSums) {
+    pub fn merge(&mut self, other: &CounterSums) {
         for (word, sum) in &other.0 {
             self.add(word, *sum);
         }
@@ -108,9 +108,9 @@ impl WordSums {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DayFigures {
     /// Of all worktrees.
-    pub all: WordSums,
+    pub all: CounterSums,
     /// By worktree: those that came first.
-    pub worktrees: BTreeMap<String, WordSums>,
+    pub worktrees: BTreeMap<String, CounterSums>,
     /// Whether some of it was lost, as by a damaged row.
     pub incomplete: bool,
 }
@@ -325,15 +325,15 @@ mod tests {
                 hours.iter().map(|(hour, tree, at)| happened(*hour, &format!("w{tree}"), kinds[*at], json!({"commits": 1, "reason": "rescued"}))).collect();
             let whole = events.iter().fold(FiguresByDay::new(), |mut days, event| { add(&mut days, event); days });
             let (first, second) = events.split_at(cut.min(events.len()));
-            let mut sums = WordSums::default();
+            let mut sums = CounterSums::default();
             for part in [first, second] {
                 let days = part.iter().fold(FiguresByDay::new(), |mut days, event| { add(&mut days, event); days });
                 days.values().for_each(|day| sums.merge(&day.all));
             }
-            let mut all = WordSums::default();
+            let mut all = CounterSums::default();
             whole.values().for_each(|day| all.merge(&day.all));
             prop_assert_eq!(&all, &sums);
-            let by_worktree = whole.values().flat_map(|day| day.worktrees.values()).fold(WordSums::default(), |mut sum, own| { sum.merge(own); sum });
+            let by_worktree = whole.values().flat_map(|day| day.worktrees.values()).fold(CounterSums::default(), |mut sum, own| { sum.merge(own); sum });
             prop_assert_eq!(all, by_worktree);
         }
     }

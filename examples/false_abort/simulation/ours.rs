@@ -8,11 +8,11 @@ use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::decision::breaker::{Breaker, BreakerInput, BreakerState};
 use watchdog_core::decision::iteration::next::{self as iteration, LoopEnd, LoopMachine, LoopPolicy, PauseLength};
 use watchdog_core::decision::iteration::standing::LoopStanding;
-use watchdog_core::decision::machine::{CheckMachine, EarlierRounds, LeftRunning, MachineAction, MachineEvent, MachineSetup, ProbePause};
+use watchdog_core::decision::machine::{CheckMachine, EarlierRounds, MachineAction, MachineEvent, MachineSetup, ProbePause, SurvivorFacts};
 use watchdog_core::decision::rounds;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::evidence::{
-    Changes, Commits, Degradation, ProbeOutcome, ProcessExit, Reply, ReplyStatus, RescueOutcome, SessionEnd, SignsOfLife,
+    ActivityFacts, Changes, Commits, Degradation, ProbeOutcome, ProcessExit, Reply, ReplyStatus, RescueOutcome, SessionEnd,
 };
 use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Status, Verdict};
 
@@ -208,7 +208,7 @@ impl Conversation<'_, '_> {
                 MachineEvent::WaitOver
             }
             MachineAction::ReadSurvivors => MachineEvent::Survivors(self.left_running()),
-            MachineAction::ReadActivity => MachineEvent::Activity(SignsOfLife {
+            MachineAction::ReadActivity => MachineEvent::Activity(ActivityFacts {
                 worktree: self.looked.map(|looked| self.world.last_movement > looked),
                 processes: self.ran_here.then(|| self.world.runs_here()),
                 transcript: None,
@@ -220,10 +220,10 @@ impl Conversation<'_, '_> {
     }
 
     /// What runs on works for as long as it runs, so that only the limit of its time lets go of the verdict.
-    fn left_running(&mut self) -> LeftRunning {
+    fn left_running(&mut self) -> SurvivorFacts {
         let runs = self.world.runs_here();
         let held = self.world.now < self.ended + ConfigSettings::default().limits.background.as_secs();
-        LeftRunning { holding: if runs && held { vec!["background".into()] } else { Vec::new() }, session_over: !runs, released: None }
+        SurvivorFacts { holding: if runs && held { vec!["background".into()] } else { Vec::new() }, session_over: !runs, released: None }
     }
 
     fn commits(&self) -> Commits {

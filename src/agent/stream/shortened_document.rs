@@ -13,12 +13,12 @@ pub(super) struct ShortenedDocument {
     most: usize,
     kept: Vec<u8>,
     too_long: bool,
-    string: StringSoFar,
+    string: PartialString,
 }
 
 /// The string under way.
 #[derive(Debug, Default)]
-struct StringSoFar {
+struct PartialString {
     /// Bytes of it in the document.
     head: usize,
     /// Its end, in two parts: the older one whole, the newer one growing. Both begin at a character.
@@ -44,7 +44,7 @@ enum EscapeState {
 
 impl ShortenedDocument {
     pub fn new(most: usize) -> Self {
-        ShortenedDocument { most, kept: Vec::new(), too_long: false, string: StringSoFar::default() }
+        ShortenedDocument { most, kept: Vec::new(), too_long: false, string: PartialString::default() }
     }
 
     pub fn clear(&mut self) {
@@ -52,7 +52,7 @@ impl ShortenedDocument {
         // One long document does not keep its memory for the rest of a session.
         self.kept.shrink_to(4096);
         self.too_long = false;
-        self.string = StringSoFar::default();
+        self.string = PartialString::default();
     }
 
     /// The document; `None` if it is too long.
@@ -68,7 +68,7 @@ impl ShortenedDocument {
     /// The quote that begins a string.
     pub fn open_string(&mut self) {
         self.push(b'"');
-        self.string = StringSoFar::default();
+        self.string = PartialString::default();
     }
 
     /// Bytes within a string. Says how many were taken, and the quote or line feed that ended it.

@@ -11,7 +11,7 @@ use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::modes::forget::forget as remove;
-use crate::modes::forget::{ForgetOrder, KeptKind, LeftoverCount, LeftoverKind, Leftovers, find_leftovers};
+use crate::modes::forget::{ForgetOrder, KeepReason, LeftoverCount, LeftoverKind, Leftovers, find_leftovers};
 use crate::session::inside_of;
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::verdict::Reason;
@@ -152,22 +152,22 @@ fn line(kind: LeftoverKind, number: LeftoverCount, found: &Leftovers) -> String 
     format!("  {what:<17} {:>6}{sized}{kinds}", grouped(number.count))
 }
 
-fn in_words(kind: KeptKind, count: u64) -> String {
+fn in_words(kind: KeepReason, count: u64) -> String {
     match kind {
-        KeptKind::Snapshots => {
+        KeepReason::Snapshots => {
             format!("{} of work; look at them with watchdog rescue list, remove them with --snapshots", plural(count, "snapshot"))
         }
-        KeptKind::SoleRefs => format!(
+        KeepReason::SoleRefs => format!(
             "{} below refs/watchdog/ with commits that no branch, tag or remote has; list them with git for-each-ref refs/watchdog, remove \
              them with --snapshots",
             plural(count, "ref")
         ),
-        KeptKind::OtherSnapshots => format!("{} of other worktrees; --all means these, too", plural(count, "snapshot")),
-        KeptKind::SharedTrust => format!("trust in {}, shared with other worktrees; --all revokes it", plural(count, "file")),
-        KeptKind::SharedTasks => format!("the state of {}, shared with other worktrees; --all removes it", plural(count, "task")),
-        KeptKind::TaskWorktrees => {
+        KeepReason::OtherSnapshots => format!("{} of other worktrees; --all means these, too", plural(count, "snapshot")),
+        KeepReason::SharedTrust => format!("trust in {}, shared with other worktrees; --all revokes it", plural(count, "file")),
+        KeepReason::SharedTasks => format!("the state of {}, shared with other worktrees; --all removes it", plural(count, "task")),
+        KeepReason::TaskWorktrees => {
             format!("{} that agents were given for tasks; remove them with git worktree remove", plural(count, "worktree"))
         }
-        KeptKind::UserHooks => format!("{} in your own settings; remove them with watchdog hook uninstall --user", plural(count, "hook")),
+        KeepReason::UserHooks => format!("{} in your own settings; remove them with watchdog hook uninstall --user", plural(count, "hook")),
     }
 }

@@ -18,7 +18,7 @@ use crate::report::PathFilter;
 use crate::report::figures::{FiguresReport, PROBE, VERDICT, by_status, cost, cost_of_questions, report as figures_of, verdicts};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_store::open_store;
-use watchdog_store::tally::{WordSums, word};
+use watchdog_store::tally::{CounterSums, word};
 
 /// One day.
 const DAY: Duration = Duration::from_secs(86_400);
@@ -114,7 +114,7 @@ fn print(terminal: &CommandTerminal, table: &TableColumns<5>, rows: &[[String; 5
 }
 
 /// The whole in words.
-fn lines(sums: &WordSums) -> Vec<(&'static str, String)> {
+fn lines(sums: &CounterSums) -> Vec<(&'static str, String)> {
     let of = |word| sums.of(word);
     let counted = |counts: Vec<(&str, u64)>| {
         let total = grouped(counts.iter().map(|(_, count)| count).sum());
@@ -161,11 +161,11 @@ fn lines(sums: &WordSums) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn complete(sums: &WordSums) -> u64 {
+fn complete(sums: &CounterSums) -> u64 {
     by_status(sums).into_iter().find(|(status, _)| *status == "complete").map_or(0, |(_, count)| count)
 }
 
-fn money(sums: &WordSums) -> String {
+fn money(sums: &CounterSums) -> String {
     cost(sums).map_or_else(|| "-".into(), |usd| format!("${usd:.2}"))
 }
 

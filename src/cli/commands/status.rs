@@ -14,7 +14,7 @@ use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::modes::live_session::SessionActivity;
 use crate::report::PathFilter;
-use crate::report::overview::{BreakerNow, StatusRow, overview};
+use crate::report::overview::{RecordedBreaker, StatusRow, overview};
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::display::{bounded, escape_to_one_line, plural};
 use watchdog_facts::verdict::Status;
@@ -157,7 +157,7 @@ fn more(row: &StatusRow, now: Timestamp) -> Vec<String> {
     lines
 }
 
-fn breaker_line(breaker: &BreakerNow) -> String {
+fn breaker_line(breaker: &RecordedBreaker) -> String {
     let strikes = match breaker.limit {
         Some(limit) => format!("{} of {limit} strikes", breaker.strikes),
         None => plural(breaker.strikes.into(), "strike"),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::cli::args_sweep::SweepArgs;
 use crate::cli::failure::CommandFailure;
-use crate::cli::news::ShownNews;
+use crate::cli::news::NoticeHistory;
 use crate::cli::table::{TableColumns, style_of};
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
@@ -34,7 +34,7 @@ pub fn sweep(command_env: &CommandEnv, terminal: &CommandTerminal, args: SweepAr
     let progress = Arc::new(ProgressLine::new(terminal.tells() && std::io::stderr().is_terminal()));
     let (json, only) = (terminal.json, args.only);
     let (shown, speaker) = (only.clone(), *terminal);
-    let news = args.news.then(|| ShownNews::open(&command_env.state)).transpose()?.map(Arc::new);
+    let news = args.news.then(|| NoticeHistory::open(&command_env.state)).transpose()?.map(Arc::new);
     let request = SweepRequest {
         paths,
         // One more than there are processors, as now and then one waits for the records.
@@ -88,7 +88,7 @@ fn word_of(line: &SweepLine) -> &'static str {
     line.status.map_or(line.reason, Status::as_str)
 }
 
-fn table(terminal: &CommandTerminal, report: &SweepReport, only: &[String], news: Option<&ShownNews>) {
+fn table(terminal: &CommandTerminal, report: &SweepReport, only: &[String], news: Option<&NoticeHistory>) {
     let is_news = |line: &SweepLine| news.is_none_or(|news| !news.is_known(&line.worktree));
     let lines: Vec<&SweepLine> = report.lines.iter().filter(|line| is_shown(line, only) && is_news(line)).collect();
     if lines.is_empty() {

@@ -9,10 +9,10 @@ use crate::cli::terminal::CommandTerminal;
 use super::from_session::PrivilegedCommand;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::modes::work::task_queue::{GovernedTask, TaskQueue, change_json};
+use crate::modes::work::task_queue::{EffectiveTask, TaskQueue, change_json};
 use crate::tasks::graph;
 use crate::tasks::queue::{next, takes};
-use crate::tasks::task_board::{BoardTask, TaskBoard, TaskBoardError, TaskStep};
+use crate::tasks::task_board::{BoardTask, TaskBoard, TaskBoardError, TaskTransition};
 use watchdog_core::config::task_file::TaskStatus;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::verdict::{Reason, Status};
@@ -85,7 +85,7 @@ fn list(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, arg
         );
         return Ok(0);
     }
-    let nodes: Vec<graph::GraphTask> = shown.iter().map(|entry| entry.node()).collect();
+    let nodes: Vec<graph::TaskGraphNode> = shown.iter().map(|entry| entry.node()).collect();
     match args.format {
         TaskFormat::Dot => terminal.line(escape_for_display(&graph::dot(&nodes)).trim_end()),
         TaskFormat::Mermaid => terminal.line(escape_for_display(&graph::mermaid(&nodes)).trim_end()),
@@ -248,7 +248,7 @@ fn show(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, id:
     Ok(0)
 }
 
-fn shown_lines(board: &TaskBoard<'_>, entry: &BoardTask, governed: &GovernedTask) -> Vec<String> {
+fn shown_lines(board: &TaskBoard<'_>, entry: &BoardTask, governed: &EffectiveTask) -> Vec<String> {
     let (task, record) = (&entry.loaded.task, &entry.record);
     let line = |name: &str, text: &str| format!("{name:<10} {}", escape_to_one_line(text));
     let mut lines = vec![
@@ -332,15 +332,21 @@ fn set(
     let change = if shared.dry_run {
         crate::tasks::status::step_by_person(before, status, reason)
             .map_err(|step| refused(TaskBoardError::Illegal { id: id.to_owned(), step }))?;
-        TaskStep { id: id.to_owned(), from: Some(before), to: status, agent: None, reason: None }
+        TaskTransition { id: id.to_owned(), from: Some(before), to: status, agent: None, reason: None }
     } else {
         let change = board.set(id, status, reason, now()).map_err(refused)?;
-        let changes: Vec<TaskStep> = change.into_iter().chain(board.settle(now())?).collect();
+        let changes: Vec<TaskTransition> = change.into_iter().chain(board.settle(now())?).collect();
         queue.note(&changes);
         if shared.write_back {
             changes.iter().for_each(|change| write_back(terminal, &board, &change.id));
         }
-        changes.into_iter().next().unwrap_or(TaskStep { id: id.to_owned(), from: Some(before), to: before, agent: None, reason: None })
+        changes.into_iter().next().unwrap_or(TaskTransition {
+            id: id.to_owned(),
+            from: Some(before),
+            to: before,
+            agent: None,
+            reason: None,
+        })
     };
     if terminal.json {
         let mut value = change_json(&change);

@@ -2,7 +2,7 @@
 //! was done since, from the present ones.
 
 use watchdog_core::checks::{CheckDefinition, ResultBeforeWork};
-use watchdog_facts::evidence::{CheckOutcome, OutcomeBefore, TestCounts};
+use watchdog_facts::evidence::{CheckOutcome, OutcomeBeforeWork, TestCounts};
 use watchdog_git::{BaselinePoint, Worktree};
 use watchdog_store::before::{self, OutcomeRecord};
 use watchdog_store::{LocalStore, check_cache};
@@ -34,8 +34,8 @@ pub(super) fn find(input: &JudgementInput, store: &dyn LocalStore, ended: &Basel
     let check = check_cache::inputs(&[ended.definition.text.as_bytes()]);
     let now_on = |tree: &str| {
         let before = match ended.outcome {
-            CheckOutcome::Pass => OutcomeBefore::Passed,
-            CheckOutcome::Unmet => OutcomeBefore::Failed,
+            CheckOutcome::Pass => OutcomeBeforeWork::Passed,
+            CheckOutcome::Unmet => OutcomeBeforeWork::Failed,
             _ => return None,
         };
         Some(OutcomeRecord { check: check.clone(), tree: tree.to_owned(), before, tests: ended.tests, at: now() })
@@ -46,7 +46,7 @@ pub(super) fn find(input: &JudgementInput, store: &dyn LocalStore, ended: &Basel
     let identical = now_on(&origin_tree).filter(|_| nothing_done && !found_here);
     let known = match (identical, begun.clone()) {
         (Some(mark), None) => Some(mark),
-        (Some(mark), Some(_)) if mark.before == OutcomeBefore::Passed => Some(mark),
+        (Some(mark), Some(_)) if mark.before == OutcomeBeforeWork::Passed => Some(mark),
         (_, Some(mark)) => Some(mark),
         (None, None) => record.seen(&check, &origin_tree).cloned(),
     };

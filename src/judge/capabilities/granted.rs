@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::rescue;
 use watchdog_core::checks::{
     BoundedText, Capabilities, CapturedStream, CheckDefinition, CheckRun, CommandOutput, CommandRequest, CommandRun, EarlierPass,
-    FoundFile, JudgeAnswer, JudgeRequest, LineOutcome, PushState, ResultBeforeWork, TestEdits, TouchedPaths,
+    JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile, PushState, ResultBeforeWork, TestEdits, TouchedPaths,
 };
 use watchdog_core::config::settings::{CommandLine, SuccessRule};
 use watchdog_facts::evidence::{Changes, CheckOutcome, Commits, FaultKind, ReadFact, TestCounts, UnreadableFact};
@@ -167,7 +167,7 @@ impl Capabilities for SystemCapabilities<'_> {
         Ok(self.worktree(|worktree| session_work::read(worktree, &self.input.work))?.changes)
     }
 
-    fn files(&self, glob: &str) -> io::Result<Vec<FoundFile>> {
+    fn files(&self, glob: &str) -> io::Result<Vec<MatchedFile>> {
         worktree_files::find(self.root, glob)
     }
 

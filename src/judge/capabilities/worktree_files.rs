@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use watchdog_core::checks::FoundFile;
+use watchdog_core::checks::MatchedFile;
 use watchdog_facts::patterns::{escapes_worktree, path_glob};
 use watchdog_git::{escape_path, unescape_path};
 
 /// The files that match a glob, sorted by path.
-pub(super) fn find(root: &Path, glob: &str) -> io::Result<Vec<FoundFile>> {
+pub(super) fn find(root: &Path, glob: &str) -> io::Result<Vec<MatchedFile>> {
     let matcher = path_glob(glob).map_err(io::Error::other)?.compile_matcher();
     // Everything before the first wildcard is a plain folder: nothing beside it can match.
     let plain: PathBuf =
         Path::new(glob).components().take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{', '\\'])).collect();
-    let mut walk = SafeWalk { root, real_root: root.canonicalize()?, seen: HashSet::new(), found: Vec::new() };
+    let mut walk = SymlinkSafeWalk { root, real_root: root.canonicalize()?, seen: HashSet::new(), found: Vec::new() };
     walk.visit(&plain, &|path| matcher.is_match(path))?;
     let mut found = walk.found;
     found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -58,14 +58,14 @@ pub(super) fn read(root: &Path, path: &str, limit: u64) -> io::Result<Option<Vec
 }
 
 /// A walk below the root that follows links only where they stay inside, and no folder twice.
-struct SafeWalk<'a> {
+struct SymlinkSafeWalk<'a> {
     root: &'a Path,
     real_root: PathBuf,
     seen: HashSet<PathBuf>,
-    found: Vec<FoundFile>,
+    found: Vec<MatchedFile>,
 }
 
-impl SafeWalk<'_> {
+impl SymlinkSafeWalk<'_> {
     fn visit(&mut self, relative: &Path, matches: &dyn Fn(&Path) -> bool) -> io::Result<()> {
         let path = self.root.join(relative);
         let real = match path.canonicalize() {
@@ -86,7 +86,7 @@ impl SafeWalk<'_> {
                 self.visit(&relative.join(entry?.file_name()), matches)?;
             }
         } else if metadata.is_file() && matches(relative) {
-            self.found.push(FoundFile { path: escape_path(relative.as_os_str().as_bytes()), size: metadata.len() });
+            self.found.push(MatchedFile { path: escape_path(relative.as_os_str().as_bytes()), size: metadata.len() });
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use watchdog_store::left_rows::{self, RowOwners};
 use watchdog_store::trust::TrustStore;
 use watchdog_store::{StoreError, baseline, figures, lock};
 
-use super::leftovers::{ForgetOrder, KeptKind, LeftoverCount, LeftoverKind, Leftovers, MeantWorktree};
+use super::leftovers::{ForgetOrder, KeepReason, LeftoverCount, LeftoverKind, Leftovers, TargetWorktree};
 use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
@@ -44,7 +44,7 @@ pub fn find_leftovers(command_env: &CommandEnv, open: &OpenWorktree, order: &For
         files: Vec::new(),
     };
     let mut counts: BTreeMap<LeftoverKind, LeftoverCount> = BTreeMap::new();
-    let mut kept: BTreeMap<KeptKind, u64> = BTreeMap::new();
+    let mut kept: BTreeMap<KeepReason, u64> = BTreeMap::new();
     counts.insert(LeftoverKind::Hooks, hooks(command_env, order, &mut found, &mut kept));
     let rows = left_rows::rows_of(store, &found.owners)?;
     counts.insert(LeftoverKind::Records, sized(rows.len(), rows.iter().map(|row| row.bytes).sum()));
@@ -66,7 +66,7 @@ pub fn find_leftovers(command_env: &CommandEnv, open: &OpenWorktree, order: &For
     counts.insert(LeftoverKind::Locks, counted(locks as u64));
     let of_tasks = command_env.state.task_worktrees();
     let for_tasks = found.worktrees.iter().filter(|one| one.there && one.root.as_ref().is_some_and(|root| root.starts_with(&of_tasks)));
-    kept.insert(KeptKind::TaskWorktrees, for_tasks.count() as u64);
+    kept.insert(KeepReason::TaskWorktrees, for_tasks.count() as u64);
     found.counts = LeftoverKind::ALL.into_iter().map(|kind| (kind, counts.remove(&kind).unwrap_or_default())).collect();
     found.kept = kept.into_iter().filter(|(_, count)| *count > 0).collect();
     Ok(found)
@@ -131,11 +131,11 @@ impl KnownWorktrees {
         Ok(owners([self.own.clone()].into(), alone))
     }
 
-    fn meant(&self, id: &str) -> MeantWorktree {
+    fn meant(&self, id: &str) -> TargetWorktree {
         let listed = self.there.get(id);
         let there = listed.is_some_and(|found| found.standing == WorktreeState::There);
         let root = listed.map(|found| found.root.clone()).or_else(|| self.recorded.get(id).cloned());
-        MeantWorktree { id: id.to_owned(), root, there }
+        TargetWorktree { id: id.to_owned(), root, there }
     }
 }
 
@@ -161,11 +161,11 @@ fn was_of(common_dir: &Path, id: &str, root: &Path) -> bool {
     is_id(name) || (1..=NUMBERED).any(|n| is_id(&numbered(n)))
 }
 
-fn hooks(command_env: &CommandEnv, order: &ForgetOrder, found: &mut Leftovers, kept: &mut BTreeMap<KeptKind, u64>) -> LeftoverCount {
+fn hooks(command_env: &CommandEnv, order: &ForgetOrder, found: &mut Leftovers, kept: &mut BTreeMap<KeepReason, u64>) -> LeftoverCount {
     let users = command_env.claude_home.folder().map(|folder| folder.join("settings.json"));
     let users_file = users.as_ref().and_then(|path| path.canonicalize().ok());
     if let Some(text) = users.and_then(|path| SettingsFile::read(&path).ok()).and_then(|file| file.text) {
-        kept.insert(KeptKind::UserHooks, settings_text::own_entries(&text, &order.program));
+        kept.insert(KeepReason::UserHooks, settings_text::own_entries(&text, &order.program));
     }
     let mut count = 0;
     let roots: Vec<&PathBuf> = found.worktrees.iter().filter(|worktree| worktree.there).filter_map(|one| one.root.as_ref()).collect();
@@ -190,15 +190,15 @@ fn trust(
     command_env: &CommandEnv,
     open: &OpenWorktree,
     found: &mut Leftovers,
-    kept: &mut BTreeMap<KeptKind, u64>,
+    kept: &mut BTreeMap<KeepReason, u64>,
 ) -> Result<(), StoreError> {
     let grants = TrustStore::new(&command_env.state).list()?;
     let ours = grants.into_iter().filter(|grant| grant.repository == open.worktree.common_dir());
     if found.owners.whole {
         found.grants = ours.map(|grant| grant.hash).collect();
     } else {
-        kept.insert(KeptKind::SharedTrust, ours.count() as u64);
-        kept.insert(KeptKind::SharedTasks, left_rows::tasks_of(open.store.as_ref(), &found.owners.repository)?);
+        kept.insert(KeepReason::SharedTrust, ours.count() as u64);
+        kept.insert(KeepReason::SharedTasks, left_rows::tasks_of(open.store.as_ref(), &found.owners.repository)?);
     }
     Ok(())
 }
@@ -209,7 +209,7 @@ fn choose_refs(
     refs: Vec<OwnRef>,
     found: &mut Leftovers,
     counts: &mut BTreeMap<LeftoverKind, LeftoverCount>,
-    kept: &mut BTreeMap<KeptKind, u64>,
+    kept: &mut BTreeMap<KeepReason, u64>,
 ) -> Result<(), Refusal> {
     let of_meant = |own: &OwnRef| own.worktree_id.as_ref().is_some_and(|id| found.owners.worktrees.contains(id));
     let root = open.root().to_string_lossy().into_owned();
@@ -231,9 +231,9 @@ fn choose_refs(
             OwnRefKind::JudgedHead => (LeftoverKind::JudgedRefs, of_meant(&own)),
             OwnRefKind::Snapshot => {
                 if !is_meant(&own.name) {
-                    *kept.entry(KeptKind::OtherSnapshots).or_default() += 1;
+                    *kept.entry(KeepReason::OtherSnapshots).or_default() += 1;
                 } else if !order.snapshots {
-                    *kept.entry(KeptKind::Snapshots).or_default() += 1;
+                    *kept.entry(KeepReason::Snapshots).or_default() += 1;
                 }
                 (LeftoverKind::Snapshots, order.snapshots && is_meant(&own.name))
             }
@@ -244,7 +244,7 @@ fn choose_refs(
             OwnRefKind::Unknown => (LeftoverKind::OtherRefs, order.all && order.snapshots),
         };
         if remove && sole.contains(&own.name) {
-            *kept.entry(KeptKind::SoleRefs).or_default() += 1;
+            *kept.entry(KeepReason::SoleRefs).or_default() += 1;
         } else if remove {
             let number = counts.entry(kind).or_default();
             number.count += 1;

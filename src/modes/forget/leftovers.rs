@@ -101,7 +101,7 @@ pub struct LeftoverCount {
 
 /// Why something stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum KeptKind {
+pub enum KeepReason {
     /// Snapshots of the worktrees that are meant.
     Snapshots,
     /// Refs that alone keep commits.
@@ -118,24 +118,24 @@ pub enum KeptKind {
     UserHooks,
 }
 
-impl KeptKind {
+impl KeepReason {
     /// The word for programs.
     pub fn as_str(self) -> &'static str {
         match self {
-            KeptKind::Snapshots => "snapshots",
-            KeptKind::SoleRefs => "sole_refs",
-            KeptKind::OtherSnapshots => "snapshots_elsewhere",
-            KeptKind::SharedTrust => "shared_trust",
-            KeptKind::SharedTasks => "shared_tasks",
-            KeptKind::TaskWorktrees => "task_worktrees",
-            KeptKind::UserHooks => "user_hooks",
+            KeepReason::Snapshots => "snapshots",
+            KeepReason::SoleRefs => "sole_refs",
+            KeepReason::OtherSnapshots => "snapshots_elsewhere",
+            KeepReason::SharedTrust => "shared_trust",
+            KeepReason::SharedTasks => "shared_tasks",
+            KeepReason::TaskWorktrees => "task_worktrees",
+            KeepReason::UserHooks => "user_hooks",
         }
     }
 }
 
 /// A worktree that is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MeantWorktree {
+pub struct TargetWorktree {
     /// Its name in the records.
     pub id: String,
     /// Its top folder, where it is known.
@@ -148,13 +148,13 @@ pub struct MeantWorktree {
 #[derive(Debug)]
 pub struct Leftovers {
     /// The worktrees that are meant.
-    pub worktrees: Vec<MeantWorktree>,
+    pub worktrees: Vec<TargetWorktree>,
     /// What is removed: every kind, in its order.
     pub counts: Vec<(LeftoverKind, LeftoverCount)>,
     /// The records by their kind.
     pub records: Vec<(&'static str, u64)>,
     /// What stays, where there is any.
-    pub kept: Vec<(KeptKind, u64)>,
+    pub kept: Vec<(KeepReason, u64)>,
     /// What could not be looked at, for a person.
     pub notes: Vec<String>,
     pub(super) owners: RowOwners,

@@ -20,7 +20,7 @@ use watchdog_store::trust::TrustStore;
 use watchdog_store::{StoreError, figures, session};
 
 use super::find::find_leftovers;
-use super::leftovers::{ForgetOrder, LeftoverKind, Leftovers, MeantWorktree};
+use super::leftovers::{ForgetOrder, LeftoverKind, Leftovers, TargetWorktree};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::{OpenWorktree, taken};
@@ -97,7 +97,7 @@ fn refuse_live_sessions(open: &OpenWorktree, meant: &Leftovers) -> Result<(), Re
     Ok(())
 }
 
-fn at(worktree: &MeantWorktree) -> String {
+fn at(worktree: &TargetWorktree) -> String {
     worktree.root.as_ref().map(|root| format!(", in {}", root.display())).unwrap_or_default()
 }
 

@@ -12,7 +12,7 @@ use crate::rescue::private_rule;
 use crate::session::{RecordedBaseline, recorded};
 use watchdog_core::checks::{self, CheckContext, GroupOutcome};
 use watchdog_core::config::settings::{CheckSpec, Limits, RescueMode};
-use watchdog_core::decision::machine::{ChecksJudged, ConfigTrust, CriteriaFiles, EarlierRounds, MachineSetup};
+use watchdog_core::decision::machine::{ChecksResult, ConfigTrust, CriteriaFiles, EarlierRounds, MachineSetup};
 use watchdog_core::decision::termination::{SpentUsage, termination};
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::evidence::{CheckOutcome, CheckResult, UnreadableFact, WarningCode};
@@ -214,14 +214,14 @@ fn stop_facts(
 }
 
 /// What the checks come to, for a stop.
-fn judged(outcome: GroupOutcome, known: bool) -> ChecksJudged {
+fn judged(outcome: GroupOutcome, known: bool) -> ChecksResult {
     let mut feedback = outcome.feedback;
     if !known && outcome.outcome == CheckOutcome::Failed {
         feedback = format!(
             "no baseline is recorded in this worktree: record one with 'watchdog snapshot', or by the hook 'session-start'; {feedback}"
         );
     }
-    ChecksJudged {
+    ChecksResult {
         outcome: outcome.outcome,
         evidence: outcome.evidence,
         feedback,

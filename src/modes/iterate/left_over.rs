@@ -7,7 +7,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::signals::SignalState;
 use crate::modes::pid_wait;
 use watchdog_facts::verdict::{Reason, Verdict};
-use watchdog_process::{PidEnd, started_by_a_watchdog};
+use watchdog_process::{PidWaitOutcome, started_by_a_watchdog};
 use watchdog_store::LocalStore;
 use watchdog_store::session;
 
@@ -28,12 +28,12 @@ pub async fn wait_for_its_end(
     }
     command_env.tell(&format!("the session of a watchdog that was killed still runs (process {pid}): waiting for its end"));
     match pid_wait::end_of(pid, timeout, signals).await {
-        Ok(PidEnd::Ended | PidEnd::NotRunning) => Ok(()),
-        Ok(PidEnd::Cancelled) => Err(Box::new(Verdict::new(
+        Ok(PidWaitOutcome::Ended | PidWaitOutcome::NotRunning) => Ok(()),
+        Ok(PidWaitOutcome::Cancelled) => Err(Box::new(Verdict::new(
             Reason::Interrupted,
             format!("interrupted while an earlier session still runs (process {pid}); nothing was started"),
         ))),
-        Ok(PidEnd::TimedOut) | Err(_) => Err(Box::new(Verdict::new(
+        Ok(PidWaitOutcome::TimedOut) | Err(_) => Err(Box::new(Verdict::new(
             Reason::SessionActive,
             format!("the session of a watchdog that was killed still runs (process {pid}); end it, then start the loop again"),
         ))),

@@ -31,7 +31,7 @@ use crate::judge::configuration::effective;
 use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_about::about;
 use crate::judge::judgement_input::JudgementInput;
-use crate::judge::judgement_run::SessionSeen;
+use crate::judge::judgement_run::ObservedSession;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
 use crate::judge::settle_anchor;
@@ -81,12 +81,12 @@ struct LoopRun {
 /// What came since the last step.
 enum IterationInput {
     Begin,
-    Played(Box<PlayedIteration>),
+    Played(Box<FinishedIteration>),
     PauseOver,
 }
 
 /// A finished iteration.
-struct PlayedIteration {
+struct FinishedIteration {
     judgement: Judgement,
     outcome: IterationOutcome,
     record: IterationRecord,
@@ -233,11 +233,11 @@ impl LoopRun {
         let input = self.context.input_of_last_session(true).map_err(|unreadable| Box::new(Verdict::unreadable(unreadable)))?;
         let crash = Some(("it was cut off, and so was watchdog".to_string(), false));
         let prepared = self.prepared(input, at);
-        Ok(IterationInput::Played(Box::new(self.judged(prepared, number, SessionSeen::default(), crash, signals).await)))
+        Ok(IterationInput::Played(Box::new(self.judged(prepared, number, ObservedSession::default(), crash, signals).await)))
     }
 
     /// Runs one iteration. `Err` holds the verdict of one that could not begin.
-    async fn iterate(&mut self, number: u32, signals: &mut SignalState) -> Result<PlayedIteration, Refusal> {
+    async fn iterate(&mut self, number: u32, signals: &mut SignalState) -> Result<FinishedIteration, Refusal> {
         let begun = now();
         let LoopContext { command_env, .. } = &self.context;
         // Others see that somebody works here; that this cannot be said is no reason to end.
@@ -281,11 +281,11 @@ impl LoopRun {
         Ok(self.judged(prepared, number, seen, crash, signals).await)
     }
 
-    async fn judge_again(&mut self, signals: &mut SignalState) -> Result<PlayedIteration, UnreadableFact> {
+    async fn judge_again(&mut self, signals: &mut SignalState) -> Result<FinishedIteration, UnreadableFact> {
         let number = self.machine.standing().finished.saturating_add(1);
         self.show(LoopPhase::Judging);
         let prepared = self.prepared(self.context.input_of_last_session(false)?, now());
-        Ok(self.judged(prepared, number, SessionSeen::default(), None, signals).await)
+        Ok(self.judged(prepared, number, ObservedSession::default(), None, signals).await)
     }
 
     /// A case of this loop, whose sessions share one journal.
@@ -298,10 +298,10 @@ impl LoopRun {
         &mut self,
         prepared: PreparedJudgement,
         number: u32,
-        mut seen: SessionSeen,
+        mut seen: ObservedSession,
         crash: Option<(String, bool)>,
         signals: &mut SignalState,
-    ) -> PlayedIteration {
+    ) -> FinishedIteration {
         let (words, spent) = (seen.context.output.clone(), SpentUsage::of(&seen.context.usage));
         seen.context.iteration = Some(number.into());
         seen.context.summaries = self.memory.record().records.iter().map(IterationRecord::summary).collect();
@@ -313,7 +313,7 @@ impl LoopRun {
         let record = IterationRecord { log: judgement.log.clone(), ..record };
         let work = self.context.work().await;
         let outcome = outcome(&judgement, crash, work, spent);
-        PlayedIteration { judgement, outcome, record }
+        FinishedIteration { judgement, outcome, record }
     }
 
     /// Takes an event, and returns the next step.
@@ -323,7 +323,7 @@ impl LoopRun {
             IterationInput::PauseOver => return self.machine.step(now(), self.wall(), LoopEvent::PauseOver),
             IterationInput::Played(played) => *played,
         };
-        let PlayedIteration { judgement, outcome, record } = played;
+        let FinishedIteration { judgement, outcome, record } = played;
         self.tell(&in_words(&record, &judgement.verdict.message));
         self.journal.write(kind::ITERATION, record_json(&record));
         self.status.breaker = judgement.breaker.as_ref().map(|breaker| (breaker.state, breaker.strikes, breaker.limit));

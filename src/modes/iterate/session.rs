@@ -24,7 +24,7 @@ use crate::judge::admission::half_done_before;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{EffectiveConfig, effective};
 use crate::judge::judgement_input::{JudgementInput, Overrides};
-use crate::judge::judgement_run::SessionSeen;
+use crate::judge::judgement_run::ObservedSession;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::settle_anchor;
 use crate::judge::spawn_io::spawn_io;
@@ -168,7 +168,7 @@ impl LoopContext {
 }
 
 /// How a session ended badly, in words, and whether the service had no room for it.
-pub fn crash_of(seen: &SessionSeen) -> Option<(String, bool)> {
+pub fn crash_of(seen: &ObservedSession) -> Option<(String, bool)> {
     match &seen.end {
         // A program may end well although its service failed; one that stopped at a limit of its own did not crash then.
         Some(SessionEnd::Ended { exit } | SessionEnd::CutShort { exit, .. }) => {

@@ -7,7 +7,7 @@ use watchdog_core::checks::{CheckContext, CheckDefinition, CommandCheck, Complet
 use watchdog_core::config::settings::{CheckKind, CheckSpec, CommandCriterion};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::display::bounded;
-use watchdog_facts::evidence::{CheckOutcome, OutcomeBefore, UnreadableFact};
+use watchdog_facts::evidence::{CheckOutcome, OutcomeBeforeWork, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_process::CancelFlag;
 use watchdog_store::before::{self, OutcomeRecord};
@@ -78,7 +78,7 @@ fn first_pass(
     };
     for (name, command) in wanted {
         let check = check_cache::inputs(&[CheckDefinition::of(&CheckKind::Command(command.clone())).text.as_bytes()]);
-        if before::of(store, &input.worktree_id, &input.spec)?.begun(&check).is_some_and(|mark| mark.before == OutcomeBefore::Failed) {
+        if before::of(store, &input.worktree_id, &input.spec)?.begun(&check).is_some_and(|mark| mark.before == OutcomeBeforeWork::Failed) {
             continue;
         }
         command_env.tell(&format!("'{name}' must fail before the work begins: it runs in a scratch checkout first"));
@@ -96,7 +96,7 @@ fn first_pass(
                 return Ok(Some(Verdict::new(Reason::NoCriteria, message)));
             }
             CheckOutcome::Unmet | CheckOutcome::Unrunnable => {
-                let mark = OutcomeRecord { check, tree: tree.clone(), before: OutcomeBefore::Failed, tests: judged.tests, at: now() };
+                let mark = OutcomeRecord { check, tree: tree.clone(), before: OutcomeBeforeWork::Failed, tests: judged.tests, at: now() };
                 before::update(store, &input.worktree_id, &input.spec, |record| record.begin(mark.clone()))?;
             }
             // It could not tell: a pass later is not known to be new.

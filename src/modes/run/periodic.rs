@@ -21,7 +21,7 @@ use watchdog_store::LocalStore;
 use watchdog_store::journal::snapshot_event;
 
 use crate::clock::now;
-use crate::judge::command_env::OnProgress;
+use crate::judge::command_env::ProgressCallback;
 use crate::judge::helper_snapshots::snapshot_helpers;
 
 /// The longest time between two scans that show whether the work tree is quiet.
@@ -42,7 +42,7 @@ pub struct SnapshotSubject {
     /// For the journal.
     pub store: Arc<dyn LocalStore>,
     /// Where progress goes.
-    pub narrate: OnProgress,
+    pub narrate: ProgressCallback,
     /// The state in which each helper was kept, and when.
     pub helpers: RefCell<HashMap<PathBuf, (u64, Instant)>>,
 }

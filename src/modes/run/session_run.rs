@@ -31,13 +31,13 @@ use watchdog_store::uncommitted;
 
 use super::budget::SessionBudget;
 use super::periodic::{PeriodicSnapshots, SnapshotSubject};
-use super::session_wait::{EndTerms, SessionWaiter};
+use super::session_wait::{SessionTimeLimit, SessionWaiter};
 use super::silence_watch::{SilenceEnd, WatchedSession};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_input::JudgementInput;
-use crate::judge::judgement_run::SessionSeen;
+use crate::judge::judgement_run::ObservedSession;
 use crate::judge::session_cost::own_cost;
 use crate::judge::settle_anchor;
 use crate::judge::signals::SignalState;
@@ -79,7 +79,7 @@ pub async fn run_session(
     journal: &CommandJournal,
     order: SessionOrder,
     signals: &mut SignalState,
-) -> SessionSeen {
+) -> ObservedSession {
     let worktree = input.worktree.lock().expect("mutex poisoned").root().display().to_string();
     let span = tracing::info_span!(target: "watchdog::session", "session", worktree = worktree, spec = input.spec);
     let seen = run_in_span(command_env, input, store, journal, order, signals).instrument(span.clone()).await;
@@ -103,7 +103,7 @@ async fn run_in_span(
     journal: &CommandJournal,
     order: SessionOrder,
     signals: &mut SignalState,
-) -> SessionSeen {
+) -> ObservedSession {
     let begun = now();
     let (root, git_dir) = {
         let worktree = input.worktree.lock().expect("mutex poisoned");
@@ -143,7 +143,7 @@ async fn run_in_span(
     let (snapshots, unkept) = spawn_io(move || span.in_scope(|| PeriodicSnapshots::start(subject))).await;
     if let Some(why) = unkept.filter(|_| !without_snapshot) {
         stop(snapshots);
-        return SessionSeen { end: Some(SessionEnd::NotKept { why }), ..SessionSeen::default() };
+        return ObservedSession { end: Some(SessionEnd::NotKept { why }), ..ObservedSession::default() };
     }
     // First of all: whoever comes after a killed watchdog must find the session, and what it starts at once must be known for its own.
     // This process stands for it until its own is known.
@@ -162,7 +162,7 @@ async fn run_in_span(
             stop(snapshots);
             // It never was. A record that stays tells of a session that is gone, which is no lie either.
             let _ = former.and_then(|former| session::put_back(store.as_ref(), (&input.worktree_id, &input.spec), former.as_ref()));
-            return SessionSeen { end: Some(not_started(error)), ..SessionSeen::default() };
+            return ObservedSession { end: Some(not_started(error)), ..ObservedSession::default() };
         }
     };
     let started = SessionRecord { pid: Some(session.pid()), ..announced };
@@ -187,7 +187,7 @@ async fn run_in_span(
     };
     let budget = SessionBudget { limits: &input.settings.limits, before: order.before, tap: &order.tap };
     let (timeout, at_timeout) = budget.timeout(order.timeout.or(input.settings.limits.session_timeout), now());
-    let terms = EndTerms { timeout, grace: order.grace };
+    let terms = SessionTimeLimit { timeout, grace: order.grace };
     let (outcome, silent) = waiter.wait(session, watched, terms, &budget, signals).await;
     stop(snapshots);
     if !outcome.ended_survivors.is_empty() {
@@ -196,7 +196,7 @@ async fn run_in_span(
     let mut summary = order.tap.finish();
     summary.usage.cost_usd = own_cost(store.as_ref(), &input.worktree_id, &summary);
     let stop = at_timeout.filter(|_| outcome.timed_out);
-    let mut seen = see(outcome, &summary, notes, &budget, SessionCut { stop, silent }, now());
+    let mut seen = see(outcome, &summary, notes, &budget, SessionCutoff { stop, silent }, now());
     if seen.session_id.is_none() {
         // An agent that prints nothing about itself may have told its name by a hook.
         let recorded = session::of(store.as_ref(), &input.worktree_id, &input.spec).ok().flatten();
@@ -240,7 +240,7 @@ fn stop(snapshots: Option<PeriodicSnapshots>) {
 }
 
 /// What cut a session short.
-struct SessionCut {
+struct SessionCutoff {
     /// The budget that its timeout stood for.
     stop: Option<StopReason>,
     /// Its silence.
@@ -252,9 +252,9 @@ fn see(
     summary: &SessionSummary,
     mut notes: Vec<Degradation>,
     budget: &SessionBudget<'_>,
-    cut: SessionCut,
+    cut: SessionCutoff,
     at: Timestamp,
-) -> SessionSeen {
+) -> ObservedSession {
     if let Some(why) = &outcome.log_note {
         notes.push(Degradation { code: WarningCode::LogIncomplete, detail: why.clone() });
     }
@@ -283,7 +283,7 @@ fn see(
         }
         (None, None) => end_by_events(describe_end(&outcome, at), summary, &outcome, cut_short),
     };
-    SessionSeen {
+    ObservedSession {
         end: Some(end),
         session_id: summary.session_id.clone().or_else(|| session_id_in(&outcome.tail_stdout)),
         survivors: outcome.survivors,

@@ -14,7 +14,7 @@ use crate::judge::signals::{SignalState, SignalUrgency};
 
 /// When a session is ended, and how.
 #[derive(Debug, Clone, Copy)]
-pub struct EndTerms {
+pub struct SessionTimeLimit {
     /// From its start.
     pub timeout: Option<Duration>,
     /// Between TERM and KILL.
@@ -24,7 +24,7 @@ pub struct EndTerms {
 /// The threads that a session needs while it runs, made before it starts.
 pub struct SessionWaiter {
     cancel: CancelFlag,
-    give: Sender<(SessionProcess, EndTerms)>,
+    give: Sender<(SessionProcess, SessionTimeLimit)>,
     outcome: oneshot::Receiver<std::thread::Result<SessionOutcome>>,
     silence: SilenceWatch,
 }
@@ -36,7 +36,7 @@ impl SessionWaiter {
     /// Where no thread can be had.
     pub fn prepare() -> io::Result<Self> {
         let cancel = CancelFlag::new();
-        let (give, given) = channel::<(SessionProcess, EndTerms)>();
+        let (give, given) = channel::<(SessionProcess, SessionTimeLimit)>();
         let (tell, outcome) = oneshot::channel();
         let silence = SilenceWatch::prepare()?;
         let raised = cancel.clone();
@@ -54,7 +54,7 @@ impl SessionWaiter {
         self,
         session: SessionProcess,
         watched: WatchedSession,
-        terms: EndTerms,
+        terms: SessionTimeLimit,
         budget: &SessionBudget<'_>,
         signals: &mut SignalState,
     ) -> (SessionOutcome, Option<SilenceEnd>) {

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use crate::agent::stream::StreamTap;
 use crate::agent::transcript::{self, ClaudeHome};
 use crate::watch::{LastChange, last_change};
-use watchdog_core::decision::silence::{LifeSignals, PersonWait, SilenceVerdict, may_wait_for_person, silence};
+use watchdog_core::decision::silence::{LastActivity, PersonWait, SilenceVerdict, may_wait_for_person, silence};
 use watchdog_process::session_meter::{CpuUse, ProcessSample, SessionMeter};
 
 use crate::clock::now;
@@ -115,7 +115,7 @@ struct WatchState {
     watched: Duration,
     last_sample: Instant,
     pause: Duration,
-    signals: LifeSignals,
+    signals: LastActivity,
     output: u64,
     transcript: Option<(PathBuf, u64)>,
     processor: CpuUse,
@@ -133,7 +133,7 @@ impl WatchState {
             watched: Duration::ZERO,
             last_sample: at,
             pause,
-            signals: LifeSignals { transcript: transcript.as_ref().map(|_| Duration::ZERO), ..LifeSignals::default() },
+            signals: LastActivity { transcript: transcript.as_ref().map(|_| Duration::ZERO), ..LastActivity::default() },
             output: 0,
             transcript,
             processor: CpuUse::over(stretch),

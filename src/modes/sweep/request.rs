@@ -7,7 +7,7 @@ use super::report::SweepRow;
 use crate::judge::judgement_input::Overrides;
 
 /// Called with each worktree as soon as it is judged: the row, how many are done, and of how many.
-pub type OnRow = Arc<dyn Fn(&SweepRow, usize, usize) + Send + Sync>;
+pub type SweepRowCallback = Arc<dyn Fn(&SweepRow, usize, usize) + Send + Sync>;
 
 /// What to sweep.
 #[derive(Clone)]
@@ -23,5 +23,5 @@ pub struct SweepRequest {
     /// What the command line asks of each judgement; always one round.
     pub overrides: Overrides,
     /// Called for each worktree.
-    pub on_row: OnRow,
+    pub on_row: SweepRowCallback,
 }

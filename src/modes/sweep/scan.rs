@@ -13,7 +13,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
 use crate::judge::journal::observed;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
-use crate::judge::judgement_run::{JudgementRun, SessionSeen};
+use crate::judge::judgement_run::{JudgementRun, ObservedSession};
 use crate::judge::open_worktree::{OpenWorktree, taken};
 use crate::judge::panicked::verdict_of_panic;
 use crate::judge::settle_anchor;
@@ -155,7 +155,7 @@ impl WorkerPool<'_> {
         if let Err(refusal) = prepared.admit() {
             return end(refusal.into_judgement(&around, begun));
         }
-        let (judgement_run, setup) = match JudgementRun::begin(prepared, SessionSeen::default(), true) {
+        let (judgement_run, setup) = match JudgementRun::begin(prepared, ObservedSession::default(), true) {
             Ok(begun) => begun,
             Err(judgement) => return end(*judgement),
         };

@@ -16,7 +16,7 @@ use super::request::WatchRequest;
 use super::scan::{ScanCause, ScanSubject, ScanTask, WatchScanOutcome, scan};
 use super::stalled::StalledSessions;
 use super::suspend_detector::SuspendDetector;
-use super::watch_set::{WatchConcern, WatchSet};
+use super::watch_set::{AffectedWorktrees, WatchSet};
 use super::watch_sources::{WatchSources, open_sources};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
@@ -185,7 +185,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                 continue;
             };
             for path in paths {
-                let WatchConcern { heads, work, search } = self.watch_set.concern(&path);
+                let AffectedWorktrees { heads, work, search } = self.watch_set.concern(&path);
                 if search {
                     self.discovery.want();
                 }

@@ -25,7 +25,7 @@ pub struct WatchedWorktree {
 
 /// What follows from an event.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct WatchConcern {
+pub struct AffectedWorktrees {
     /// The worktrees whose HEAD may have moved.
     pub heads: BTreeSet<String>,
     /// The worktrees in whose work tree something changed.
@@ -138,8 +138,8 @@ impl WatchSet {
     }
 
     /// The worktrees that an event at this path concerns.
-    pub fn concern(&self, path: &Path) -> WatchConcern {
-        let mut concern = WatchConcern::default();
+    pub fn concern(&self, path: &Path) -> AffectedWorktrees {
+        let mut concern = AffectedWorktrees::default();
         // The nearest git directory around the path; `worktrees/<name>` lies inside the shared one.
         let around = path.ancestors().find(|folder| self.by_git_dir.contains_key(*folder) || self.by_common_dir.contains_key(*folder));
         let Some(git_dir) = around else {

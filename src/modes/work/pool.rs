@@ -160,7 +160,7 @@ fn take_seats(queue: &TaskQueue, order: &AgentPoolOrder) -> Result<Vec<AgentSeat
         let store = queue.store();
         let Some(lease) = agent_lease(store.as_ref(), &queue.repository_id, &agent.name, &holder, ttl)? else { continue };
         let name = RenewedLease::start(store, ttl, move |store, ttl| {
-            Ok(matches!(store.renew(&lease, ttl)?, watchdog_store::engine::LeaseHold::Held(_)))
+            Ok(matches!(store.renew(&lease, ttl)?, watchdog_store::engine::LeaseRenewal::Held(_)))
         });
         seats.push(AgentSeat { agent: agent.clone(), busy: None, errors: 0, out: None, name });
     }
@@ -275,7 +275,7 @@ impl AgentPool<'_> {
         let signals = signals.clone();
         let id = id.to_owned();
         running.spawn_local(async move {
-            let ended = run_task(&around, &order, Arc::new(LineByLine), &signals).await;
+            let ended = run_task(&around, &order, Arc::new(HiddenLoopView), &signals).await;
             (n, id, ended)
         });
     }
@@ -381,8 +381,8 @@ impl AgentPool<'_> {
 }
 
 /// A view that shows nothing: several loops at once show lines of progress.
-struct LineByLine;
+struct HiddenLoopView;
 
-impl LoopView for LineByLine {
+impl LoopView for HiddenLoopView {
     fn show(&self, _status: &LoopStatus) {}
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::task_queue::{GovernedTask, TaskQueue};
+use super::task_queue::{EffectiveTask, TaskQueue};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{EffectiveConfig, effective};
@@ -13,7 +13,7 @@ use crate::judge::judgement_about::about;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
 use crate::modes::iterate::{LoopLimitOverrides, LoopRequest, LoopView, run_loop};
-use crate::tasks::task_board::{BoardTask, LeasedTask, TaskBoardError, TaskTaker};
+use crate::tasks::task_board::{BoardTask, LeasedTask, TaskBoardError, TaskClaimant};
 use crate::wire::verdict_json::Judgement;
 use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::config::task_file::{TaskFile, TaskStatus};
@@ -125,7 +125,7 @@ pub async fn run_task(
         return Ok(not_begun(verdict));
     }
     let holder = format!("{} {}", std::process::id(), watchdog_store::journal::event_id(begun));
-    let taker = TaskTaker { agent: &order.agent, holder: &holder, ttl: order.lease };
+    let taker = TaskClaimant { agent: &order.agent, holder: &holder, ttl: order.lease };
     let (held, changes) = match board.claim(&order.id, &taker, begun) {
         Ok(Some(taken)) => taken,
         Ok(None) => return Ok(not_begun(Verdict::new(Reason::Locked, format!("somebody else has taken {}", order.id)))),
@@ -134,7 +134,7 @@ pub async fn run_task(
     };
     queue.note(&changes);
     tracing::info!(target: "watchdog::task", task = order.id, agent = order.agent, "takes a task");
-    let taken = TakenTask { command_env, order, queue: &queue, entry: &entry, governed, held };
+    let taken = RunningTask { command_env, order, queue: &queue, entry: &entry, governed, held };
     taken.carry_out(view, signals, begun).await
 }
 
@@ -149,7 +149,7 @@ fn complete_before(entry: &BoardTask) -> Verdict {
 }
 
 /// Why a task is not begun, before anything is spent on it.
-fn why_not(entry: &BoardTask, governed: &GovernedTask, blockers: &[crate::tasks::dependencies::BlockedBy]) -> Option<Verdict> {
+fn why_not(entry: &BoardTask, governed: &EffectiveTask, blockers: &[crate::tasks::dependencies::BlockedBy]) -> Option<Verdict> {
     let id = entry.id();
     if let Some(with) = &governed.allow_with {
         let why = format!("{id} names commands that are not trusted; read its file, then allow them with: {with}");
@@ -162,16 +162,16 @@ fn why_not(entry: &BoardTask, governed: &GovernedTask, blockers: &[crate::tasks:
     None
 }
 
-struct TakenTask<'a> {
+struct RunningTask<'a> {
     command_env: &'a CommandEnv,
     order: &'a TaskOrder,
     queue: &'a TaskQueue,
     entry: &'a BoardTask,
-    governed: GovernedTask,
+    governed: EffectiveTask,
     held: LeasedTask,
 }
 
-impl TakenTask<'_> {
+impl RunningTask<'_> {
     async fn carry_out(self, view: Arc<dyn LoopView>, signals: &SignalState, begun: jiff::Timestamp) -> Result<TaskReport, UnreadableFact> {
         let store = self.queue.store();
         let kept = {
@@ -335,7 +335,7 @@ impl TakenTask<'_> {
 }
 
 /// The task's own criteria take the place of the configuration's; a task without any leaves those.
-fn lay_over(effective: &mut EffectiveConfig, governed: &GovernedTask) {
+fn lay_over(effective: &mut EffectiveConfig, governed: &EffectiveTask) {
     let task = &governed.task;
     effective.notes.extend(governed.notes.iter().cloned());
     // Nothing of a configuration that is not trusted counts, and nothing can be complete beside it.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::tasks::folder::{self, LoadedTask, TaskFolder};
-use crate::tasks::task_board::{BoardTask, TaskBoard, TaskStep};
+use crate::tasks::task_board::{BoardTask, TaskBoard, TaskTransition};
 use watchdog_core::config::task_file::{TaskFile, TaskStatus, parse_task};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
@@ -41,7 +41,7 @@ pub struct TaskQueue {
 
 /// The copy of a task's file that counts, and whether its commands may run.
 #[derive(Debug, Clone)]
-pub struct GovernedTask {
+pub struct EffectiveTask {
     /// What it says.
     pub task: TaskFile,
     /// How to allow its commands, where they are not.
@@ -115,10 +115,10 @@ impl TaskQueue {
 
     /// Writes steps into the journal, each under its task's name, and puts notifications into the outbox. The records are the truth and are
     /// written already, so a failure here changes nothing.
-    pub fn note(&self, changes: &[TaskStep]) {
+    pub fn note(&self, changes: &[TaskTransition]) {
         let at = now();
         let event_of =
-            |change: &TaskStep| Some(event(at, &self.open.worktree_id, Some(&change.id), event_kind(change)?, change_json(change)));
+            |change: &TaskTransition| Some(event(at, &self.open.worktree_id, Some(&change.id), event_kind(change)?, change_json(change)));
         let events: Vec<_> = changes.iter().filter_map(event_of).collect();
         if events.is_empty() {
             return;
@@ -134,7 +134,7 @@ impl TaskQueue {
     ///
     /// # Errors
     /// Where the commit, or its copy, cannot be read.
-    pub fn governed(&self, entry: &BoardTask) -> Result<GovernedTask, UnreadableFact> {
+    pub fn governed(&self, entry: &BoardTask) -> Result<EffectiveTask, UnreadableFact> {
         let LoadedTask { relative, bytes, .. } = &entry.loaded;
         let recorded = entry.record.baseline.as_deref().map(|commit| match commit {
             "" => BaselinePoint::Unborn,
@@ -159,7 +159,7 @@ impl TaskQueue {
             notes.push(Degradation { code: WarningCode::CriteriaChanged, detail });
             let task = entry.loaded.task.clone();
             let allow_with = if task.commands().is_empty() { None } else { self.wanted_trust(relative, bytes, None)? };
-            return Ok(GovernedTask { task, allow_with, notes });
+            return Ok(EffectiveTask { task, allow_with, notes });
         }
         let (mut task, mut bytes, commit) = match committed {
             Some(committed) if committed != *bytes => {
@@ -190,7 +190,7 @@ impl TaskQueue {
             bytes = text.clone().into_bytes();
         }
         let allow_with = if task.commands().is_empty() { None } else { self.wanted_trust(relative, &bytes, commit.as_deref())? };
-        Ok(GovernedTask { task, allow_with, notes })
+        Ok(EffectiveTask { task, allow_with, notes })
     }
 
     fn wanted_trust(&self, relative: &std::path::Path, bytes: &[u8], commit: Option<&str>) -> Result<Option<String>, UnreadableFact> {
@@ -206,7 +206,7 @@ impl TaskQueue {
     }
 }
 
-fn event_kind(change: &TaskStep) -> Option<&'static str> {
+fn event_kind(change: &TaskTransition) -> Option<&'static str> {
     Some(match (change.from, change.to) {
         (None, _) => return None,
         (Some(from), to) if from == to => return None,
@@ -221,7 +221,7 @@ fn event_kind(change: &TaskStep) -> Option<&'static str> {
 }
 
 /// A step for programs.
-pub fn change_json(change: &TaskStep) -> Value {
+pub fn change_json(change: &TaskTransition) -> Value {
     json!({"task": change.id, "from": change.from.map(TaskStatus::as_str), "to": change.to.as_str(), "agent": change.agent,
            "reason": change.reason})
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::config::settings::{CheckKind, CommandLine};
 use watchdog_facts::display::plural;
-use watchdog_facts::evidence::{OutcomeBefore, ProcessExit, TestCounts};
+use watchdog_facts::evidence::{OutcomeBeforeWork, ProcessExit, TestCounts};
 
 /// All that the configuration says about a check, as a key for what is known of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -26,7 +26,7 @@ impl CheckDefinition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ResultBeforeWork {
     /// Its outcome.
-    pub before: OutcomeBefore,
+    pub before: OutcomeBeforeWork,
     /// What its test runner ran.
     pub tests: Option<TestCounts>,
 }
@@ -67,7 +67,7 @@ impl TestEdits {
 
 /// A file that matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundFile {
+pub struct MatchedFile {
     /// Relative to the root of the worktree, with `/`; percent-escaped where not UTF-8.
     pub path: String,
     /// In bytes.

@@ -7,7 +7,7 @@ use crate::config::settings::{CommandLine, SuccessRule};
 use watchdog_facts::evidence::{Changes, CheckOutcome, Commits, ReadFact, TestCounts};
 
 use super::answers::{
-    BoundedText, CheckDefinition, CheckRun, CommandRequest, CommandRun, EarlierPass, FoundFile, JudgeAnswer, JudgeRequest, LineOutcome,
+    BoundedText, CheckDefinition, CheckRun, CommandRequest, CommandRun, EarlierPass, JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile,
     PushState, ResultBeforeWork, TestEdits, TouchedPaths,
 };
 
@@ -39,7 +39,7 @@ pub trait Capabilities: Sync {
     ///
     /// # Errors
     /// Whatever kept it from looking; no match is an empty list and no error.
-    fn files(&self, glob: &str) -> io::Result<Vec<FoundFile>>;
+    fn files(&self, glob: &str) -> io::Result<Vec<MatchedFile>>;
 
     /// The bytes of a regular file: at a path relative to the root of the worktree, which no symbolic link may lead out of, or at an
     /// absolute one. `None` where there is none.

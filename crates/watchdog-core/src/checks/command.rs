@@ -19,7 +19,7 @@ pub struct CommandCheck {
 }
 
 /// Whether the rule is met, or why not.
-enum SuccessRuling {
+enum SuccessOutcome {
     Met,
     Unmet(String),
     /// The part of the output that would decide was dropped.
@@ -107,21 +107,21 @@ impl CommandCheck {
         JudgedCheck { judgement, tests, tree, notes }
     }
 
-    fn rule(&self, exit: ProcessExit, output: &CommandOutput) -> SuccessRuling {
+    fn rule(&self, exit: ProcessExit, output: &CommandOutput) -> SuccessOutcome {
         let wanted = match &self.criterion.success {
             SuccessRule::Exit(code) => *code,
             SuccessRule::Empty | SuccessRule::Contains(_) | SuccessRule::Regex(_) => 0,
         };
         if exit != ProcessExit::Code(wanted) {
-            return SuccessRuling::Unmet(match exit {
+            return SuccessOutcome::Unmet(match exit {
                 ProcessExit::Code(code) => format!("ended with exit {code}, not {wanted}"),
                 ProcessExit::Signal(signal) => format!("was ended by signal {signal}"),
             });
         }
         match &self.criterion.success {
-            SuccessRule::Exit(_) => SuccessRuling::Met,
-            SuccessRule::Empty if output.stdout.is_blank() && output.stderr.is_blank() => SuccessRuling::Met,
-            SuccessRule::Empty => SuccessRuling::Unmet("must print nothing, and printed something".into()),
+            SuccessRule::Exit(_) => SuccessOutcome::Met,
+            SuccessRule::Empty if output.stdout.is_blank() && output.stderr.is_blank() => SuccessOutcome::Met,
+            SuccessRule::Empty => SuccessOutcome::Unmet("must print nothing, and printed something".into()),
             SuccessRule::Contains(text) => {
                 let found = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains(text.as_str());
                 search(output, found, &format!("\"{}\"", one_line(text)))
@@ -130,21 +130,21 @@ impl CommandCheck {
                 Ok(regex) => {
                     search(output, |bytes| regex.is_match(&String::from_utf8_lossy(bytes)), &format!("a match of /{}/", one_line(pattern)))
                 }
-                Err(_) => SuccessRuling::Unknown("has a rule of success that is not a valid regular expression".into()),
+                Err(_) => SuccessOutcome::Unknown("has a rule of success that is not a valid regular expression".into()),
             },
         }
     }
 }
 
 /// Looks in either stream. What was dropped may have held it, so that its absence is known only where nothing was.
-fn search(output: &CommandOutput, found: impl Fn(&[u8]) -> bool, what: &str) -> SuccessRuling {
+fn search(output: &CommandOutput, found: impl Fn(&[u8]) -> bool, what: &str) -> SuccessOutcome {
     let streams = [&output.stdout, &output.stderr];
     if streams.iter().flat_map(|stream| stream.stretches()).any(|bytes| found(&bytes)) {
-        return SuccessRuling::Met;
+        return SuccessOutcome::Met;
     }
     match streams.iter().map(|stream| stream.dropped).sum::<u64>() {
-        0 => SuccessRuling::Unmet(format!("did not print {what}")),
-        dropped => SuccessRuling::Unknown(format!("printed too much to tell whether it printed {what}: {dropped} bytes were dropped")),
+        0 => SuccessOutcome::Unmet(format!("did not print {what}")),
+        dropped => SuccessOutcome::Unknown(format!("printed too much to tell whether it printed {what}: {dropped} bytes were dropped")),
     }
 }
 
@@ -202,21 +202,21 @@ impl CompletionCheck for CommandCheck {
         });
         let tests = counted.as_ref().ok().copied().flatten();
         let judgement = match (self.rule(exit, &output), counted) {
-            (SuccessRuling::Met, Err(why)) => {
+            (SuccessOutcome::Met, Err(why)) => {
                 CheckJudgement::Failed { why: format!("{title} passed, and how many tests ran is unknown: {why}") }
             }
-            (SuccessRuling::Met, Ok(Some(TestCounts { ran: 0, .. }))) => {
+            (SuccessOutcome::Met, Ok(Some(TestCounts { ran: 0, .. }))) => {
                 CheckJudgement::Unmet { feedback: format!("{title} ran no test; make it run the tests of the work") }
             }
-            (SuccessRuling::Met, Ok(_)) => {
+            (SuccessOutcome::Met, Ok(_)) => {
                 context.capabilities.remember_pass(&request, rule, tests);
                 match self.shown(context) {
                     Ok(evidence) => return self.weighed(CheckJudgement::Pass { evidence }, known, tests, tree, context),
                     Err(unknown) => unknown,
                 }
             }
-            (SuccessRuling::Unmet(how), _) => CheckJudgement::Unmet { feedback: self.unmet(&title, &how, run.as_ref(), tests, &output) },
-            (SuccessRuling::Unknown(how), _) => CheckJudgement::Failed { why: self.with_output(format!("{title} {how}"), &output) },
+            (SuccessOutcome::Unmet(how), _) => CheckJudgement::Unmet { feedback: self.unmet(&title, &how, run.as_ref(), tests, &output) },
+            (SuccessOutcome::Unknown(how), _) => CheckJudgement::Failed { why: self.with_output(format!("{title} {how}"), &output) },
         };
         JudgedCheck { judgement, tests, tree, notes: Vec::new() }
     }
@@ -241,7 +241,7 @@ mod tests {
     use super::super::tests::{Fake, broken};
     use super::*;
     use crate::config::settings::{CheckKind, CheckOrder, CheckSpec, CommandLine};
-    use watchdog_facts::evidence::{CheckOutcome, OutcomeBefore, ReadFact};
+    use watchdog_facts::evidence::{CheckOutcome, OutcomeBeforeWork, ReadFact};
 
     fn criterion(success: SuccessRule) -> CommandCriterion {
         CommandCriterion { success, ..CommandCriterion::new(CommandLine::Shell("npm test".into())) }
@@ -461,7 +461,7 @@ mod tests {
         let judged = |before: Option<TestCounts>, now: &str| {
             let output = CommandOutput { stdout: CapturedStream::whole(now), ..CommandOutput::default() };
             let runs = vec![("t", CommandRun::Finished { exit: ProcessExit::Code(0), output })];
-            let fake = Fake { runs, at_begin: ResultBeforeWork { before: OutcomeBefore::Failed, tests: before }, ..Fake::default() };
+            let fake = Fake { runs, at_begin: ResultBeforeWork { before: OutcomeBeforeWork::Failed, tests: before }, ..Fake::default() };
             let criterion = CheckKind::Command(CommandCriterion::new(CommandLine::Shell("t".into())));
             let check = CheckSpec::Single { name: "tests".into(), criterion };
             build(&check).evaluate(CheckOrder::Given, &CheckContext::new(&fake))

@@ -20,7 +20,7 @@ pub struct ContextError {
     pub why: String,
 }
 
-type Read<T> = Result<T, ContextError>;
+type ContextResult<T> = Result<T, ContextError>;
 
 /// Reads a context. `content` may be a text or a list of blocks, and ids may be numbers or texts.
 ///
@@ -67,11 +67,11 @@ pub fn context_from_value(value: &Value) -> Result<SessionContext, ContextError>
     })
 }
 
-fn wrong<T>(key: &str, why: String) -> Read<T> {
+fn wrong<T>(key: &str, why: String) -> ContextResult<T> {
     Err(ContextError { key: key.to_owned(), why })
 }
 
-fn expected<T>(key: &str, what: &str, found: &Value) -> Read<T> {
+fn expected<T>(key: &str, what: &str, found: &Value) -> ContextResult<T> {
     let found = match found {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
@@ -90,7 +90,7 @@ struct ObjectKeys<'a> {
 }
 
 impl<'a> ObjectKeys<'a> {
-    fn of(path: &str, value: &'a Value) -> Read<Self> {
+    fn of(path: &str, value: &'a Value) -> ContextResult<Self> {
         match value {
             Value::Object(members) => Ok(ObjectKeys { path: path.to_owned(), members }),
             other => expected(path, "an object", other),
@@ -110,11 +110,11 @@ impl<'a> ObjectKeys<'a> {
         names.iter().find_map(|name| self.get(name))
     }
 
-    fn text(&self, name: &str) -> Read<Option<String>> {
+    fn text(&self, name: &str) -> ContextResult<Option<String>> {
         self.get(name).map(|(key, value)| text(&key, value)).transpose()
     }
 
-    fn flag(&self, name: &str) -> Read<Option<bool>> {
+    fn flag(&self, name: &str) -> ContextResult<Option<bool>> {
         match self.get(name) {
             None => Ok(None),
             Some((_, Value::Bool(flag))) => Ok(Some(*flag)),
@@ -122,7 +122,7 @@ impl<'a> ObjectKeys<'a> {
         }
     }
 
-    fn whole(&self, name: &str) -> Read<Option<u64>> {
+    fn whole(&self, name: &str) -> ContextResult<Option<u64>> {
         let Some((key, value)) = self.get(name) else { return Ok(None) };
         // Some languages write every number with a fraction.
         let whole = value.as_u64().or_else(|| value.as_f64().filter(|n| *n >= 0.0 && *n < 1e15 && n.fract() == 0.0).map(|n| n as u64));
@@ -133,7 +133,7 @@ impl<'a> ObjectKeys<'a> {
         }
     }
 
-    fn amount(&self, name: &str) -> Read<Option<f64>> {
+    fn amount(&self, name: &str) -> ContextResult<Option<f64>> {
         let Some((key, value)) = self.get(name) else { return Ok(None) };
         match value.as_f64() {
             Some(amount) if amount.is_finite() && amount >= 0.0 => Ok(Some(amount)),
@@ -142,7 +142,7 @@ impl<'a> ObjectKeys<'a> {
         }
     }
 
-    fn each<T>(&self, name: &str, read: impl Fn(&str, &Value) -> Read<T>) -> Read<Vec<T>> {
+    fn each<T>(&self, name: &str, read: impl Fn(&str, &Value) -> ContextResult<T>) -> ContextResult<Vec<T>> {
         match self.get(name) {
             None => Ok(Vec::new()),
             Some((key, value)) => each(&key, value, read),
@@ -150,14 +150,14 @@ impl<'a> ObjectKeys<'a> {
     }
 }
 
-fn each<T>(key: &str, value: &Value, read: impl Fn(&str, &Value) -> Read<T>) -> Read<Vec<T>> {
+fn each<T>(key: &str, value: &Value, read: impl Fn(&str, &Value) -> ContextResult<T>) -> ContextResult<Vec<T>> {
     match value {
         Value::Array(items) => items.iter().enumerate().map(|(n, item)| read(&format!("{key}[{n}]"), item)).collect(),
         other => expected(key, "a list", other),
     }
 }
 
-fn text(key: &str, value: &Value) -> Read<String> {
+fn text(key: &str, value: &Value) -> ContextResult<String> {
     match value {
         Value::String(text) => Ok(text.clone()),
         other => expected(key, "a text", other),
@@ -165,7 +165,7 @@ fn text(key: &str, value: &Value) -> Read<String> {
 }
 
 /// What was said: a text, or a list of blocks of which those with text count.
-fn message_text(key: &str, value: &Value) -> Read<String> {
+fn message_text(key: &str, value: &Value) -> ContextResult<String> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Array(blocks) => Ok(blocks.iter().filter_map(block_text).collect::<Vec<_>>().join("\n")),
@@ -182,7 +182,7 @@ fn block_text(block: &Value) -> Option<&str> {
 }
 
 /// A number or a text, as text.
-fn id(key: &str, value: &Value) -> Read<String> {
+fn id(key: &str, value: &Value) -> ContextResult<String> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Number(number) => Ok(number.to_string()),
@@ -190,7 +190,7 @@ fn id(key: &str, value: &Value) -> Read<String> {
     }
 }
 
-fn summary(key: &str, value: &Value) -> Read<IterationSummary> {
+fn summary(key: &str, value: &Value) -> ContextResult<IterationSummary> {
     let keys = ObjectKeys::of(key, value)?;
     let known = ["iteration", "assistant_responses", "detected_actions"];
     Ok(IterationSummary {
@@ -202,7 +202,7 @@ fn summary(key: &str, value: &Value) -> Read<IterationSummary> {
 }
 
 /// Reads a plan: an object with `steps`, or a list of steps alone. Also for plan files.
-pub(super) fn plan(key: &str, value: &Value) -> Read<AgentTodoPlan> {
+pub(super) fn plan(key: &str, value: &Value) -> ContextResult<AgentTodoPlan> {
     if value.is_array() {
         return Ok(AgentTodoPlan { steps: each(key, value, step)?, ..AgentTodoPlan::default() });
     }
@@ -210,7 +210,7 @@ pub(super) fn plan(key: &str, value: &Value) -> Read<AgentTodoPlan> {
     Ok(AgentTodoPlan { objective: keys.text("objective")?, status: keys.text("status")?, steps: keys.each("steps", step)? })
 }
 
-fn step(key: &str, value: &Value) -> Read<PlanStep> {
+fn step(key: &str, value: &Value) -> ContextResult<PlanStep> {
     let keys = ObjectKeys::of(key, value)?;
     let title = keys.first(&["title", "content", "step", "description", "name"]);
     Ok(PlanStep {
@@ -221,7 +221,7 @@ fn step(key: &str, value: &Value) -> Read<PlanStep> {
 }
 
 /// The messages; one with several results of tools becomes several. A result without the name of its tool gets it from its call.
-fn messages(top: &ObjectKeys<'_>) -> Read<Vec<ContextMessage>> {
+fn messages(top: &ObjectKeys<'_>) -> ContextResult<Vec<ContextMessage>> {
     let Some((key, value)) = top.get("messages") else { return Ok(Vec::new()) };
     let Value::Array(items) = value else { return expected(&key, "a list", value) };
     let mut called: HashMap<String, String> = HashMap::new();
@@ -232,7 +232,7 @@ fn messages(top: &ObjectKeys<'_>) -> Read<Vec<ContextMessage>> {
     Ok(messages)
 }
 
-fn message(keys: &ObjectKeys<'_>, called: &mut HashMap<String, String>, messages: &mut Vec<ContextMessage>) -> Read<()> {
+fn message(keys: &ObjectKeys<'_>, called: &mut HashMap<String, String>, messages: &mut Vec<ContextMessage>) -> ContextResult<()> {
     let role = keys.text("role")?.unwrap_or_default();
     for name in ["tool_call", "tool_calls"] {
         match keys.get(name) {
@@ -271,7 +271,7 @@ fn message(keys: &ObjectKeys<'_>, called: &mut HashMap<String, String>, messages
     Ok(())
 }
 
-fn note_call(key: &str, value: &Value, called: &mut HashMap<String, String>) -> Read<()> {
+fn note_call(key: &str, value: &Value, called: &mut HashMap<String, String>) -> ContextResult<()> {
     let keys = ObjectKeys::of(key, value)?;
     let id = keys.get("id").map(|(key, value)| id(&key, value)).transpose()?;
     if let (Some(id), Some(name)) = (id, keys.text("name")?) {
@@ -280,7 +280,7 @@ fn note_call(key: &str, value: &Value, called: &mut HashMap<String, String>) -> 
     Ok(())
 }
 
-fn tool_result(key: &str, value: &Value, called: &HashMap<String, String>) -> Read<ToolResult> {
+fn tool_result(key: &str, value: &Value, called: &HashMap<String, String>) -> ContextResult<ToolResult> {
     let keys = ObjectKeys::of(key, value)?;
     let id = keys.first(&["id", "tool_use_id", "tool_call_id"]).map(|(key, value)| id(&key, value)).transpose()?;
     let name = keys.text("name")?.or_else(|| called.get(id.as_ref()?).cloned());
@@ -296,7 +296,7 @@ fn tool_result(key: &str, value: &Value, called: &HashMap<String, String>) -> Re
     Ok(ToolResult { id, name, content, is_error: keys.flag("is_error")?.unwrap_or(false) })
 }
 
-fn usage(key: &str, value: &Value) -> Read<SessionUsage> {
+fn usage(key: &str, value: &Value) -> ContextResult<SessionUsage> {
     let keys = ObjectKeys::of(key, value)?;
     Ok(SessionUsage {
         turns: keys.whole("turns")?,

@@ -8,7 +8,7 @@ use crate::config::settings::FilesCriterion;
 use watchdog_facts::patterns::escapes_worktree;
 use watchdog_facts::verdict::Evidence;
 
-use super::answers::FoundFile;
+use super::answers::MatchedFile;
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::feedback::{MAX_CHARS, bounded, first_three, one_line};
 
@@ -57,7 +57,7 @@ impl FilesCheck {
 }
 
 /// Looks for a text in any of the files.
-fn search(files: &[FoundFile], text: &str, context: &CheckContext<'_>) -> PatternMatch {
+fn search(files: &[MatchedFile], text: &str, context: &CheckContext<'_>) -> PatternMatch {
     let Ok(wanted) = pattern(text) else { return PatternMatch::Unknown("the text is too long to be searched for".into()) };
     let mut unknown = None;
     let mut room = SEARCHED_IN_ALL;

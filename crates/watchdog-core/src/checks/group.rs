@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::config::settings::{CheckOrder, ConfigSettings, Mode};
 use watchdog_facts::display::plural;
-use watchdog_facts::evidence::{CheckOutcome, CheckResult, Degradation, OutcomeBefore, TestCounts, WarningCode};
+use watchdog_facts::evidence::{CheckOutcome, CheckResult, Degradation, OutcomeBeforeWork, TestCounts, WarningCode};
 use watchdog_facts::secret_shapes::mask;
 use watchdog_facts::verdict::Evidence;
 
@@ -165,7 +165,7 @@ impl CheckTree {
                     outcome: result.outcome,
                     evidence: result.evidence,
                     feedback: result.feedback.clone(),
-                    passed_before: result.outcome == CheckOutcome::Pass && result.before == OutcomeBefore::Passed,
+                    passed_before: result.outcome == CheckOutcome::Pass && result.before == OutcomeBeforeWork::Passed,
                     results: vec![result],
                     winner: Some(name.clone()),
                     notes,
@@ -328,7 +328,7 @@ fn result(name: &str, kind: &str, check: &dyn CompletionCheck, judged: &JudgedCh
         feedback,
         duration,
         cached,
-        before: OutcomeBefore::Unknown,
+        before: OutcomeBeforeWork::Unknown,
         tests: judged.tests,
         tree: judged.tree.clone(),
     }

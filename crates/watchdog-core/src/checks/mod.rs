@@ -49,8 +49,8 @@ mod unusable;
 
 pub use always::AlwaysMet;
 pub use answers::{
-    BoundedText, CapturedStream, CheckDefinition, CheckRun, CommandOutput, CommandRequest, CommandRun, EarlierPass, FoundFile, JudgeAnswer,
-    JudgeRequest, LineOutcome, PushState, ResultBeforeWork, TestEdits, TouchedPaths,
+    BoundedText, CapturedStream, CheckDefinition, CheckRun, CommandOutput, CommandRequest, CommandRun, EarlierPass, JudgeAnswer,
+    JudgeRequest, LineOutcome, MatchedFile, PushState, ResultBeforeWork, TestEdits, TouchedPaths,
 };
 pub use capabilities::Capabilities;
 pub use check::{CheckContext, CheckJudgement, CompletionCheck, JudgedCheck};

@@ -80,14 +80,14 @@ impl Capabilities for Fake {
         self.changes.clone().expect("changes are not to be read")
     }
 
-    fn files(&self, glob: &str) -> io::Result<Vec<FoundFile>> {
+    fn files(&self, glob: &str) -> io::Result<Vec<MatchedFile>> {
         self.note(format!("files {glob}"));
         if self.unreadable.contains(&glob) {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         let matcher = path_glob(glob).unwrap().compile_matcher();
         let found = self.files.iter().filter(|(path, _)| matcher.is_match(path));
-        Ok(found.map(|(path, size)| FoundFile { path: (*path).to_owned(), size: *size }).collect())
+        Ok(found.map(|(path, size)| MatchedFile { path: (*path).to_owned(), size: *size }).collect())
     }
 
     fn read_file(&self, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {

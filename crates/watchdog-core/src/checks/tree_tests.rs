@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::tests::{Fake, parse_tree};
 use super::*;
 use crate::config::settings::{CheckOrder, Mode};
-use watchdog_facts::evidence::{CheckOutcome, OutcomeBefore};
+use watchdog_facts::evidence::{CheckOutcome, OutcomeBeforeWork};
 use watchdog_facts::verdict::Evidence;
 
 /// Random trees in the letters of [`parse_tree`], none of whose groups is empty.
@@ -53,9 +53,9 @@ fn what_passed_before_the_work_began_is_told_apart() {
         parse_tree(&mut tree.chars()).unwrap().evaluate(CheckOrder::CheapFirst, &CheckContext::new(&fake))
     };
     for tree in ["[p]", "[pp]", "(xp)", "<p->", "[p(xp)]"] {
-        let by_before =
-            [OutcomeBefore::Passed, OutcomeBefore::Failed, OutcomeBefore::Unknown].map(|before| judged(tree, before).all_passed_before);
+        let by_before = [OutcomeBeforeWork::Passed, OutcomeBeforeWork::Failed, OutcomeBeforeWork::Unknown]
+            .map(|before| judged(tree, before).all_passed_before);
         assert_eq!(by_before, [true, false, false], "{tree}");
     }
-    assert!(["[x]", "[px]", "[u]", "[]", "()"].iter().all(|tree| !judged(tree, OutcomeBefore::Passed).all_passed_before));
+    assert!(["[x]", "[px]", "[u]", "[]", "()"].iter().all(|tree| !judged(tree, OutcomeBeforeWork::Passed).all_passed_before));
 }

@@ -108,14 +108,14 @@ pub(super) const POSITIVE: ValueForm<f64> = ValueForm {
 };
 
 /// What a whole number becomes.
-pub(super) trait FromWhole {
+pub(super) trait FromWholeNumber {
     fn from_whole(number: u64) -> Self;
     fn to_whole(&self) -> u64;
 }
 
 macro_rules! whole_numbers {
     ($($type:ty),*) => {$(
-        impl FromWhole for $type {
+        impl FromWholeNumber for $type {
             /// The range of each key keeps its number within the type.
             fn from_whole(number: u64) -> Self {
                 Self::try_from(number).unwrap_or(Self::MAX)
@@ -130,7 +130,7 @@ macro_rules! whole_numbers {
 
 whole_numbers!(u32, u64, usize);
 
-impl FromWhole for Duration {
+impl FromWholeNumber for Duration {
     fn from_whole(number: u64) -> Self {
         Duration::from_secs(number)
     }
@@ -150,7 +150,7 @@ pub(super) const fn whole<N>(range: RangeInclusive<u64>) -> WholeNumber<N> {
     WholeNumber { range, becomes: PhantomData }
 }
 
-impl<N: FromWhole + 'static> KeyKind for WholeNumber<N> {
+impl<N: FromWholeNumber + 'static> KeyKind for WholeNumber<N> {
     type Value = N;
 
     fn read(&self, node: &ConfigNode<'_>) -> Option<N> {
@@ -266,13 +266,13 @@ impl<K: KeyKind> KeyKind for NullOr<K> {
 }
 
 /// A value, or no such key. Null is neither.
-pub(super) struct LeftOutOr<K>(K);
+pub(super) struct OptionalValue<K>(K);
 
-pub(super) const fn optional<K>(kind: K) -> LeftOutOr<K> {
-    LeftOutOr(kind)
+pub(super) const fn optional<K>(kind: K) -> OptionalValue<K> {
+    OptionalValue(kind)
 }
 
-impl<K: KeyKind> KeyKind for LeftOutOr<K> {
+impl<K: KeyKind> KeyKind for OptionalValue<K> {
     type Value = Option<K::Value>;
 
     fn read(&self, node: &ConfigNode<'_>) -> Option<Self::Value> {

@@ -59,13 +59,13 @@ impl fmt::Display for ConfigError {
 }
 
 /// Names the block that a key belongs in, where exactly one has it. Whoever knows the blocks hands it in, so that reading a value needs no block.
-type HomeOfKey = fn(&str) -> Option<&'static str>;
+type KeyBlockLookup = fn(&str) -> Option<&'static str>;
 
 /// Collects problems and notes while a file is read.
 pub(super) struct ProblemReport<'t> {
     text: &'t str,
     registered: &'t [&'t str],
-    home_of: HomeOfKey,
+    home_of: KeyBlockLookup,
     problems: RefCell<Vec<ConfigProblem>>,
     more: Cell<usize>,
     notes: RefCell<Vec<String>>,
@@ -84,7 +84,7 @@ impl<'t> ProblemReport<'t> {
     }
 
     /// A report of a file with blocks of keys, which may name these types of check as well.
-    pub(super) fn knowing(text: &'t str, registered: &'t [&'t str], home_of: HomeOfKey) -> Self {
+    pub(super) fn knowing(text: &'t str, registered: &'t [&'t str], home_of: KeyBlockLookup) -> Self {
         ProblemReport { registered, home_of, ..ProblemReport::new(text) }
     }
 

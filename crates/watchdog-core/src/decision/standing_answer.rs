@@ -17,7 +17,7 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Who asks for the judgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JudgedBy {
+pub enum JudgementTrigger {
     /// A clock or a watch does: `--once`, `sweep`, `watch`.
     Again,
     /// A person typed `check`.
@@ -30,8 +30,8 @@ pub fn pause(pauses: u32) -> Duration {
 }
 
 /// Until when an answer of `at` stands at `now`, about a state that is as it was then; `None` where the agent is to be asked.
-pub fn stands_until(outcome: &ProbeOutcome, at: Timestamp, pauses: u32, judged: JudgedBy, now: Timestamp) -> Option<Timestamp> {
-    if judged == JudgedBy::Typed && !binds_a_person(outcome) {
+pub fn stands_until(outcome: &ProbeOutcome, at: Timestamp, pauses: u32, judged: JudgementTrigger, now: Timestamp) -> Option<Timestamp> {
+    if judged == JudgementTrigger::Typed && !binds_a_person(outcome) {
         return None;
     }
     // Nobody was asked, so nobody is asked twice.
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn an_answer_stands_for_its_pause_and_a_time_in_the_future_counts_as_now() {
-        use JudgedBy::{Again, Typed};
+        use JudgementTrigger::{Again, Typed};
         let why = || "why".to_string();
         let limit = |retry_at| ProbeOutcome::RateLimited { why: why(), retry_at };
         for (outcome, answered, pauses, judged, now, until) in [

@@ -80,7 +80,7 @@ impl SpentUsage {
 
 /// What comes next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LoopCourse {
+pub enum LoopDecision {
     /// Nothing is asked or judged any more.
     Stop(StopReason),
     /// The agent says that it is not done, so there is nothing to judge.
@@ -119,14 +119,14 @@ pub fn may_begin(limits: &Limits, spent: &SpentUsage, finished: u64, now: Timest
 }
 
 /// The order in which an end is decided: budgets and the deadline, a halt that somebody asked for, the agent's claim, the checks.
-pub fn course(limits: &Limits, spent: &SpentUsage, now: Timestamp, halt: Option<&str>, claims_done: Option<bool>) -> LoopCourse {
+pub fn course(limits: &Limits, spent: &SpentUsage, now: Timestamp, halt: Option<&str>, claims_done: Option<bool>) -> LoopDecision {
     if let Some(stop) = termination(limits, spent, now) {
-        return LoopCourse::Stop(stop);
+        return LoopDecision::Stop(stop);
     }
     match (halt, claims_done) {
-        (Some(why), _) => LoopCourse::Stop(StopReason { reason: Reason::Halted, why: format!("a halt was asked for: {why}") }),
-        (None, Some(false)) => LoopCourse::GoOn,
-        (None, Some(true) | None) => LoopCourse::Judge,
+        (Some(why), _) => LoopDecision::Stop(StopReason { reason: Reason::Halted, why: format!("a halt was asked for: {why}") }),
+        (None, Some(false)) => LoopDecision::GoOn,
+        (None, Some(true) | None) => LoopDecision::Judge,
     }
 }
 
@@ -224,14 +224,14 @@ mod tests {
         let limits = Limits { max_turns: Some(5), ..limits() };
         let (spent, fresh) = (SpentUsage { turns: 5, ..SpentUsage::default() }, SpentUsage { turns: 4, ..SpentUsage::default() });
         let reason = |next| match next {
-            LoopCourse::Stop(stop) => Some(stop.reason),
-            LoopCourse::GoOn | LoopCourse::Judge => None,
+            LoopDecision::Stop(stop) => Some(stop.reason),
+            LoopDecision::GoOn | LoopDecision::Judge => None,
         };
         assert_eq!(reason(course(&limits, &spent, now(), Some("g"), Some(true))), Some(Reason::BudgetExhausted));
         assert_eq!(reason(course(&limits, &fresh, now(), Some("g"), Some(true))), Some(Reason::Halted));
-        assert_eq!(course(&limits, &fresh, now(), None, Some(true)), LoopCourse::Judge);
-        assert_eq!(course(&limits, &fresh, now(), None, None), LoopCourse::Judge);
-        assert_eq!(course(&limits, &fresh, now(), None, Some(false)), LoopCourse::GoOn);
+        assert_eq!(course(&limits, &fresh, now(), None, Some(true)), LoopDecision::Judge);
+        assert_eq!(course(&limits, &fresh, now(), None, None), LoopDecision::Judge);
+        assert_eq!(course(&limits, &fresh, now(), None, Some(false)), LoopDecision::GoOn);
     }
 
     #[test]
@@ -315,7 +315,7 @@ mod tests {
             let stop = termination(&limits, &spent, now());
             let next = course(&limits, &spent, now(), halt.then_some("g"), claims);
             if let Some(stop) = stop {
-                prop_assert_eq!(next, LoopCourse::Stop(stop));
+                prop_assert_eq!(next, LoopDecision::Stop(stop));
             }
         }
 

@@ -15,7 +15,7 @@ pub const TABLES: &str = "reftable/tables.list";
 
 /// What was last seen.
 #[derive(Default)]
-pub(super) struct SeenRefs {
+pub(super) struct MirroredRefs {
     /// What the mirror shows was read after the tables were named so.
     tables: Option<Vec<u8>>,
     pub refs: BTreeMap<String, RefValue>,
@@ -27,7 +27,7 @@ pub(crate) struct ServedWorktree {
     git_dir: PathBuf,
     pub(super) common_dir: PathBuf,
     pub(super) mirror: RefMirror,
-    pub(super) seen: RefCell<SeenRefs>,
+    pub(super) seen: RefCell<MirroredRefs>,
 }
 
 impl ServedWorktree {
@@ -76,7 +76,7 @@ impl ServedWorktree {
         seen.tables = None;
         let refs = self.list()?;
         self.mirror.show(&refs)?;
-        *seen = SeenRefs { tables: Some(tables), refs };
+        *seen = MirroredRefs { tables: Some(tables), refs };
         Ok(())
     }
 

@@ -25,7 +25,7 @@ pub struct FileVersions {
 
 /// One path of a snapshot, to be committed just so.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptEntry {
+pub struct EntryToCommit {
     /// git's mode in octal and the object's name; `None` where the path is gone.
     pub content: Option<(String, String)>,
     /// Whether the work tree still has it as the snapshot does.
@@ -34,7 +34,7 @@ pub struct KeptEntry {
 
 /// What a commit did besides what was asked of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct AfterCommit {
+pub struct CommitSideEffects {
     /// Paths that the index still has as they were before the commit.
     pub behind: Vec<Vec<u8>>,
     /// Paths that nobody asked for, and that a hook put into the commit.
@@ -97,7 +97,7 @@ impl Worktree {
     ///
     /// # Errors
     /// When the snapshot cannot be read.
-    pub fn kept_entries(&self, snapshot: &Snapshot, paths: &[&[u8]]) -> Result<Vec<KeptEntry>, Error> {
+    pub fn kept_entries(&self, snapshot: &Snapshot, paths: &[&[u8]]) -> Result<Vec<EntryToCommit>, Error> {
         let root = self.root();
         let mut below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
         let mut blobs = ObjectSink::dry(&self.repo);
@@ -110,7 +110,7 @@ impl Worktree {
             // A file that cannot be read now is taken as it was.
             let untouched = submodule || blobs.take(&mut below, path, BlobWriteRule::Name).is_ok_and(|taken| same(entry, taken));
             let content = entry.map(|(mode, id)| (format!("{:06o}", mode.value()), id.to_string()));
-            found.push(KeptEntry { content, untouched });
+            found.push(EntryToCommit { content, untouched });
         }
         Ok(found)
     }
@@ -137,7 +137,7 @@ impl Worktree {
     ///
     /// # Errors
     /// When the index or the commit cannot be read.
-    pub fn after_commit(&self, wanted: &[&[u8]]) -> Result<AfterCommit, Error> {
+    pub fn after_commit(&self, wanted: &[&[u8]]) -> Result<CommitSideEffects, Error> {
         let doing = "look at the commit that was made";
         self.refresh()?;
         let repo = &self.repo;
@@ -153,7 +153,7 @@ impl Worktree {
         let wanted: BTreeSet<&[u8]> = wanted.iter().copied().collect();
         let indexed = |path: &BStr| index.entry_by_path(path).map(|e| (e.mode.to_tree_entry_mode().map(|mode| mode.kind()), e.id));
         let entry = |entry: Option<(EntryMode, ObjectId)>| entry.map(|(mode, id)| (Some(mode.kind()), id));
-        let mut after = AfterCommit::default();
+        let mut after = CommitSideEffects::default();
         for path in &wanted {
             if indexed(path.as_bstr()) != entry(entry_at(repo, tree, path.as_bstr())?) {
                 after.behind.push(path.to_vec());

@@ -18,7 +18,7 @@ const TRAILER: &str = "Watchdog-Snapshot: ";
 /// Commits of one rescue that are looked through at most.
 const COMMITS: usize = 100;
 
-type IndexPair = Option<(EntryKind, ObjectId)>;
+type IndexContent = Option<(EntryKind, ObjectId)>;
 
 impl Worktree {
     /// Paths that the commits `made` changed and that the index still has as before: as their parents have them, as
@@ -42,7 +42,7 @@ impl Worktree {
             None => None,
         };
         // By path, as it was before the first of the commits that changed it.
-        let mut before: BTreeMap<BString, IndexPair> = BTreeMap::new();
+        let mut before: BTreeMap<BString, IndexContent> = BTreeMap::new();
         for commit in made {
             let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
             let commit = repo.find_commit(id).map_err(|e| Error::read(doing, e))?;
@@ -61,7 +61,7 @@ impl Worktree {
                 continue;
             }
             let entry = index.entry_by_path(name);
-            let now: IndexPair = entry.and_then(|e| Some((e.mode.to_tree_entry_mode()?.kind(), e.id)));
+            let now: IndexContent = entry.and_then(|e| Some((e.mode.to_tree_entry_mode()?.kind(), e.id)));
             let announced = entry.is_some_and(|e| e.flags.contains(Flags::INTENT_TO_ADD));
             let at = |tree: ObjectId| entry_at(repo, tree, name).map(|e| e.map(|(mode, id)| (mode.kind(), id)));
             let committed = at(head)?;

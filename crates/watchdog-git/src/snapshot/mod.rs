@@ -45,7 +45,7 @@ mod write_tree;
 pub use as_committed::CommittedContent;
 pub use contents::{CommitState, SavedIndex, SnapshotKind, SnapshotPath};
 pub(crate) use diff::changes as changes_between;
-pub use for_commits::{AfterCommit, FileVersions, KeptEntry};
+pub use for_commits::{CommitSideEffects, EntryToCommit, FileVersions};
 pub(crate) use list::delete as delete_ref;
 pub use restore_result::{RestoreError, RestoreResult, RestoreTarget, RestoredTo};
 pub use show::{FileDiff, SnapshotDiff};

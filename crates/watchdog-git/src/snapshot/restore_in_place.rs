@@ -23,7 +23,7 @@ use crate::{Error, Worktree};
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 
 /// What the work tree is at, for deciding what may be written.
-struct WorkTreeNow<'a> {
+struct CurrentWorkTree<'a> {
     index: gix::index::File,
     /// What the snapshot wants, by path.
     wanted: BTreeMap<BString, &'a PathDifference>,
@@ -48,7 +48,7 @@ pub(super) fn in_place(worktree: &Worktree, stored: &StoredSnapshot) -> Result<R
     let root = worktree.root();
     let open = || FolderWalk::open(root).map_err(|source| RestoreError::Write { path: root.display().to_string(), source });
     let wanted = plan.iter().map(|c| (c.path.clone(), c)).collect();
-    let mut present = WorkTreeNow { index, wanted, below: open()?, blobs: ObjectSink::dry(repo) };
+    let mut present = CurrentWorkTree { index, wanted, below: open()?, blobs: ObjectSink::dry(repo) };
     let mut in_the_way = BTreeSet::new();
     let mut work = Vec::new();
     let mut newer = Vec::new();
@@ -183,7 +183,7 @@ enum NestedFile {
     Leave,
 }
 
-impl WorkTreeNow<'_> {
+impl CurrentWorkTree<'_> {
     fn tracked(&self, path: &BStr) -> bool {
         self.index.entry_index_by_path(path).is_ok()
     }

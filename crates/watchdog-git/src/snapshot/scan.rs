@@ -99,7 +99,7 @@ impl DiskScan<'_, '_> {
         let index = scope.index;
         let file_mode = scope.repo.config_snapshot().boolean("core.fileMode").unwrap_or(true);
         let written = (index.timestamp().unix_seconds(), index.timestamp().nanoseconds());
-        let mut equal = TextEquality::new(scope.repo);
+        let mut equal = NormalizedComparer::new(scope.repo);
         for entry in index.entries() {
             let path = entry.path(index);
             if entry.mode == Mode::DIR {
@@ -399,14 +399,14 @@ fn believable(entry: &gix::index::Entry, disk: &FileStat, written: (i64, u32), f
 
 /// Tells whether git would store a file as it is stored already, although the bytes on disk differ:
 /// line endings and encodings that the repository's attributes ask for. Programs play no part.
-struct TextEquality<'repo> {
+struct NormalizedComparer<'repo> {
     repo: &'repo gix::Repository,
     pipeline: Option<Option<(gix::filter::Pipeline<'repo>, gix::worktree::IndexPersistedOrInMemory)>>,
 }
 
-impl<'repo> TextEquality<'repo> {
+impl<'repo> NormalizedComparer<'repo> {
     fn new(repo: &'repo gix::Repository) -> Self {
-        TextEquality { repo, pipeline: None }
+        NormalizedComparer { repo, pipeline: None }
     }
 
     fn check(&mut self, below: &mut FolderWalk, path: &BStr, full: &BStr, known: ObjectId) -> bool {

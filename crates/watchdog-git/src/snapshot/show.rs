@@ -50,7 +50,7 @@ pub struct FileDiff {
     pub patch: Option<String>,
 }
 
-type ShownSide = Option<(EntryMode, ObjectId)>;
+type SnapshotDiffSide = Option<(EntryMode, ObjectId)>;
 
 impl Worktree {
     /// Compares the snapshot `id` with the commit that it started from, with at most `patch_bytes` bytes of patches.
@@ -91,8 +91,8 @@ impl LineBudget {
         &mut self,
         repo: &gix::Repository,
         path: &str,
-        before: ShownSide,
-        after: ShownSide,
+        before: SnapshotDiffSide,
+        after: SnapshotDiffSide,
         bytes: u64,
         private: Option<String>,
     ) -> Result<FileDiff, Error> {
@@ -113,7 +113,8 @@ impl LineBudget {
             (Some(old), Some(new)) => {
                 let (hunks, lines) = line_hunks(&old, &new);
                 if !hunks.is_empty() {
-                    let name = |side: ShownSide, prefix: &str| side.map_or_else(|| "/dev/null".to_owned(), |_| format!("{prefix}/{path}"));
+                    let name =
+                        |side: SnapshotDiffSide, prefix: &str| side.map_or_else(|| "/dev/null".to_owned(), |_| format!("{prefix}/{path}"));
                     patch.push_str(&format!("--- {}\n+++ {}\n{hunks}", name(before, "a"), name(after, "b")));
                 }
                 file.lines = Some(lines);
@@ -130,7 +131,7 @@ impl LineBudget {
     }
 
     /// The text of one side; empty where it has nothing, `None` where it is no text or too large.
-    fn content(&mut self, repo: &gix::Repository, side: ShownSide) -> Result<Option<Vec<u8>>, Error> {
+    fn content(&mut self, repo: &gix::Repository, side: SnapshotDiffSide) -> Result<Option<Vec<u8>>, Error> {
         let Some((mode, id)) = side else { return Ok(Some(Vec::new())) };
         if mode.is_commit() {
             return Ok(Some(format!("Subproject commit {id}\n").into_bytes()));
@@ -147,8 +148,8 @@ impl LineBudget {
     }
 }
 
-fn header(path: &str, before: ShownSide, after: ShownSide) -> String {
-    let mode = |side: ShownSide| side.map(|(mode, _)| format!("{:06o}", mode.value()));
+fn header(path: &str, before: SnapshotDiffSide, after: SnapshotDiffSide) -> String {
+    let mode = |side: SnapshotDiffSide| side.map(|(mode, _)| format!("{:06o}", mode.value()));
     let mut text = format!("diff --git a/{path} b/{path}\n");
     match (mode(before), mode(after)) {
         (None, Some(new)) => text.push_str(&format!("new file mode {new}\n")),

@@ -78,12 +78,12 @@ fn whoever_lost_a_lease_has_no_effect_any_more() {
         let lost = taken(store.acquire(&k, "a", SHORT).unwrap());
         let next = eventually(|| store.acquire(&k, "b", LONG).unwrap());
         assert!(next.fence > lost.fence);
-        assert_eq!(store.renew(&lost, LONG).unwrap(), LeaseHold::Lost);
+        assert_eq!(store.renew(&lost, LONG).unwrap(), LeaseRenewal::Lost);
         assert!(!store.release(&lost).unwrap());
         assert_eq!(store.append(&[happened(1)], Some(&lost)).unwrap(), AppendOutcome::Fenced);
         assert_eq!(store.append(&[happened(2)], Some(&Lease { fence: next.fence, ..lost.clone() })).unwrap(), AppendOutcome::Fenced);
         assert_eq!(store.append(&[happened(3)], Some(&next)).unwrap(), AppendOutcome::Done);
-        assert!(matches!(store.renew(&next, LONG).unwrap(), LeaseHold::Held(_)), "the stale holder did not disturb the new one");
+        assert!(matches!(store.renew(&next, LONG).unwrap(), LeaseRenewal::Held(_)), "the stale holder did not disturb the new one");
         let (events, _) = store.read(EventCursor::START, 10).unwrap();
         assert_eq!(events.iter().map(|e| e.at).collect::<Vec<_>>(), [at(3)]);
     });
@@ -93,9 +93,9 @@ fn whoever_lost_a_lease_has_no_effect_any_more() {
 fn an_expired_lease_is_lost_even_where_nobody_else_took_it() {
     on_every_shared_engine(|store| {
         let lease = taken(store.acquire(&key("lease"), "a", SHORT).unwrap());
-        let LeaseHold::Held(lease) = store.renew(&lease, SHORT).unwrap() else { panic!("lost while it stood") };
+        let LeaseRenewal::Held(lease) = store.renew(&lease, SHORT).unwrap() else { panic!("lost while it stood") };
         eventually(|| (store.now().unwrap() >= lease.until).then_some(()));
-        assert_eq!(store.renew(&lease, LONG).unwrap(), LeaseHold::Lost);
+        assert_eq!(store.renew(&lease, LONG).unwrap(), LeaseRenewal::Lost);
         assert_eq!(store.append(&[happened(1)], Some(&lease)).unwrap(), AppendOutcome::Fenced);
     });
 }

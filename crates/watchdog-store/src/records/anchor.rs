@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, SelfStored};
+use super::row::{self, SingleVersionRecord};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 
 /// A full name of a ref with the object that it named.
-type Tip = (String, String);
+type RecordedRef = (String, String);
 
 /// A recorded anchor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,19 +27,19 @@ pub struct AnchorRecord {
     pub at: Timestamp,
     /// The state at the end of the last session; `None` while one runs, or where its end was not seen.
     #[serde(default)]
-    pub end: Option<SeenAtEnd>,
+    pub end: Option<SessionEndState>,
 }
 
 /// The state at the end of a session: later differences are not that session's work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SeenAtEnd {
+pub struct SessionEndState {
     /// The commit that HEAD named; `None` = unborn.
     pub head: Option<String>,
     /// The refs of remotes, each with the object that it named.
-    pub remotes: Vec<Tip>,
+    pub remotes: Vec<RecordedRef>,
 }
 
-impl SelfStored for AnchorRecord {
+impl SingleVersionRecord for AnchorRecord {
     const NAME: &'static str = "anchor";
 }
 
@@ -90,7 +90,7 @@ mod tests {
             commit: Some("a".repeat(40)),
             differing: BTreeMap::from([("tests/a".into(), None), ("tests/ü".into(), Some("b".repeat(40)))]),
             at: Timestamp::from_second(at).unwrap(),
-            end: Some(SeenAtEnd { head: None, remotes: vec![("refs/remotes/origin/main".into(), "c".repeat(40))] }),
+            end: Some(SessionEndState { head: None, remotes: vec![("refs/remotes/origin/main".into(), "c".repeat(40))] }),
         }
     }
 

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::refs;
-use super::row::{self, OfWorktrees, RecordType};
+use super::row::{self, RecordType, RowsByWorktree};
 use crate::codec::{path_from_text, path_to_text};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
@@ -118,6 +118,6 @@ pub fn forget(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(
 }
 
 /// Every recorded baseline, of all worktrees and specs.
-pub fn everywhere(store: &dyn LocalStore) -> Result<OfWorktrees<BaselineRecord>, StoreError> {
+pub fn everywhere(store: &dyn LocalStore) -> Result<RowsByWorktree<BaselineRecord>, StoreError> {
     row::everywhere(store)
 }

@@ -8,7 +8,7 @@ use super::check_cache::CountsV1;
 use super::row::{self, RecordType};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
-use watchdog_facts::evidence::{OutcomeBefore, TestCounts};
+use watchdog_facts::evidence::{OutcomeBeforeWork, TestCounts};
 
 /// Outcomes on trees that are kept for one spec; the oldest go first.
 const MOST: usize = 64;
@@ -30,7 +30,7 @@ pub struct OutcomeRecord {
     /// The tree.
     pub tree: String,
     /// Whether it passed; never unknown.
-    pub before: OutcomeBefore,
+    pub before: OutcomeBeforeWork,
     /// What its test runner ran.
     pub tests: Option<TestCounts>,
     /// When it was found.
@@ -40,13 +40,13 @@ pub struct OutcomeRecord {
 #[derive(Serialize, Deserialize)]
 pub(super) struct BeforeV1 {
     #[serde(default)]
-    begun: Vec<MarkV1>,
+    begun: Vec<OutcomeMarkV1>,
     #[serde(default)]
-    seen: Vec<MarkV1>,
+    seen: Vec<OutcomeMarkV1>,
 }
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct MarkV1 {
+pub(super) struct OutcomeMarkV1 {
     check: String,
     tree: String,
     passed: bool,
@@ -62,10 +62,10 @@ impl RecordType for ChecksBeforeRecord {
 
     fn to_disk(&self) -> BeforeV1 {
         let marks = |marks: &[OutcomeRecord]| {
-            let mark = |mark: &OutcomeRecord| MarkV1 {
+            let mark = |mark: &OutcomeRecord| OutcomeMarkV1 {
                 check: mark.check.clone(),
                 tree: mark.tree.clone(),
-                passed: mark.before == OutcomeBefore::Passed,
+                passed: mark.before == OutcomeBeforeWork::Passed,
                 tests: mark.tests.map(CountsV1::from),
                 at: mark.at,
             };
@@ -75,11 +75,11 @@ impl RecordType for ChecksBeforeRecord {
     }
 
     fn from_disk(disk: BeforeV1) -> Result<Self, String> {
-        let marks = |marks: Vec<MarkV1>| {
-            let mark = |mark: MarkV1| OutcomeRecord {
+        let marks = |marks: Vec<OutcomeMarkV1>| {
+            let mark = |mark: OutcomeMarkV1| OutcomeRecord {
                 check: mark.check,
                 tree: mark.tree,
-                before: if mark.passed { OutcomeBefore::Passed } else { OutcomeBefore::Failed },
+                before: if mark.passed { OutcomeBeforeWork::Passed } else { OutcomeBeforeWork::Failed },
                 tests: mark.tests.map(TestCounts::from),
                 at: mark.at,
             };
@@ -145,7 +145,7 @@ mod tests {
     use crate::SqliteStore;
     use crate::sqlite::tests::Scratch;
 
-    fn mark(check: &str, tree: &str, before: OutcomeBefore) -> OutcomeRecord {
+    fn mark(check: &str, tree: &str, before: OutcomeBeforeWork) -> OutcomeRecord {
         let tests = Some(TestCounts { ran: 4, failed: 1, skipped: 2 });
         OutcomeRecord { check: check.into(), tree: tree.into(), before, tests, at: "2026-03-04T05:06:07Z".parse().unwrap() }
     }
@@ -157,25 +157,25 @@ mod tests {
         assert_eq!(of(&store, "w", "s").unwrap(), ChecksBeforeRecord::default());
         work_is_complete(&store, "w", "s").unwrap();
         update(&store, "w", "s", |record| {
-            record.begin(mark("a", "t", OutcomeBefore::Failed));
-            record.see(mark("a", "t", OutcomeBefore::Failed));
+            record.begin(mark("a", "t", OutcomeBeforeWork::Failed));
+            record.see(mark("a", "t", OutcomeBeforeWork::Failed));
         })
         .unwrap();
         let found = of(&store, "w", "s").unwrap();
-        assert_eq!(found.begun("a"), Some(&mark("a", "t", OutcomeBefore::Failed)));
+        assert_eq!(found.begun("a"), Some(&mark("a", "t", OutcomeBeforeWork::Failed)));
         assert_eq!((found.begun("b"), found.seen("a", "other")), (None, None));
         work_is_complete(&store, "w", "s").unwrap();
         let found = of(&store, "w", "s").unwrap();
-        assert_eq!((found.begun("a"), found.seen("a", "t")), (None, Some(&mark("a", "t", OutcomeBefore::Failed))));
+        assert_eq!((found.begun("a"), found.seen("a", "t")), (None, Some(&mark("a", "t", OutcomeBeforeWork::Failed))));
     }
 
     #[test]
     fn the_last_outcome_on_a_tree_counts_and_the_oldest_go() {
         let mut record = ChecksBeforeRecord::default();
-        record.see(mark("a", "t", OutcomeBefore::Failed));
-        record.see(mark("a", "t", OutcomeBefore::Passed));
-        assert_eq!((record.seen.len(), record.seen("a", "t").unwrap().before), (1, OutcomeBefore::Passed));
-        (0..MOST).for_each(|n| record.see(mark("a", &n.to_string(), OutcomeBefore::Passed)));
+        record.see(mark("a", "t", OutcomeBeforeWork::Failed));
+        record.see(mark("a", "t", OutcomeBeforeWork::Passed));
+        assert_eq!((record.seen.len(), record.seen("a", "t").unwrap().before), (1, OutcomeBeforeWork::Passed));
+        (0..MOST).for_each(|n| record.see(mark("a", &n.to_string(), OutcomeBeforeWork::Passed)));
         assert_eq!((record.seen.len(), record.seen("a", "t")), (MOST, None));
     }
 }

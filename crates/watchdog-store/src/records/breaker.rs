@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, OfWorktrees, RecordType};
+use super::row::{self, RecordType, RowsByWorktree};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 use watchdog_core::decision::breaker::Breaker;
@@ -11,7 +11,7 @@ use watchdog_core::decision::breaker::Breaker;
 /// A breaker on disk: the type that decides has no form there.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Breaker", tag = "state", rename_all = "snake_case")]
-enum BreakerForm {
+enum StoredBreaker {
     Closed { strikes: u32, why: Option<String> },
     Open { strikes: u32, since: Timestamp, why: String },
     HalfOpen { strikes: u32, since: Timestamp, why: String, trial_since: Option<Timestamp> },
@@ -19,7 +19,7 @@ enum BreakerForm {
 
 #[derive(Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct BreakerV1(#[serde(with = "BreakerForm")] Breaker);
+pub(super) struct BreakerV1(#[serde(with = "StoredBreaker")] Breaker);
 
 impl RecordType for Breaker {
     type Disk = BreakerV1;
@@ -67,6 +67,6 @@ pub fn all(store: &dyn LocalStore, worktree_id: &str) -> Result<Vec<(String, Bre
 }
 
 /// Every recorded breaker, of all worktrees and specs.
-pub fn everywhere(store: &dyn LocalStore) -> Result<OfWorktrees<Breaker>, StoreError> {
+pub fn everywhere(store: &dyn LocalStore) -> Result<RowsByWorktree<Breaker>, StoreError> {
     row::everywhere(store)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType, SelfStored};
+use super::row::{self, RecordType, SingleVersionRecord};
 use crate::codec::sha256_hex;
 use crate::engine::LocalStore;
 use crate::error::StoreError;
@@ -34,7 +34,7 @@ struct CommandPass {
     tests: Option<CountsV1>,
 }
 
-impl SelfStored for PassRecord {
+impl SingleVersionRecord for PassRecord {
     const NAME: &'static str = "passed";
 }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, SelfStored};
+use super::row::{self, SingleVersionRecord};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 
@@ -19,7 +19,7 @@ pub struct ConversationRecord {
     pub pinned: Option<(String, String)>,
 }
 
-impl SelfStored for ConversationRecord {
+impl SingleVersionRecord for ConversationRecord {
     const NAME: &'static str = "conversation";
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType, SelfStored};
+use super::row::{self, RecordType, SingleVersionRecord};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 use crate::key::RowKey;
@@ -18,7 +18,7 @@ pub(super) struct LastExpiry {
     at: Timestamp,
 }
 
-impl SelfStored for LastExpiry {
+impl SingleVersionRecord for LastExpiry {
     const NAME: &'static str = "expiry";
 }
 

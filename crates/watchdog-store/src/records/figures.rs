@@ -9,22 +9,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType, SelfStored};
+use super::row::{self, RecordType, SingleVersionRecord};
 use crate::engine::{EventCursor, ExpectedRevision, LocalStore, RowRevision, SwapOutcome};
 use crate::error::StoreError;
 use crate::key::RowKey;
-use crate::tally::{self, DayFigures, FiguresByDay, WordSums};
+use crate::tally::{self, CounterSums, DayFigures, FiguresByDay};
 
 /// Days that are kept: the last of them, a year and some more. A clock that jumps forward cannot make them all old.
 const DAYS: usize = 400;
 
 /// How far the journal was folded.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct FoldMark {
+pub(super) struct FoldCursor {
     through: EventCursor,
 }
 
-impl SelfStored for FoldMark {
+impl SingleVersionRecord for FoldCursor {
     const NAME: &'static str = "folded";
 }
 
@@ -37,8 +37,8 @@ pub(super) struct DayRecord {
 #[derive(Serialize, Deserialize)]
 pub(super) struct DayV1 {
     through: i64,
-    all: WordSums,
-    worktrees: BTreeMap<String, WordSums>,
+    all: CounterSums,
+    worktrees: BTreeMap<String, CounterSums>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     incomplete: bool,
 }
@@ -71,7 +71,7 @@ pub struct PeriodFigures {
 }
 
 fn head() -> RowKey {
-    RowKey::new(FoldMark::KIND, &["journal"])
+    RowKey::new(FoldCursor::KIND, &["journal"])
 }
 
 fn key(day: Date) -> RowKey {
@@ -97,7 +97,7 @@ pub fn fold(store: &dyn LocalStore, at_most: usize) -> Result<usize, StoreError>
         tally::add(&mut days, event);
     }
     let expect = |rev: Option<RowRevision>| rev.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev);
-    let mut writes = vec![(head(), expect(found), row::encode(&FoldMark { through: end }))];
+    let mut writes = vec![(head(), expect(found), row::encode(&FoldCursor { through: end }))];
     let mut new = false;
     for (date, figures) in days {
         let rev = revs[&date];
@@ -119,7 +119,7 @@ pub fn fold(store: &dyn LocalStore, at_most: usize) -> Result<usize, StoreError>
 /// How far the journal was folded, with the revision of the row that says so.
 fn folded(store: &dyn LocalStore) -> Result<(Option<RowRevision>, EventCursor), StoreError> {
     let Some((rev, bytes)) = store.get(&head())? else { return Ok((None, EventCursor::START)) };
-    match row::decode::<FoldMark>(&head(), &bytes) {
+    match row::decode::<FoldCursor>(&head(), &bytes) {
         Ok(folded) => Ok((Some(rev), folded.through)),
         Err(newer @ StoreError::NewerRecord { .. }) => Err(newer),
         Err(_) => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, SelfStored};
+use super::row::{self, SingleVersionRecord};
 use crate::codec::path_form;
 use crate::engine::LocalStore;
 use crate::error::StoreError;
@@ -38,7 +38,7 @@ pub struct HookSession {
     pub last_event_at: Timestamp,
 }
 
-impl SelfStored for HookSession {
+impl SingleVersionRecord for HookSession {
     const NAME: &'static str = "hook_session";
 }
 

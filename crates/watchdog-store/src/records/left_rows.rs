@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType, SelfStored};
+use super::row::{self, RecordType, SingleVersionRecord};
 use super::{anchor, answer, baseline, before, check_cache, conversation, expiry, hook_session, looped, notice_record, outbox, progress};
 use super::{refs, rescued, session, sweep_cache, task, uncommitted};
 use crate::engine::{LocalStore, SwapOutcome};
@@ -51,7 +51,7 @@ pub struct RowOwners {
 
 /// A row about one of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftRow {
+pub struct LeftoverRow {
     /// What is kept in it.
     pub kind: &'static str,
     /// The size of its value.
@@ -60,7 +60,7 @@ pub struct LeftRow {
 }
 
 /// Every row about these worktrees; with `whole`, about their repository as well.
-pub fn rows_of(store: &dyn LocalStore, owners: &RowOwners) -> Result<Vec<LeftRow>, StoreError> {
+pub fn rows_of(store: &dyn LocalStore, owners: &RowOwners) -> Result<Vec<LeftoverRow>, StoreError> {
     let mut found = Vec::new();
     for worktree in &owners.worktrees {
         for kind in OF_WORKTREES {
@@ -99,7 +99,7 @@ pub fn rows_of(store: &dyn LocalStore, owners: &RowOwners) -> Result<Vec<LeftRow
 }
 
 /// Removes rows; those that are gone already are no fault.
-pub fn remove(store: &dyn LocalStore, rows: &[LeftRow]) -> Result<(), StoreError> {
+pub fn remove(store: &dyn LocalStore, rows: &[LeftoverRow]) -> Result<(), StoreError> {
     rows.iter().try_for_each(|row| {
         for _ in 0..ATTEMPTS {
             let Some((rev, _)) = store.get(&row.key)? else { return Ok(()) };
@@ -141,21 +141,21 @@ fn refs_key(name: &str) -> (&'static str, RowKey) {
     (refs::RefsRecord::KIND, RowKey::new(refs::RefsRecord::KIND, &[name]))
 }
 
-fn one(store: &dyn LocalStore, kind: &'static str, key: RowKey, found: &mut Vec<LeftRow>) -> Result<(), StoreError> {
+fn one(store: &dyn LocalStore, kind: &'static str, key: RowKey, found: &mut Vec<LeftoverRow>) -> Result<(), StoreError> {
     if let Some((_, value)) = store.get(&key)? {
-        found.push(LeftRow { kind, bytes: value.len() as u64, key });
+        found.push(LeftoverRow { kind, bytes: value.len() as u64, key });
     }
     Ok(())
 }
 
-fn below(store: &dyn LocalStore, kind: &'static str, parts: &[&str], found: &mut Vec<LeftRow>) -> Result<(), StoreError> {
+fn below(store: &dyn LocalStore, kind: &'static str, parts: &[&str], found: &mut Vec<LeftoverRow>) -> Result<(), StoreError> {
     const PAGE: usize = 64;
     let prefix = RowKey::prefix(kind, parts);
     let mut after: Option<RowKey> = None;
     loop {
         let page = store.list(&prefix, after.as_ref(), PAGE)?;
         let last = page.last().filter(|_| page.len() == PAGE).map(|entry| entry.key.clone());
-        found.extend(page.into_iter().map(|entry| LeftRow { kind, bytes: entry.value.len() as u64, key: entry.key }));
+        found.extend(page.into_iter().map(|entry| LeftoverRow { kind, bytes: entry.value.len() as u64, key: entry.key }));
         match last {
             Some(key) => after = Some(key),
             None => return Ok(()),
@@ -169,7 +169,7 @@ pub(super) struct ForgetMark {
     worktrees: BTreeSet<String>,
 }
 
-impl SelfStored for ForgetMark {
+impl SingleVersionRecord for ForgetMark {
     const NAME: &'static str = "forget";
 }
 

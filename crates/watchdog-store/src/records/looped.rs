@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::refs;
-use super::row::{self, OfWorktrees, RecordType};
+use super::row::{self, RecordType, RowsByWorktree};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 use watchdog_core::decision::iteration::record::IterationRecord;
@@ -63,7 +63,7 @@ pub(super) struct LoopV1 {
     crashes: u32,
     waits: u32,
     spent: SpentV1,
-    records: Vec<RecordV1>,
+    records: Vec<IterationV1>,
     /// Not written down by the first watchdogs that had this version.
     #[serde(default)]
     at_most: Option<u32>,
@@ -86,7 +86,7 @@ struct SpentV1 {
 }
 
 #[derive(Serialize, Deserialize)]
-struct RecordV1 {
+struct IterationV1 {
     number: u32,
     at: Timestamp,
     duration_ms: u64,
@@ -174,8 +174,8 @@ fn spent_from_disk(disk: &SpentV1) -> SpentUsage {
     }
 }
 
-fn record_to_disk(record: &IterationRecord) -> RecordV1 {
-    RecordV1 {
+fn record_to_disk(record: &IterationRecord) -> IterationV1 {
+    IterationV1 {
         number: record.number,
         at: record.at,
         duration_ms: u64::try_from(record.duration.as_millis()).unwrap_or(u64::MAX),
@@ -189,7 +189,7 @@ fn record_to_disk(record: &IterationRecord) -> RecordV1 {
     }
 }
 
-fn record_from_disk(disk: RecordV1) -> Result<IterationRecord, String> {
+fn record_from_disk(disk: IterationV1) -> Result<IterationRecord, String> {
     Ok(IterationRecord {
         number: disk.number,
         at: disk.at,
@@ -219,7 +219,7 @@ pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Optio
 }
 
 /// Every recorded loop, of all worktrees and specs.
-pub fn everywhere(store: &dyn LocalStore) -> Result<OfWorktrees<LoopRecord>, StoreError> {
+pub fn everywhere(store: &dyn LocalStore) -> Result<RowsByWorktree<LoopRecord>, StoreError> {
     row::everywhere(store)
 }
 

@@ -29,4 +29,4 @@ mod row;
 #[cfg(test)]
 mod row_bytes_tests;
 
-pub use row::{OfWorktrees, rows_of_worktrees};
+pub use row::{RowsByWorktree, rows_of_worktrees};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, SelfStored};
+use super::row::{self, SingleVersionRecord};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 
@@ -12,7 +12,7 @@ pub(super) struct NoticeRecord {
     last: String,
 }
 
-impl SelfStored for NoticeRecord {
+impl SingleVersionRecord for NoticeRecord {
     const NAME: &'static str = "told";
 }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::baseline::{BaselineRecord, BaselineRefs};
-use super::row::{self, RecordType, SelfStored};
+use super::row::{self, RecordType, SingleVersionRecord};
 use crate::codec::sha256_hex;
 use crate::engine::{LocalStore, SwapOutcome};
 use crate::error::StoreError;
@@ -24,7 +24,7 @@ const UNUSED_KEPT: Duration = Duration::from_secs(2 * 86_400);
 const RENEWED_AFTER: Duration = Duration::from_secs(86_400);
 
 /// A full name of a ref with the object that it named.
-type Tip = (String, String);
+type RecordedRef = (String, String);
 
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct RefsRecord {
@@ -33,12 +33,12 @@ pub(super) struct RefsRecord {
     text: String,
 }
 
-impl SelfStored for RefsRecord {
+impl SingleVersionRecord for RefsRecord {
     const NAME: &'static str = "refs";
 }
 
 /// Keeps refs for a baseline that is about to be recorded, and returns what the baseline is to hold of them.
-pub fn keep(store: &dyn LocalStore, tips: Vec<Tip>, now: Timestamp) -> Result<BaselineRefs, StoreError> {
+pub fn keep(store: &dyn LocalStore, tips: Vec<RecordedRef>, now: Timestamp) -> Result<BaselineRefs, StoreError> {
     let text = to_text(&tips);
     if text.len() <= SHORT {
         return Ok(BaselineRefs::Here(tips));
@@ -57,7 +57,7 @@ pub fn keep(store: &dyn LocalStore, tips: Vec<Tip>, now: Timestamp) -> Result<Ba
 ///
 /// # Errors
 /// Also where they are gone: that is not a repository without refs.
-pub fn of(store: &dyn LocalStore, baseline: &BaselineRefs) -> Result<Vec<Tip>, StoreError> {
+pub fn of(store: &dyn LocalStore, baseline: &BaselineRefs) -> Result<Vec<RecordedRef>, StoreError> {
     let name = match baseline {
         BaselineRefs::Here(tips) => return Ok(tips.clone()),
         BaselineRefs::Kept(name) => name,
@@ -103,7 +103,7 @@ fn is_older(refs: &RefsRecord, age: Duration, now: Timestamp) -> bool {
 }
 
 /// A repository may have tens of thousands of refs, so they are one text of `<object> <name>` lines: neither can hold blanks.
-pub(super) fn to_text(tips: &[Tip]) -> String {
+pub(super) fn to_text(tips: &[RecordedRef]) -> String {
     let mut text = String::with_capacity(tips.iter().map(|(name, object)| name.len() + object.len() + 2).sum());
     for (name, object) in tips {
         if !text.is_empty() {
@@ -117,7 +117,7 @@ pub(super) fn to_text(tips: &[Tip]) -> String {
 }
 
 /// What [`to_text`] wrote.
-pub(super) fn from_text(text: &str) -> Result<Vec<Tip>, String> {
+pub(super) fn from_text(text: &str) -> Result<Vec<RecordedRef>, String> {
     let pair = |line: &str| line.split_once(' ').map(|(object, name)| (name.to_string(), object.to_string()));
     let tips: Option<Vec<_>> = text.lines().map(pair).collect();
     tips.ok_or_else(|| "a line of its refs has no name".to_string())

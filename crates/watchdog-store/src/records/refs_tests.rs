@@ -9,7 +9,7 @@ use crate::engine::SharedStore as _;
 use crate::records::baseline;
 use crate::sqlite::tests::Scratch;
 
-fn tips(count: usize, object: char) -> Vec<Tip> {
+fn tips(count: usize, object: char) -> Vec<RecordedRef> {
     (0..count).map(|n| (format!("refs/heads/task/{n}"), object.to_string().repeat(40))).collect()
 }
 
@@ -17,7 +17,7 @@ fn day(day: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * day)
 }
 
-fn recorded(store: &dyn LocalStore, worktree: &str, tips: Vec<Tip>, at: Timestamp) -> BaselineRecord {
+fn recorded(store: &dyn LocalStore, worktree: &str, tips: Vec<RecordedRef>, at: Timestamp) -> BaselineRecord {
     let refs = keep(store, tips, at).unwrap();
     let record = BaselineRecord { commit: None, branch: None, refs, at, worktree: "/repo".into() };
     baseline::record(store, worktree, "auth", &record).unwrap();

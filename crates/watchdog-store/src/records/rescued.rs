@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType, SelfStored};
+use super::row::{self, RecordType, SingleVersionRecord};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 use crate::key::RowKey;
@@ -27,7 +27,7 @@ pub(super) struct StoredRescue {
     commits: Vec<RescuedRecord>,
 }
 
-impl SelfStored for StoredRescue {
+impl SingleVersionRecord for StoredRescue {
     const NAME: &'static str = "rescued";
 }
 

@@ -30,12 +30,12 @@ pub(super) trait RecordType: Sized {
 }
 
 /// A record whose form on disk is its own, in the only version that there was. A second version needs a [`RecordType`] instead.
-pub(super) trait SelfStored: Clone + Serialize + DeserializeOwned {
+pub(super) trait SingleVersionRecord: Clone + Serialize + DeserializeOwned {
     /// What it is called in keys and messages.
     const NAME: &'static str;
 }
 
-impl<R: SelfStored> RecordType for R {
+impl<R: SingleVersionRecord> RecordType for R {
     type Disk = R;
     const VERSION: u64 = 1;
     const KIND: &'static str = R::NAME;
@@ -187,10 +187,10 @@ pub(super) fn each<R: RecordType>(
 }
 
 /// The rows of a kind that belong to a worktree and a spec, each with both.
-pub type OfWorktrees<R> = Vec<(String, String, Result<R, StoreError>)>;
+pub type RowsByWorktree<R> = Vec<(String, String, Result<R, StoreError>)>;
 
 /// Every row of a kind, of all worktrees and specs.
-pub(super) fn everywhere<R: RecordType>(store: &dyn SharedStore) -> Result<OfWorktrees<R>, StoreError> {
+pub(super) fn everywhere<R: RecordType>(store: &dyn SharedStore) -> Result<RowsByWorktree<R>, StoreError> {
     let mut found = Vec::new();
     each::<R>(store, &[], |key, row| found.push((key.first_part(), key.last_part(), row)))?;
     Ok(found)

@@ -51,7 +51,7 @@ fn a_row_that_is_read_and_written_again_has_the_same_bytes() {
         r#"{"v":1,"baseline_at":"2026-03-04T05:06:07Z","before":[],"pinned":null}"#,
     ]);
     assert_kept::<expiry::LastExpiry>(&[r#"{"v":1,"at":"2026-03-04T05:06:07Z"}"#]);
-    assert_kept::<figures::FoldMark>(&[r#"{"v":1,"through":42}"#]);
+    assert_kept::<figures::FoldCursor>(&[r#"{"v":1,"through":42}"#]);
     assert_kept::<figures::DayRecord>(&[
         r#"{"v":1,"through":42,"all":{"verdict/complete":2},"worktrees":{"w":{"verdict/complete":2}}}"#,
         r#"{"v":1,"through":42,"all":{},"worktrees":{},"incomplete":true}"#,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::engine::{
-    AppendOutcome, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseHold, LocalStore, NewEvent, RowRevision, SharedStore,
+    AppendOutcome, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseRenewal, LocalStore, NewEvent, RowRevision, SharedStore,
     StoreTime, StoredEvent, StoredRow, SwapOutcome,
 };
 use crate::records::breaker;
@@ -58,7 +58,7 @@ impl SharedStore for Lossy {
         self.inner.acquire(key, holder, ttl)
     }
 
-    fn renew(&self, lease: &Lease, ttl: Duration) -> Result<LeaseHold> {
+    fn renew(&self, lease: &Lease, ttl: Duration) -> Result<LeaseRenewal> {
         self.inner.renew(lease, ttl)
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use watchdog_core::decision::survivor_quiet::QuietSince;
 
-use super::row::{self, OfWorktrees, RecordType};
+use super::row::{self, RecordType, RowsByWorktree};
 use crate::codec::{path_from_text, path_to_text};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
@@ -141,6 +141,6 @@ pub fn update(store: &dyn LocalStore, worktree_id: &str, spec: &str, change: imp
 }
 
 /// Every recorded session, of all worktrees and specs.
-pub fn everywhere(store: &dyn LocalStore) -> Result<OfWorktrees<SessionRecord>, StoreError> {
+pub fn everywhere(store: &dyn LocalStore) -> Result<RowsByWorktree<SessionRecord>, StoreError> {
     row::everywhere(store)
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::row::{self, RecordType, SelfStored};
+use super::row::{self, RecordType, SingleVersionRecord};
 use crate::engine::{LocalStore, RowRevision, SwapOutcome};
 use crate::error::StoreError;
 use crate::key::RowKey;
@@ -31,7 +31,7 @@ pub struct SweepCacheEntry {
     pub verdict: Value,
 }
 
-impl SelfStored for SweepCacheEntry {
+impl SingleVersionRecord for SweepCacheEntry {
     const NAME: &'static str = "look";
 }
 

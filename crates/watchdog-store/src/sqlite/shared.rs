@@ -90,16 +90,16 @@ impl SharedStore for SqliteStore {
         })
     }
 
-    fn renew(&self, lease: &Lease, ttl: Duration) -> Result<LeaseHold, StoreError> {
+    fn renew(&self, lease: &Lease, ttl: Duration) -> Result<LeaseRenewal, StoreError> {
         self.with("renew a lease", |connection| {
             let tx = writing(connection)?;
             if !stands(&tx, lease)? {
-                return Ok(LeaseHold::Lost);
+                return Ok(LeaseRenewal::Lost);
             }
             let until = after(boot_time().at, ttl);
             tx.prepare_cached("UPDATE lease SET until = ?2 WHERE key = ?1")?.execute(params![lease.key.as_str(), until.0])?;
             tx.commit()?;
-            Ok(LeaseHold::Held(Lease { until, ..lease.clone() }))
+            Ok(LeaseRenewal::Held(Lease { until, ..lease.clone() }))
         })
     }
 

@@ -8,16 +8,16 @@ use watchdog_facts::evidence::TestCounts;
 use super::output::sum;
 
 /// What one runner says: figures, or that it ran something without counting it (the inner `None`). The outer `None`: it did not run.
-type Reading = Option<Option<TestCounts>>;
+type RunnerCounts = Option<Option<TestCounts>>;
 
 const NONE: TestCounts = TestCounts { ran: 0, failed: 0, skipped: 0 };
 
 /// Every runner that is known.
-const RUNNERS: &[fn(&[&str]) -> Reading] =
+const RUNNERS: &[fn(&[&str]) -> RunnerCounts] =
     &[cargo, nextest, pytest, unittest, go, jest, vitest, mocha, node, rspec, surefire, gradle, ctest, dotnet];
 
 /// The figures of all runs in these lines.
-pub(super) fn of(lines: &[&str]) -> Reading {
+pub(super) fn of(lines: &[&str]) -> RunnerCounts {
     let readings: Vec<Option<TestCounts>> = RUNNERS.iter().filter_map(|runner| runner(lines)).collect();
     let known = !readings.is_empty();
     known.then(|| readings.into_iter().try_fold(NONE, |all, next| Some(sum(all, next?))))
@@ -50,12 +50,12 @@ fn after(line: &str, word: &str) -> u64 {
 }
 
 /// The sum over the lines that a runner ends its runs with.
-fn total(lines: &[&str], read: impl Fn(&str) -> Option<TestCounts>) -> Reading {
+fn total(lines: &[&str], read: impl Fn(&str) -> Option<TestCounts>) -> RunnerCounts {
     lines.iter().filter_map(|line| read(line)).reduce(sum).map(Some)
 }
 
 /// `cargo test`: each program announces how many tests it has, and ends with its result. What a test prints in between is not the result.
-fn cargo(lines: &[&str]) -> Reading {
+fn cargo(lines: &[&str]) -> RunnerCounts {
     let (mut all, mut last, mut begun) = (None, None, false);
     let add = |all: Option<TestCounts>, last: Option<TestCounts>| match (all, last) {
         (Some(all), Some(last)) => Some(sum(all, last)),
@@ -76,7 +76,7 @@ fn cargo(lines: &[&str]) -> Reading {
     begun.then(|| add(all, last))
 }
 
-fn nextest(lines: &[&str]) -> Reading {
+fn nextest(lines: &[&str]) -> RunnerCounts {
     total(lines, |line| {
         let found = pattern!(r"^\s*Summary \[\s*[\d.]+s\]\s+(\d+)(?:/\d+)? tests? run: (.*)$").captures(line)?;
         let rest = found.get(2)?.as_str();
@@ -85,7 +85,7 @@ fn nextest(lines: &[&str]) -> Reading {
     })
 }
 
-fn pytest(lines: &[&str]) -> Reading {
+fn pytest(lines: &[&str]) -> RunnerCounts {
     total(lines, |line| {
         let line = line.trim_matches(['=', ' ']);
         let (figures, _) = line.rsplit_once(" in ").filter(|(_, time)| pattern!(r"^\d[\d.]*s(?: \([\d:]+\))?$").is_match(time))?;
@@ -103,7 +103,7 @@ fn pytest(lines: &[&str]) -> Reading {
 }
 
 /// `unittest` counts the skipped ones among those that it ran.
-fn unittest(lines: &[&str]) -> Reading {
+fn unittest(lines: &[&str]) -> RunnerCounts {
     let runs = lines.iter().enumerate().filter_map(|(n, line)| {
         let ran = number(&pattern!(r"^Ran (\d+) tests? in [\d.]+s$").captures(line)?, 1);
         let result = lines[n + 1..].iter().find(|line| !line.trim().is_empty())?;
@@ -118,7 +118,7 @@ fn unittest(lines: &[&str]) -> Reading {
 }
 
 /// `go test` counts nothing itself: with `-json` or `-v` each test has an event or a line, without them each package has one.
-fn go(lines: &[&str]) -> Reading {
+fn go(lines: &[&str]) -> RunnerCounts {
     let events: Vec<Value> = lines
         .iter()
         .filter(|line| line.starts_with("{\"") && line.contains("\"Action\":"))
@@ -152,7 +152,7 @@ fn one(how: &str) -> Option<TestCounts> {
     }
 }
 
-fn jest(lines: &[&str]) -> Reading {
+fn jest(lines: &[&str]) -> RunnerCounts {
     total(lines, |line| {
         if line.starts_with("No tests found, exiting with code") {
             return Some(NONE);
@@ -163,7 +163,7 @@ fn jest(lines: &[&str]) -> Reading {
     })
 }
 
-fn vitest(lines: &[&str]) -> Reading {
+fn vitest(lines: &[&str]) -> RunnerCounts {
     total(lines, |line| {
         if line.starts_with("No test files found, exiting with code") {
             return Some(NONE);
@@ -178,7 +178,7 @@ fn vitest(lines: &[&str]) -> Reading {
 }
 
 /// Mocha says how many passed first; what is pending and what fails follows.
-fn mocha(lines: &[&str]) -> Reading {
+fn mocha(lines: &[&str]) -> RunnerCounts {
     let mut all: Option<TestCounts> = None;
     for line in lines {
         if let Some(found) = pattern!(r"^  (\d+) passing \([\dhms. ]+\)$").captures(line) {
@@ -198,7 +198,7 @@ fn mocha(lines: &[&str]) -> Reading {
 }
 
 /// `node --test` ends with one figure per line.
-fn node(lines: &[&str]) -> Reading {
+fn node(lines: &[&str]) -> RunnerCounts {
     let figure = |line: &&str| {
         let found = pattern!(r"^(?:#|ℹ) (tests|pass|fail|cancelled|skipped|todo) (\d+)$").captures(line)?;
         Some((found[1].to_owned(), number(&found, 2)))
@@ -215,7 +215,7 @@ fn node(lines: &[&str]) -> Reading {
     })
 }
 
-fn rspec(lines: &[&str]) -> Reading {
+fn rspec(lines: &[&str]) -> RunnerCounts {
     total(lines, |line| {
         let found = pattern!(r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?(?:, (\d+) errors? occurred outside of examples)?$");
         let found = found.captures(line)?;
@@ -226,7 +226,7 @@ fn rspec(lines: &[&str]) -> Reading {
 }
 
 /// Surefire prints a line per class, with its time, and one per module without.
-fn surefire(lines: &[&str]) -> Reading {
+fn surefire(lines: &[&str]) -> RunnerCounts {
     total(lines, |line| {
         let line = pattern!(r"^\[\w+\]\s*").replace(line, "");
         if ["No tests to run.", "There are no tests to run.", "Tests are skipped."].contains(&line.trim()) {
@@ -239,7 +239,7 @@ fn surefire(lines: &[&str]) -> Reading {
 }
 
 /// Gradle counts only where tests fail, or where a plugin does; that there was nothing to test it always says.
-fn gradle(lines: &[&str]) -> Reading {
+fn gradle(lines: &[&str]) -> RunnerCounts {
     let counted = total(lines, |line| {
         if let Some(found) = pattern!(r"^(\d+) tests? completed, (\d+) failed(?:, (\d+) skipped)?$").captures(line) {
             let skipped = number(&found, 3);
@@ -256,7 +256,7 @@ fn gradle(lines: &[&str]) -> Reading {
     counted.or_else(|| Some(tests.all(|task| task.get(2).is_some_and(|how| how.as_str() == "NO-SOURCE")).then_some(NONE)))
 }
 
-fn ctest(lines: &[&str]) -> Reading {
+fn ctest(lines: &[&str]) -> RunnerCounts {
     let skipped = lines.iter().filter(|line| pattern!(r"^\s*\d+/\d+ Test\s+#\d+: .*\*\*\*Skipped").is_match(line)).count() as u64;
     let disabled = lines.iter().filter(|line| pattern!(r"^\s*\d+/\d+ Test\s+#\d+: .*\*\*\*Not Run \(Disabled\)").is_match(line)).count();
     let run = total(lines, |line| {
@@ -270,7 +270,7 @@ fn ctest(lines: &[&str]) -> Reading {
 }
 
 /// `dotnet test` has three ways to say it, by its version and logger.
-fn dotnet(lines: &[&str]) -> Reading {
+fn dotnet(lines: &[&str]) -> RunnerCounts {
     let by_project = total(lines, |line| {
         if line.starts_with("No test is available in ") || line.starts_with("No test matches the given testcase filter") {
             return Some(NONE);

@@ -186,13 +186,13 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use watchdog_facts::evidence::{CheckResult, OutcomeBefore};
+    use watchdog_facts::evidence::{CheckResult, OutcomeBeforeWork};
     use watchdog_facts::verdict::{Evidence, Reason};
 
     fn unmet() -> Verdict {
         let check = |name: &str, outcome| CheckResult {
             cached: false,
-            before: OutcomeBefore::Unknown,
+            before: OutcomeBeforeWork::Unknown,
             tests: None,
             tree: None,
             name: name.into(),

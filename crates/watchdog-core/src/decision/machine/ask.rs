@@ -5,7 +5,7 @@ use std::time::Duration;
 use watchdog_facts::evidence::{ProbeOutcome, Reply, ReplyStatus};
 use watchdog_facts::verdict::ProbeRecord;
 
-use super::facts::{LeftRunning, MachineAction, ProbePause};
+use super::facts::{MachineAction, ProbePause, SurvivorFacts};
 use super::stage::{AfterSnapshot, CommitsFor, MachineStage, NoMoreQuestions, RescueFor};
 use super::step::CheckMachine;
 
@@ -128,7 +128,7 @@ impl CheckMachine {
         MachineAction::ReadSurvivors
     }
 
-    pub(super) fn on_survivors(&mut self, found: LeftRunning) -> MachineAction {
+    pub(super) fn on_survivors(&mut self, found: SurvivorFacts) -> MachineAction {
         self.setup.survivors = found.holding;
         self.setup.session_over = found.session_over;
         if let Some(note) = found.released {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::config::settings::{CompletionSettings, ConfigSettings, OnNoCriteria, RescueMode};
 use watchdog_facts::evidence::{
-    Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation, ReadFact, RescueOutcome, SessionEnd, SignsOfLife,
+    ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation, ReadFact, RescueOutcome, SessionEnd,
 };
 use watchdog_facts::verdict::{Evidence, ProbeRecord, Verdict};
 
@@ -132,7 +132,7 @@ pub struct EarlierRounds {
 
 /// The configured criteria, judged together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChecksJudged {
+pub struct ChecksResult {
     /// What they come to.
     pub outcome: CheckOutcome,
     /// How strong a pass is.
@@ -149,7 +149,7 @@ pub struct ChecksJudged {
 
 /// What a session left running, and whether that still holds its verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LeftRunning {
+pub struct SurvivorFacts {
     /// What holds it, for a person.
     pub holding: Vec<String>,
     /// Whether the session is known to have ended with nothing of it running.
@@ -170,7 +170,7 @@ pub enum MachineEvent {
     /// A snapshot was taken: its ref, or `None` where nothing was uncommitted any more.
     Snapshot(ReadFact<Option<String>>),
     /// The configured criteria were judged.
-    Checks(ChecksJudged),
+    Checks(ChecksResult),
     /// A question to the agent ended.
     Probe(ProbeRecord),
     /// A rescue ended.
@@ -178,9 +178,9 @@ pub enum MachineEvent {
     /// The pause is over, or was cut short because something moved.
     WaitOver,
     /// What the session left running was looked at again.
-    Survivors(LeftRunning),
+    Survivors(SurvivorFacts),
     /// Signs of life were looked for.
-    Activity(SignsOfLife),
+    Activity(ActivityFacts),
     /// The files that say what done means were compared with the anchor's.
     Criteria(ReadFact<CriteriaChanged>),
     /// A signal asks for an end.

@@ -20,7 +20,7 @@ mod tests;
 
 pub use drive::{DriveOutcome, MachinePace, drive};
 pub use facts::{
-    ChecksJudged, ConfigTrust, CriteriaFiles, EarlierRounds, JudgedScope, LeftRunning, MachineAction, MachineEvent, MachineSetup,
-    ProbePause,
+    ChecksResult, ConfigTrust, CriteriaFiles, EarlierRounds, JudgedScope, MachineAction, MachineEvent, MachineSetup, ProbePause,
+    SurvivorFacts,
 };
 pub use step::CheckMachine;

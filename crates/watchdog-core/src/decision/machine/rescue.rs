@@ -139,9 +139,9 @@ impl CheckMachine {
             (RescueFor::NotDone, _) => self.conclude_not_done(),
             (RescueFor::OverLimit, _) => self.conclude_over_limit(),
             (RescueFor::Last, _) => self.out_of_probes(),
-            (RescueFor::SessionCut, false) if !self.checks_unmet() && self.committed() => self.conclude_new_commits(),
-            (RescueFor::SessionCut, false) => self.conclude_session_cut(),
-            (RescueFor::SessionCut, true) => self.conclude_cut_short(),
+            (RescueFor::SessionCutoff, false) if !self.checks_unmet() && self.committed() => self.conclude_new_commits(),
+            (RescueFor::SessionCutoff, false) => self.conclude_session_cut(),
+            (RescueFor::SessionCutoff, true) => self.conclude_cut_short(),
             (RescueFor::ChecksPassed, _) => self.conclude_checks_passed(),
         }
     }
@@ -188,9 +188,9 @@ impl CheckMachine {
     fn rescue_decided_nothing(&mut self, why: RescueFor) -> MachineAction {
         let failed = self.rescue_failed.clone();
         match why {
-            RescueFor::ChecksPassed | RescueFor::SessionCut | RescueFor::Claim if failed.is_some() => self.conclude_not_committed(),
+            RescueFor::ChecksPassed | RescueFor::SessionCutoff | RescueFor::Claim if failed.is_some() => self.conclude_not_committed(),
             RescueFor::ChecksPassed => self.conclude_checks_passed(),
-            RescueFor::SessionCut => self.conclude_cut_short(),
+            RescueFor::SessionCutoff => self.conclude_cut_short(),
             RescueFor::Claim if self.left_out_on_purpose() && self.checks_unmet() => self.conclude_checks_unmet(),
             RescueFor::Claim if self.left_out_on_purpose() && self.committed() => self.conclude_new_commits(),
             RescueFor::Claim if self.left_out_on_purpose() => self.conclude_nothing_to_do(),

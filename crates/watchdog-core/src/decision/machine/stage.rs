@@ -84,7 +84,7 @@ pub(super) enum RescueFor {
     /// The last round is over.
     Last,
     /// The session was ended by its timeout or for silence.
-    SessionCut,
+    SessionCutoff,
     /// A budget or the deadline ended the session.
     OverLimit,
     /// Every criterion passed.

@@ -2,11 +2,11 @@
 //! how work is secured and rescued in [`super::rescue`], what a verdict says in [`super::conclude`].
 
 use watchdog_facts::evidence::{
-    Changes, CheckOutcome, Commits, Degradation, FaultKind, LeftOut, ReadFact, SessionEnd, SignsOfLife, UnreadableFact, WarningCode,
+    ActivityFacts, Changes, CheckOutcome, Commits, Degradation, FaultKind, LeftOut, ReadFact, SessionEnd, UnreadableFact, WarningCode,
 };
 use watchdog_facts::verdict::{ProbeRecord, Reason, Verdict};
 
-use super::facts::{ChecksJudged, ConfigTrust, JudgedScope, MachineAction, MachineEvent, MachineSetup};
+use super::facts::{ChecksResult, ConfigTrust, JudgedScope, MachineAction, MachineEvent, MachineSetup};
 use super::stage::{AfterSnapshot, CommitsFor, MachineStage, NoMoreQuestions, RescueFor};
 
 /// The check in progress.
@@ -21,7 +21,7 @@ pub struct CheckMachine {
     /// As last read with these commits; what was uncommitted before them says nothing about now.
     pub(super) changes: Option<Changes>,
     pub(super) snapshot: Option<String>,
-    pub(super) judged: Option<ChecksJudged>,
+    pub(super) judged: Option<ChecksResult>,
     pub(super) probes: Vec<ProbeRecord>,
     pub(super) rounds_used: u32,
     pub(super) answered: u32,
@@ -216,7 +216,7 @@ impl CheckMachine {
     /// A rescue made commits. It saves work and completes nothing: what called for it decides.
     fn after_rescue(&mut self, purpose: CommitsFor, why: RescueFor) -> MachineAction {
         match why {
-            RescueFor::SessionCut => self.conclude_cut_short(),
+            RescueFor::SessionCutoff => self.conclude_cut_short(),
             // A commit of what was judged does not change what was judged.
             RescueFor::ChecksPassed => self.conclude_checks_passed(),
             RescueFor::Claim if self.has_checks() => self.secure_and_judge(purpose),
@@ -301,7 +301,7 @@ impl CheckMachine {
         MachineAction::JudgeChecks
     }
 
-    fn on_checks(&mut self, purpose: CommitsFor, judged: ChecksJudged) -> MachineAction {
+    fn on_checks(&mut self, purpose: CommitsFor, judged: ChecksResult) -> MachineAction {
         let outcome = judged.outcome;
         self.judged = Some(judged);
         // A check's program may have written files, and a rescue must not run before they are kept.
@@ -357,7 +357,7 @@ impl CheckMachine {
     /// Commits did not decide. What `run` saw of the session comes before a question to the agent.
     fn ask_or_use_the_session(&mut self) -> MachineAction {
         match &self.setup.session {
-            Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => self.secure(AfterSnapshot::Rescue(RescueFor::SessionCut)),
+            Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => self.secure(AfterSnapshot::Rescue(RescueFor::SessionCutoff)),
             Some(SessionEnd::RateLimited { .. }) => self.secure(AfterSnapshot::RateLimited),
             Some(SessionEnd::Unrunnable { .. }) => self.secure(AfterSnapshot::Unrunnable),
             Some(SessionEnd::LeftWork { .. }) => self.secure(AfterSnapshot::LeftWork),
@@ -379,7 +379,7 @@ impl CheckMachine {
         } else if !self.setup.survivors.is_empty() {
             AfterSnapshot::Survivors
         } else if ended_early {
-            AfterSnapshot::Rescue(RescueFor::SessionCut)
+            AfterSnapshot::Rescue(RescueFor::SessionCutoff)
         } else {
             AfterSnapshot::Ask
         })
@@ -435,7 +435,7 @@ impl CheckMachine {
     }
 
     /// Rule 4 of the contract: a strike only if the agent was alive and nothing at all moved.
-    fn on_activity(&mut self, activity: SignsOfLife) -> MachineAction {
+    fn on_activity(&mut self, activity: ActivityFacts) -> MachineAction {
         let activity_known = [activity.worktree, activity.processes, activity.transcript].iter().any(Option::is_some);
         let not_a_strike = if self.commits.as_ref().is_some_and(|commits| commits.new_commits > 0) {
             Some("new_commits")

@@ -7,12 +7,12 @@ use proptest::prelude::*;
 
 use crate::config::settings::{CompletionSettings, OnNoCriteria, RescueMode};
 use crate::decision::machine::{
-    ChecksJudged, ConfigTrust, CriteriaFiles, EarlierRounds, JudgedScope, LeftRunning, MachineAction, MachineEvent, MachineSetup,
+    ChecksResult, ConfigTrust, CriteriaFiles, EarlierRounds, JudgedScope, MachineAction, MachineEvent, MachineSetup, SurvivorFacts,
 };
 use watchdog_facts::evidence::StopReason;
 use watchdog_facts::evidence::{
-    Changes, CheckOutcome, Commits, CriteriaChanged, FaultKind, ProbeOutcome, ReadFact, Reply, ReplyStatus, RescueOutcome, SessionEnd,
-    SignsOfLife, UnreadableFact,
+    ActivityFacts, Changes, CheckOutcome, Commits, CriteriaChanged, FaultKind, ProbeOutcome, ReadFact, Reply, ReplyStatus, RescueOutcome,
+    SessionEnd, UnreadableFact,
 };
 use watchdog_facts::verdict::{Evidence, ProbeRecord, ProbeUsage, Reason};
 
@@ -22,12 +22,12 @@ pub(super) struct Facts {
     pub(super) commits: Vec<ReadFact<Commits>>,
     pub(super) changes: Vec<ReadFact<Changes>>,
     pub(super) snapshots: Vec<ReadFact<Option<String>>>,
-    pub(super) checks: Vec<ChecksJudged>,
+    pub(super) checks: Vec<ChecksResult>,
     pub(super) probes: Vec<ProbeOutcome>,
     pub(super) rescues: Vec<ReadFact<RescueOutcome>>,
     pub(super) criteria: ReadFact<CriteriaChanged>,
-    pub(super) activity: SignsOfLife,
-    pub(super) survivors: Vec<LeftRunning>,
+    pub(super) activity: ActivityFacts,
+    pub(super) survivors: Vec<SurvivorFacts>,
 }
 
 impl Facts {
@@ -91,11 +91,11 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof![Just(String::new()), Just(" \n".to_string()), Just("more is wanted".to_string())]
 }
 
-fn checks() -> impl Strategy<Value = ChecksJudged> {
+fn checks() -> impl Strategy<Value = ChecksResult> {
     use CheckOutcome::*;
     let outcome =
         prop_oneof![2 => Just(Pass), 6 => Just(Unmet), 1 => Just(Waiting), 1 => Just(Unrunnable), 1 => Just(Failed), 1 => Just(TimedOut)];
-    (outcome, evidence(), text(), any::<bool>()).prop_map(|(outcome, evidence, feedback, all_passed_before)| ChecksJudged {
+    (outcome, evidence(), text(), any::<bool>()).prop_map(|(outcome, evidence, feedback, all_passed_before)| ChecksResult {
         outcome,
         evidence,
         feedback,
@@ -162,10 +162,10 @@ fn criteria() -> impl Strategy<Value = CriteriaChanged> {
     })
 }
 
-fn survivors() -> impl Strategy<Value = LeftRunning> {
+fn survivors() -> impl Strategy<Value = SurvivorFacts> {
     prop_oneof![
-        Just(LeftRunning { holding: vec!["daemon (process 7)".into()], session_over: false, released: None }),
-        any::<bool>().prop_map(|session_over| LeftRunning { holding: Vec::new(), session_over, released: None }),
+        Just(SurvivorFacts { holding: vec!["daemon (process 7)".into()], session_over: false, released: None }),
+        any::<bool>().prop_map(|session_over| SurvivorFacts { holding: Vec::new(), session_over, released: None }),
     ]
 }
 
@@ -182,7 +182,7 @@ pub(super) fn facts() -> impl Strategy<Value = Facts> {
         vec(probe(), 1..6),
         vec(fact(rescue()), 1..4),
         fact(criteria()),
-        seen.prop_map(|(worktree, processes, transcript)| SignsOfLife { worktree, processes, transcript }),
+        seen.prop_map(|(worktree, processes, transcript)| ActivityFacts { worktree, processes, transcript }),
         vec(survivors(), 1..4),
     )
         .prop_map(|(commits, changes, snapshots, checks, probes, rescues, criteria, activity, survivors)| Facts {
@@ -272,7 +272,7 @@ pub(super) fn stray() -> impl Strategy<Value = MachineEvent> {
         probe().prop_map(|outcome| MachineEvent::Probe(record(outcome))),
         fact(rescue()).prop_map(MachineEvent::Rescue),
         Just(MachineEvent::WaitOver),
-        Just(MachineEvent::Activity(SignsOfLife::default())),
+        Just(MachineEvent::Activity(ActivityFacts::default())),
         survivors().prop_map(MachineEvent::Survivors),
         fact(criteria()).prop_map(MachineEvent::Criteria),
     ]

@@ -1,7 +1,7 @@
 //! Every leaf of the tree where commits and the agent decide.
 
 use crate::config::settings::RescueMode;
-use watchdog_facts::evidence::{ProbeOutcome, SignsOfLife};
+use watchdog_facts::evidence::{ActivityFacts, ProbeOutcome};
 
 use super::world::*;
 
@@ -320,7 +320,7 @@ fn only_a_genuine_timeout_is_a_strike() {
         assert_eq!(verdict.strike, verdict.not_a_strike_because.is_none());
         verdict.not_a_strike_because
     };
-    let activity = |worktree, processes, transcript| World { activity: SignsOfLife { worktree, processes, transcript }, ..alive() };
+    let activity = |worktree, processes, transcript| World { activity: ActivityFacts { worktree, processes, transcript }, ..alive() };
     assert_eq!(because(alive()), None);
     assert_eq!(because(activity(Some(false), None, None)), None);
     assert_eq!(because(activity(None, None, None)), Some("activity_unknown"));

@@ -10,9 +10,9 @@ use crate::decision::beside_claim::dispute_beside;
 use crate::decision::breaker::{Breaker, BreakerAdmission, BreakerInput};
 use crate::decision::machine::EarlierRounds;
 use crate::decision::rounds;
-use crate::decision::standing_answer::{JudgedBy, is_last_word, stands_until};
+use crate::decision::standing_answer::{JudgementTrigger, is_last_word, stands_until};
 use watchdog_facts::evidence::{CheckOutcome, Commits, GitOperation, ProbeOutcome, ProcessExit, SessionEnd};
-use watchdog_facts::session_work::{ContentIds, FileOwner, UncommittedByMoment, inherited};
+use watchdog_facts::session_work::{ContentIds, FileOwner, SessionUncommitted, inherited};
 use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 
 use super::world::*;
@@ -135,7 +135,7 @@ pub(super) struct Story {
     commits: Commits,
     unmerged: Vec<String>,
     in_submodules: Vec<String>,
-    record: UncommittedByMoment,
+    record: SessionUncommitted,
     over: bool,
     earlier: EarlierRounds,
     breaker: Breaker,
@@ -155,7 +155,7 @@ impl Story {
             commits: Commits { head: Some("0".into()), ..Commits::default() },
             unmerged: Vec::new(),
             in_submodules: Vec::new(),
-            record: UncommittedByMoment::default(),
+            record: SessionUncommitted::default(),
             over: false,
             earlier: EarlierRounds::default(),
             breaker: Breaker::default(),
@@ -190,8 +190,8 @@ impl Story {
                 self.play(&step.deeds);
                 String::new()
             }
-            StepKind::Check => self.judge(step, None, JudgedBy::Typed),
-            StepKind::Once => self.judge(step, None, JudgedBy::Again),
+            StepKind::Check => self.judge(step, None, JudgementTrigger::Typed),
+            StepKind::Once => self.judge(step, None, JudgementTrigger::Again),
             StepKind::Session { end, adopt } => {
                 if let BreakerAdmission::Refused { .. } = self.breaker.admit(self.now, &ConfigSettings::default().breaker) {
                     return "stopped/breaker_open".into();
@@ -200,7 +200,7 @@ impl Story {
                 self.play(&step.deeds);
                 self.record.end = Some(self.uncommitted.clone());
                 self.over = !step.left_running;
-                self.judge(step, Some(end.clone()), JudgedBy::Typed)
+                self.judge(step, Some(end.clone()), JudgementTrigger::Typed)
             }
         }
     }
@@ -209,7 +209,7 @@ impl Story {
     fn begin_session(&mut self, adopt: bool) {
         let left = if self.completed { ContentIds::new() } else { self.record.left_by_session() };
         let found = if adopt { ContentIds::new() } else { inherited(self.uncommitted.clone(), &left) };
-        self.record = UncommittedByMoment { inherited: found, end: None };
+        self.record = SessionUncommitted { inherited: found, end: None };
         self.commits = Commits { head: self.commits.head.take(), operation: self.commits.operation, ..Commits::default() };
         self.earlier = rounds::at_new_baseline(self.earlier);
         self.completed = false;
@@ -269,25 +269,25 @@ impl Story {
         self.uncommitted.iter().filter(whose).map(|(path, id)| (path.clone(), id.clone())).collect()
     }
 
-    fn judge(&mut self, step: &Step, end: Option<SessionEnd>, judged: JudgedBy) -> String {
+    fn judge(&mut self, step: &Step, end: Option<SessionEnd>, judged: JudgementTrigger) -> String {
         let work = self.owned_by(FileOwner::Session);
         let state = (self.commits.head.as_ref().map_or(0, String::len), work.clone(), self.over);
         let standing = self.standing.as_ref().filter(|answer| {
             end.is_none() && answer.state == state && stands_until(&answer.outcome, answer.at, answer.pauses, judged, self.now).is_some()
         });
         let stands = standing.map(|answer| (answer.outcome.clone(), answer.reason));
-        let mut earlier = if judged == JudgedBy::Again { self.earlier } else { rounds::at_new_baseline(self.earlier) };
+        let mut earlier = if judged == JudgementTrigger::Again { self.earlier } else { rounds::at_new_baseline(self.earlier) };
         if matches!(stands, Some((_, Reason::NothingToDo | Reason::RepeatedNothingToDo))) {
             earlier.nothing_to_do_streak -= 1;
         }
-        if let Some(before) = standing.filter(|before| before.last_word || judged == JudgedBy::Typed) {
+        if let Some(before) = standing.filter(|before| before.last_word || judged == JudgementTrigger::Typed) {
             let replied = u32::from(matches!(before.outcome, ProbeOutcome::Reply(_)));
             (earlier.rounds_used, earlier.answered, earlier.alive) = (self.max_probes - 1, replied, replied);
         }
         let nobody = ProbeOutcome::Failed { why: "nobody was to be asked".into() };
         let replies = stands.iter().map(|(outcome, _)| outcome.clone()).chain(step.replies.clone()).chain([nobody]);
         let mut world = self.world(&work).replies(replies.take(1)).set(|setup| {
-            setup.once = judged == JudgedBy::Again;
+            setup.once = judged == JudgementTrigger::Again;
             setup.read_leftovers = end.is_some();
             setup.session_over = self.over;
             setup.no_progress_limit = Some(3);

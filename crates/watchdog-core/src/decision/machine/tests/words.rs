@@ -1,6 +1,6 @@
 //! What a verdict says besides its reason: counts, changes, feedback, messages of one line.
 
-use crate::decision::machine::{CheckMachine, ChecksJudged, MachineEvent};
+use crate::decision::machine::{CheckMachine, ChecksResult, MachineEvent};
 use watchdog_facts::evidence::{Degradation, ProbeOutcome, Reply, ReplyStatus, WarningCode};
 use watchdog_facts::verdict::Evidence;
 
@@ -66,7 +66,7 @@ fn feedback_of_incomplete_is_never_blank() {
     let _ = machine.step(MachineEvent::Start);
     let _ = machine.step(MachineEvent::Commits(Ok(World::committed().commits)));
     let outcome = watchdog_facts::evidence::CheckOutcome::Unmet;
-    let silent = ChecksJudged {
+    let silent = ChecksResult {
         outcome,
         evidence: Evidence::None,
         feedback: "\n".into(),

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use crate::config::settings::{ConfigSettings, RescueMode};
-use crate::decision::machine::{CheckMachine, ChecksJudged, LeftRunning, MachineAction, MachineEvent, MachineSetup, ProbePause};
+use crate::decision::machine::{CheckMachine, ChecksResult, MachineAction, MachineEvent, MachineSetup, ProbePause, SurvivorFacts};
 use watchdog_facts::evidence::{
-    Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, FaultKind, OutcomeBefore, ProbeOutcome, ReadFact, Reply, ReplyStatus,
-    RescueOutcome, SessionEnd, SignsOfLife, UnreadableFact,
+    ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, FaultKind, OutcomeBeforeWork, ProbeOutcome, ReadFact,
+    Reply, ReplyStatus, RescueOutcome, SessionEnd, UnreadableFact,
 };
 use watchdog_facts::verdict::{Evidence, ProbeRecord, ProbeUsage, Verdict};
 
@@ -29,7 +29,7 @@ pub(super) struct World {
     pub(super) checks: Criteria,
     /// What changed of the files that say what done means.
     pub(super) changed: CriteriaChanged,
-    pub(super) activity: SignsOfLife,
+    pub(super) activity: ActivityFacts,
     /// What the session left running has ended when it is looked at for the n-th time; 0 = never.
     pub(super) survivors_end: usize,
     /// These looks fail, counted from 1 per kind.
@@ -140,7 +140,7 @@ impl World {
             rescues: vec![Salvage::Commits(1)],
             checks: Criteria::Always(CheckOutcome::Pass),
             changed: CriteriaChanged::default(),
-            activity: SignsOfLife { worktree: Some(false), processes: Some(false), transcript: None },
+            activity: ActivityFacts { worktree: Some(false), processes: Some(false), transcript: None },
             survivors_end: 0,
             unreadable: Vec::new(),
             interrupt_at: None,
@@ -307,10 +307,10 @@ impl World {
                 MachineEvent::WaitOver
             }
             MachineAction::ReadSurvivors if nth == self.survivors_end => {
-                MachineEvent::Survivors(LeftRunning { session_over: true, ..LeftRunning::default() })
+                MachineEvent::Survivors(SurvivorFacts { session_over: true, ..SurvivorFacts::default() })
             }
             MachineAction::ReadSurvivors => {
-                MachineEvent::Survivors(LeftRunning { holding: self.setup.survivors.clone(), ..LeftRunning::default() })
+                MachineEvent::Survivors(SurvivorFacts { holding: self.setup.survivors.clone(), ..SurvivorFacts::default() })
             }
             MachineAction::ReadActivity => MachineEvent::Activity(self.activity),
             MachineAction::ReadCriteria => MachineEvent::Criteria(self.readable(Kind::Criteria, nth, self.changed.clone())),
@@ -325,7 +325,7 @@ impl World {
         Ok(value)
     }
 
-    fn judge(&self) -> ChecksJudged {
+    fn judge(&self) -> ChecksResult {
         let met = |met: bool| if met { CheckOutcome::Pass } else { CheckOutcome::Unmet };
         let outcome = match self.checks {
             Criteria::Always(outcome) => outcome,
@@ -344,11 +344,11 @@ impl World {
             feedback: feedback.clone(),
             duration: Duration::ZERO,
             cached: false,
-            before: if all_passed_before { OutcomeBefore::Passed } else { OutcomeBefore::Unknown },
+            before: if all_passed_before { OutcomeBeforeWork::Passed } else { OutcomeBeforeWork::Unknown },
             tests: None,
             tree: None,
         };
-        ChecksJudged { outcome, evidence, feedback, results: vec![result], all_passed_before, notes: Vec::new() }
+        ChecksResult { outcome, evidence, feedback, results: vec![result], all_passed_before, notes: Vec::new() }
     }
 
     fn salvage(&mut self, salvage: Salvage) -> RescueOutcome {
