@@ -52,7 +52,7 @@ impl SqliteStore {
         let begun = Instant::now();
         let done = self.with_database(doing, op);
         let duration = begun.elapsed();
-        // Quick reads are many, and nobody waits for them.
+        // Quick reads are frequent and delay nothing.
         if duration >= SLOW_READ || !(doing.starts_with("read") || doing.starts_with("list")) {
             tracing::trace!(
                 target: "watchdog::store",
@@ -66,7 +66,7 @@ impl SqliteStore {
     }
 
     fn with_database<T>(&self, doing: &'static str, op: impl Fn(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
-        // A panic elsewhere cannot have left the connection within a transaction: transactions roll back when dropped.
+        // A panic in another thread cannot have left a transaction open: transactions roll back when dropped.
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         match file.attempt(doing, &op)? {
             Some(done) => Ok(done),
@@ -105,7 +105,7 @@ fn current_rev(tx: &Transaction<'_>, key: &RowKey) -> rusqlite::Result<Option<Ro
     tx.prepare_cached("SELECT rev FROM record WHERE key = ?1")?.query_row([key.as_str()], |row| row.get(0).map(RowRevision)).optional()
 }
 
-/// Whether this very lease still stands, by the engine's clock.
+/// Whether this very lease is still valid, by the engine's clock.
 fn stands(tx: &Transaction<'_>, lease: &Lease) -> rusqlite::Result<bool> {
     let now = boot_time();
     tx.prepare_cached("SELECT 1 FROM lease WHERE key = ?1 AND fence = ?2 AND holder = ?3 AND boot = ?4 AND until > ?5")?.exists(params![

@@ -57,7 +57,7 @@ pub fn effective(store: &dyn LocalStore, worktree_id: &str, spec: Option<&str>) 
     Ok(of_worktree(store, worktree_id)?.into_iter().map(|(_, anchor)| anchor).max_by_key(|anchor| anchor.at))
 }
 
-/// Every anchor of a worktree, each with its spec. One that cannot be read is an error: to go on without it would let criteria go.
+/// Every anchor of a worktree, each with its spec. An unreadable one is an error, because ignoring it would drop its criteria.
 pub fn of_worktree(store: &dyn LocalStore, worktree_id: &str) -> Result<Vec<(String, AnchorRecord)>, StoreError> {
     let mut anchors = Vec::new();
     let mut failed = None;

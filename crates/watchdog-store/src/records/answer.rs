@@ -1,4 +1,4 @@
-//! The last answer of an agent about a spec, with the state that it was about: it stands as long as that state does.
+//! The agent's last answer about a spec, with the state it describes. The answer is valid while that state is unchanged.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -17,11 +17,11 @@ pub struct AnswerRecord {
     pub since: Timestamp,
     /// The last one.
     pub at: Timestamp,
-    /// How often it was asked for again without any change.
+    /// How many probes repeated the question without any change of state.
     pub pauses: u32,
     /// The answer, or why there was none.
     pub outcome: ProbeOutcome,
-    /// Who gave it, where that is known.
+    /// The id of the session that answered, where it is known.
     pub session_id: Option<String>,
     /// The word of the verdict that it led to.
     pub reason: String,

@@ -13,7 +13,7 @@ use watchdog_facts::evidence::{OutcomeBeforeWork, TestCounts};
 /// Outcomes on trees that are kept for one spec; the oldest go first.
 const MOST: usize = 64;
 
-/// What is known of the checks of a spec.
+/// The recorded results of a spec's checks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ChecksBeforeRecord {
     /// By check: its outcome when the work began. Found once; forgotten when the work is complete.
@@ -31,7 +31,7 @@ pub struct OutcomeRecord {
     pub tree: String,
     /// Whether it passed; never unknown.
     pub before: OutcomeBeforeWork,
-    /// What its test runner ran.
+    /// The test counts of its runner.
     pub tests: Option<TestCounts>,
     /// When it was found.
     pub at: Timestamp,
@@ -90,7 +90,7 @@ impl RecordType for ChecksBeforeRecord {
 }
 
 impl ChecksBeforeRecord {
-    /// What is known of a check from when the work began.
+    /// The result of a check from when the work began.
     pub fn begun(&self, check: &str) -> Option<&OutcomeRecord> {
         self.begun.iter().find(|mark| mark.check == check)
     }
@@ -117,7 +117,7 @@ impl ChecksBeforeRecord {
     }
 }
 
-/// What is known of the checks of a spec; nothing is known where no row is.
+/// The recorded results of a spec's checks; empty where there is no row.
 pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<ChecksBeforeRecord, StoreError> {
     Ok(row::load(store, &row::key::<ChecksBeforeRecord>(worktree_id, spec))?.unwrap_or_default())
 }
@@ -131,7 +131,7 @@ pub fn update(store: &dyn LocalStore, worktree_id: &str, spec: &str, change: imp
     })
 }
 
-/// The work is complete: the next work of the spec begins anew. Quiet where nothing was known of its beginning.
+/// Resets the record after a `complete`, so that the next work of the spec starts fresh. Does nothing where the record is empty.
 pub fn work_is_complete(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
     if of(store, worktree_id, spec)?.begun.is_empty() {
         return Ok(());

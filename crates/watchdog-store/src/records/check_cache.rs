@@ -17,7 +17,7 @@ use watchdog_facts::evidence::TestCounts;
 /// Passes that are kept for one worktree; the oldest go first.
 const MOST: usize = 64;
 
-/// A pass is this old at most: what is outside of the repository changes, too.
+/// The maximum age of a cached pass: files and services outside of the repository change, too.
 const FRESH: Duration = Duration::from_secs(86_400);
 
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ impl SingleVersionRecord for PassRecord {
     const NAME: &'static str = "passed";
 }
 
-/// What a test runner ran, on disk: the type that all see has no form there.
+/// Test counts on disk: `TestCounts` itself has no serialized form.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CountsV1 {
     ran: u64,

@@ -10,7 +10,7 @@ use crate::engine::LocalStore;
 use crate::error::StoreError;
 use crate::key::RowKey;
 
-/// The pause between two looks.
+/// The interval between two expiry runs.
 const EVERY: Duration = Duration::from_secs(86_400);
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -22,10 +22,10 @@ impl SingleVersionRecord for LastExpiry {
     const NAME: &'static str = "expiry";
 }
 
-/// Whether it is time to look again. Of several that ask at the same moment more than one may be told so, and to look twice does no harm:
-/// a sweep of a thousand repositories must not wait a thousand times for the disk to note that it looked.
+/// Whether an expiry run is due. Several processes that ask at the same moment may all get `true`, and running twice does no harm: a sweep
+/// of a thousand repositories must not wait a thousand times for a synchronised write.
 ///
-/// A last look that lies in the future was noted by a clock that was wrong, and does not count.
+/// A timestamp in the future comes from a wrong clock and is ignored.
 pub fn due(store: &dyn LocalStore, repository_id: &str, now: Timestamp) -> Result<bool, StoreError> {
     let key = RowKey::new(LastExpiry::KIND, &[repository_id]);
     let fresh = |at: Timestamp| now.duration_since(at).unsigned_abs() < EVERY;

@@ -1,7 +1,7 @@
-//! The figures of days, folded from the journal as it grows, so that they outlive pruned events and are had at once.
+//! Daily figures, folded from the journal as it grows, so that they outlive pruned events and load quickly.
 //!
-//! One row says how far the journal was folded, and one for each day holds its sums. A fold writes them together, all or none, and only
-//! where nobody else folded meanwhile: of two that fold at the same time one is dropped, so that nothing is counted twice.
+//! One row holds the fold cursor, and one row for each day holds its sums. A fold writes all of them in one transaction and only if no other
+//! process folded meanwhile: of two concurrent folds one is discarded, so that no event is counted twice.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,14 +59,14 @@ impl RecordType for DayRecord {
     }
 }
 
-/// What is known of a period.
+/// The figures of a period.
 #[derive(Debug, Default)]
 pub struct PeriodFigures {
     /// The first day of all for which there are figures: of earlier ones nothing is known.
     pub begins: Option<Date>,
     /// The days for which there are figures.
     pub days: FiguresByDay,
-    /// What could not be read or written, in words.
+    /// Read and write errors, for a person.
     pub notes: Vec<String>,
 }
 
@@ -111,7 +111,7 @@ pub fn fold(store: &dyn LocalStore, at_most: usize) -> Result<usize, StoreError>
             }
             Ok(events.len())
         }
-        // Dropped, or perhaps not: the next fold looks where the journal was folded to.
+        // The write failed or may have failed: the next fold reads the cursor again.
         SwapOutcome::Conflict | SwapOutcome::Unknown => Ok(0),
     }
 }
@@ -131,7 +131,7 @@ fn folded(store: &dyn LocalStore) -> Result<(Option<RowRevision>, EventCursor), 
     }
 }
 
-/// The figures of a day as they are. A damaged row begins anew, and says that it did.
+/// The stored figures of a day. A damaged row is replaced by an empty one, with a note.
 fn day(store: &dyn LocalStore, date: Date) -> Result<(Option<RowRevision>, DayFigures), StoreError> {
     let key = key(date);
     let Some((rev, bytes)) = store.get(&key)? else { return Ok((None, DayFigures::default())) };
@@ -145,7 +145,7 @@ fn day(store: &dyn LocalStore, date: Date) -> Result<(Option<RowRevision>, DayFi
 fn forget_old(store: &dyn LocalStore) -> Result<(), StoreError> {
     let rows = store.revisions(&RowKey::prefix(DayRecord::KIND, &[]))?;
     for (key, rev) in &rows[..rows.len().saturating_sub(DAYS)] {
-        // Whoever wrote to it meanwhile keeps it until the next time.
+        // On a conflict the row stays until the next run.
         let _kept = store.delete(key, *rev)?;
     }
     Ok(())
@@ -178,8 +178,8 @@ pub fn since(store: &dyn LocalStore, from: Date) -> Result<PeriodFigures, StoreE
     }
 }
 
-/// The same with what was not folded yet, which is folded first; where it cannot be written down, it is counted all the same. `tell` is
-/// called once where there is much to fold, as on the first day.
+/// The same, after folding the events that were not folded yet; if the fold cannot be stored, the result includes them all the same. Calls
+/// `tell` once where there is much to fold, as on the first day.
 pub fn up_to_now(store: &dyn LocalStore, from: Date, tell: impl FnOnce()) -> Result<PeriodFigures, StoreError> {
     const BATCH: usize = 10_000;
     const LOST: u32 = 20;
@@ -200,7 +200,7 @@ pub fn up_to_now(store: &dyn LocalStore, from: Date, tell: impl FnOnce()) -> Res
     let mut period = since(store, from)?;
     if let Some(error) = unwritten {
         period.notes.push(format!("what happened lately is counted, but not kept: {error}"));
-        // Where nobody knows how far it was folded, nothing is counted twice for it.
+        // Without a readable cursor no event is added, so that none is counted twice.
         let Ok((_, mut through)) = folded(store) else { return Ok(period) };
         loop {
             let (events, end) = store.read(through, BATCH)?;
@@ -223,8 +223,8 @@ pub fn days_of(store: &dyn LocalStore, worktrees: &BTreeSet<String>) -> Result<u
     Ok(days)
 }
 
-/// Removes the figures that worktrees have of their own. The sums of all stay: what was spent was spent. What was not folded yet is counted
-/// in them first.
+/// Removes the figures of single worktrees. The totals stay: the cost was real. Folds pending events first, so that the totals include
+/// them.
 pub fn remove_worktrees(store: &dyn LocalStore, worktrees: &BTreeSet<String>) -> Result<(), StoreError> {
     const BATCH: usize = 10_000;
     while fold(store, BATCH)? == BATCH {}

@@ -1,4 +1,4 @@
-//! Folding: whoever does it, however often, in whatever pieces, nothing is counted twice and nothing is left out.
+//! Folding counts every event exactly once, for any order, number and size of folds.
 
 use std::thread;
 use std::time::Duration;
@@ -142,7 +142,7 @@ fn rows_of_a_later_version_are_left_alone_and_what_is_known_is_told() {
     assert_eq!(store.get(&head()).unwrap().map(|(_, value)| value), Some(newer));
     tidy(&store, begun(), 1).expect("the journal is kept short all the same");
 
-    // Of the day alone: nothing can be kept, and all that is known is told.
+    // On a full disk the report still shows today's events.
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
     append(&store, &events);

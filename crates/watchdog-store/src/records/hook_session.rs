@@ -1,4 +1,4 @@
-//! What the hooks of an agent's session must know from call to call: where it works, and how often it was held in a row.
+//! State of an agent's session between two hook calls: its worktree, and how often in a row it was kept from stopping.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use crate::key::RowKey;
 /// A session that was not heard of for so long is forgotten; it may have been killed before it could say that it ends.
 const KEPT: Duration = Duration::from_secs(30 * 86_400);
 
-/// What is kept about one agent of a session.
+/// The record of one agent of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookSession {
     /// The top folder of the worktree that it works in.
     #[serde(with = "path_form")]
     pub worktree: PathBuf,
-    /// The name of the work; `None` where nobody named one.
+    /// The name of the work; `None` where the caller named none.
     pub spec: Option<String>,
     /// The agent's process. Alone no proof that it still runs: numbers are used again.
     pub pid: Option<u32>,
@@ -49,7 +49,7 @@ fn key(session_id: &str, agent_id: Option<&str>) -> RowKey {
     row::key::<HookSession>(session_id, agent_id.unwrap_or(MAIN))
 }
 
-/// What is kept about a session's agent; `agent_id` names a sub-agent.
+/// The record of a session's agent; `agent_id` names a sub-agent.
 pub fn of(store: &dyn LocalStore, session_id: &str, agent_id: Option<&str>) -> Result<Option<HookSession>, StoreError> {
     row::load(store, &key(session_id, agent_id))
 }

@@ -36,7 +36,7 @@ const OF_WORKTREES: &[&str] = &[
 /// How often a row is deleted that others write to meanwhile.
 const ATTEMPTS: u32 = 20;
 
-/// Whose rows are meant.
+/// The owners whose rows are removed.
 #[derive(Debug, Clone, Default)]
 pub struct RowOwners {
     /// The worktrees, as the records name them.
@@ -45,14 +45,14 @@ pub struct RowOwners {
     pub roots: HashSet<PathBuf>,
     /// Their repository.
     pub repository: String,
-    /// Whether they are all that the repository has: then what belongs to the repository is meant, too.
+    /// Whether the repository has no other owners: then its own rows are removed, too.
     pub whole: bool,
 }
 
 /// A row about one of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftoverRow {
-    /// What is kept in it.
+    /// The kind of record in it.
     pub kind: &'static str,
     /// The size of its value.
     pub bytes: u64,

@@ -1,4 +1,4 @@
-//! How the loop of a spec stands, so that one that was killed goes on where it was.
+//! The progress of a spec's loop, so that a killed loop resumes where it stopped.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use watchdog_facts::verdict::Reason;
 /// A loop as it is recorded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoopRecord {
-    /// Unique: tells a loop from the one before it.
+    /// Unique, to distinguish a loop from the previous one.
     pub id: String,
     /// When it began.
     pub begun_at: Timestamp,
@@ -25,7 +25,7 @@ pub struct LoopRecord {
     pub origin: Option<String>,
     /// The refs of that moment, each with the object that it named.
     pub refs: Vec<(String, String)>,
-    /// How it stands.
+    /// Its progress.
     pub standing: LoopStanding,
     /// The last iterations, oldest first.
     pub records: Vec<IterationRecord>,
@@ -33,11 +33,11 @@ pub struct LoopRecord {
     pub at_most: Option<u32>,
     /// The iteration whose session was started and not judged yet, and when it was.
     pub under_way: Option<(u32, Timestamp)>,
-    /// What the last verdict asks of the agent.
+    /// The feedback of the last verdict, for the agent.
     pub feedback: Option<String>,
     /// The agent's own name for its last session.
     pub session_id: Option<String>,
-    /// The reason that it ended with; `None` where it has not ended, or may go on.
+    /// The reason that ended it; `None` while it runs or may resume.
     pub over: Option<Reason>,
     /// Names the git directory that it works in; `None` where that was not written down.
     pub birth: Option<String>,
@@ -208,7 +208,7 @@ fn reason(word: &str) -> Result<Reason, String> {
     Reason::ALL.iter().copied().find(|reason| reason.as_str() == word).ok_or_else(|| format!("its reason '{word}' is not known"))
 }
 
-/// Records how a loop stands.
+/// Records the progress of a loop.
 pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, looped: &LoopRecord) -> Result<(), StoreError> {
     row::overwrite(store, &row::key::<LoopRecord>(worktree_id, spec), looped)
 }

@@ -1,7 +1,7 @@
-//! What is kept about worktrees, as typed, versioned rows over any [`LocalStore`](super::Store).
+//! Records about worktrees, as typed, versioned rows over any [`LocalStore`](super::Store).
 //!
-//! A type of this room whose members are stored as they are is its own form on disk, until there is a second version. What differs from
-//! its form, and what the room of decisions owns, has a form beside it, and each file turns one into the other.
+//! A type of this room whose fields are stored unchanged is its own disk format, until there is a second version. Other types, and those of
+//! `decision`, have a separate disk type, and their file converts between the two.
 
 pub mod anchor;
 pub mod answer;

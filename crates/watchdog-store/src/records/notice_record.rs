@@ -1,4 +1,4 @@
-//! What was told of a spec's present state, so that a cron job that finds the same again each minute tells it once.
+//! The messages already shown for a spec's current state, so that a cron job that runs every minute shows each message once.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::row::{self, SingleVersionRecord};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 
-/// The state in the first line, then what was told of it, the last one last.
+/// The state in the first line, then the messages shown for it, the newest last.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct NoticeRecord {
     last: String,
@@ -19,17 +19,17 @@ impl SingleVersionRecord for NoticeRecord {
 /// Of one state so many different things are remembered.
 const MOST: usize = 32;
 
-/// Whether something is told again.
+/// When a message is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RepeatedNotice {
-    /// Not of the same state, whatever was told in between.
+    /// Only for another state.
     NewStateOnly,
-    /// Also of the same state, once something else was told in between: a fault that comes back is another one.
+    /// Also for the same state, once another message came in between: a fault that returns is a new one.
     AfterOthers,
 }
 
-/// Notes that there is `what` to tell of a state (one line each), and returns whether that was told of it before. Without a state, it is
-/// the one of before. Quiet where nothing changes.
+/// Records the messages `what` (one per line) for a state, and returns whether they were shown for it before. Without a state, the recorded
+/// one stays. Writes nothing where nothing changes.
 pub fn is_repeated(
     store: &dyn LocalStore,
     worktree_id: &str,
@@ -55,12 +55,12 @@ pub fn is_repeated(
     })
 }
 
-/// Something begins anew: whatever there is to tell from now on was not told before.
+/// Forgets the messages of a spec, so that each counts as new again.
 pub fn forget(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
     row::update(store, &row::key::<NoticeRecord>(worktree_id, spec), |_: Option<NoticeRecord>| (NoticeRecord { last: String::new() }, ()))
 }
 
-/// What there was to tell last; empty where nothing was.
+/// The last messages; empty where there were none.
 pub fn last(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<String, StoreError> {
     let found = row::load::<NoticeRecord>(store, &row::key::<NoticeRecord>(worktree_id, spec))?;
     Ok(found.and_then(|notices| notices.last.lines().skip(1).last().map(str::to_owned)).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! What somebody is still to be told. A notice stays until it was delivered or given up, whichever process does that and when.
+//! The queue of notices to deliver. A notice stays until some process delivered it or gave up on it.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use crate::error::StoreError;
 use crate::key::RowKey;
 use watchdog_core::config::settings::NotifyTarget;
 
-/// More notices than this never wait: somebody who cannot be told for days must not fill the disk.
+/// The maximum number of queued notices: a receiver that is down for days must not fill the disk.
 pub const FULL: usize = 500;
 
 /// One event for one addressee.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutboxNotice {
-    /// The event, as it is told.
+    /// The event to deliver.
     pub event: Value,
-    /// Whom to tell.
+    /// The receiver.
     pub to: NotifyTarget,
     /// The deadline of one attempt.
     pub timeout: Duration,
@@ -91,7 +91,7 @@ pub fn put(store: &dyn LocalStore, event_id: &str, rule: usize, notice: &OutboxN
     Ok(true)
 }
 
-/// What waits, oldest first. One that cannot be read is left out; a later version may know it.
+/// The queued notices, oldest first. Skips unreadable ones: a later version may know them.
 pub fn waiting(store: &dyn LocalStore) -> Result<Vec<(RowKey, OutboxNotice)>, StoreError> {
     let mut found = Vec::new();
     row::each::<OutboxNotice>(store, &[], |key, notice| found.extend(notice.ok().map(|notice| (key.clone(), notice))))?;

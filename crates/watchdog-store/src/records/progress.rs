@@ -1,4 +1,4 @@
-//! How far the check of a spec has come, for `--once`, which looks one time per call, and for "nothing to do" in a row.
+//! The progress of a spec's check: its rounds for `--once`, which runs one round per call, and "nothing to do" results in a row.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use super::row::{self, RecordType};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 
-/// What earlier calls left behind.
+/// The state that earlier calls recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckProgress {
     /// The baseline commit that the rounds belong to; `None` = unborn.
@@ -20,11 +20,11 @@ pub struct CheckProgress {
     pub rounds_alive: u32,
     /// How many checks of this spec in a row, this baseline or not, ended as `nothing_to_do`.
     pub nothing_to_do_streak: u32,
-    /// How many sessions in a row came to nothing under the same unmet checks.
+    /// How many sessions in a row changed nothing under the same unmet checks.
     pub fruitless: u32,
-    /// What stands for those checks; 0 where there are none.
+    /// A hash of those checks; 0 where there are none.
     pub unmet: u64,
-    /// The fingerprint of the uncommitted changes when they were last looked at.
+    /// The fingerprint of the uncommitted changes at the last check.
     pub fingerprint: Option<u64>,
     /// When this was last changed.
     pub updated_at: Timestamp,
@@ -46,8 +46,8 @@ impl CheckProgress {
         }
     }
 
-    /// The rounds start anew; the streak goes on, because it counts checks and not rounds.
-    /// For a new baseline, a commit, or a verdict that ends the count.
+    /// Starts the rounds again, for a new baseline, a commit, or a verdict that ends the count. The streak continues, because it counts
+    /// checks and not rounds.
     pub fn restart(&mut self, baseline: Option<String>, now: Timestamp) {
         let CheckProgress { nothing_to_do_streak, fruitless, unmet, .. } = *self;
         *self = CheckProgress { nothing_to_do_streak, fruitless, unmet, ..CheckProgress::begin(baseline, now) };

@@ -17,7 +17,7 @@ use crate::key::RowKey;
 /// So many bytes of text stay with the baseline.
 const SHORT: usize = 4096;
 
-/// Refs that no baseline names are kept for so long: whoever writes a baseline wrote its refs first.
+/// How long refs without a baseline are kept: a writer stores the refs before the baseline that names them.
 const UNUSED_KEPT: Duration = Duration::from_secs(2 * 86_400);
 
 /// From this age on, refs that are there already are written again before a new baseline relies on them.
@@ -45,7 +45,7 @@ pub fn keep(store: &dyn LocalStore, tips: Vec<RecordedRef>, now: Timestamp) -> R
     }
     let name = sha256_hex(&[text.as_bytes()])[..32].to_owned();
     let key = RowKey::new(RefsRecord::KIND, &[&name]);
-    // One that cannot be read is written anew.
+    // Writes an unreadable row again.
     let fresh = row::load::<RefsRecord>(store, &key).is_ok_and(|found| found.is_some_and(|found| !is_older(&found, RENEWED_AFTER, now)));
     if !fresh {
         row::overwrite(store, &key, &RefsRecord { at: now, text })?;
@@ -116,7 +116,7 @@ pub(super) fn to_text(tips: &[RecordedRef]) -> String {
     text
 }
 
-/// What [`to_text`] wrote.
+/// Parses the text of [`to_text`].
 pub(super) fn from_text(text: &str) -> Result<Vec<RecordedRef>, String> {
     let pair = |line: &str| line.split_once(' ').map(|(object, name)| (name.to_string(), object.to_string()));
     let tips: Option<Vec<_>> = text.lines().map(pair).collect();

@@ -1,4 +1,4 @@
-//! Refs of baselines: kept once, read by those that need them, and forgotten when nobody does.
+//! Refs of baselines: stored once, shared by baselines, and deleted once no baseline names them.
 
 use jiff::{SignedDuration, Timestamp};
 

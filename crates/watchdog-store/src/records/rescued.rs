@@ -53,7 +53,7 @@ pub fn of_repository(store: &dyn LocalStore, repository_id: &str) -> Result<Vec<
         Ok(found) => commits.extend(found.commits),
         Err(error) => failed = Some(error),
     })?;
-    // One that cannot be read may name the very commit that is asked about.
+    // An unreadable row may name the very commit in question.
     failed.map_or(Ok(commits), Err)
 }
 

@@ -20,7 +20,7 @@ pub(super) trait RecordType: Sized {
     type Disk: Serialize + DeserializeOwned;
     /// The newest version that we know. Raise it only together with a reader of the older ones.
     const VERSION: u64;
-    /// What it is called in keys and messages.
+    /// The name of the kind in keys and messages.
     const KIND: &'static str;
 
     /// To disk.
@@ -31,7 +31,7 @@ pub(super) trait RecordType: Sized {
 
 /// A record whose form on disk is its own, in the only version that there was. A second version needs a [`RecordType`] instead.
 pub(super) trait SingleVersionRecord: Clone + Serialize + DeserializeOwned {
-    /// What it is called in keys and messages.
+    /// The name of the kind in keys and messages.
     const NAME: &'static str;
 }
 
@@ -196,7 +196,7 @@ pub(super) fn everywhere<R: RecordType>(store: &dyn SharedStore) -> Result<RowsB
     Ok(found)
 }
 
-/// What is recorded for each worktree to judge it by: the names of the rows with their revisions, as one text.
+/// The revisions of all rows that a judgement of each worktree reads: the names of the rows with their revisions, as one text.
 pub fn rows_of_worktrees(store: &dyn LocalStore) -> Result<HashMap<String, String>, StoreError> {
     use super::{anchor::AnchorRecord, baseline::BaselineRecord, progress::CheckProgress};
     use watchdog_core::decision::breaker::Breaker;

@@ -6,7 +6,7 @@ use super::{notice_record, outbox, progress, refs, rescued, session, sweep_cache
 use crate::key::RowKey;
 use watchdog_core::decision::breaker::Breaker;
 
-/// What a stored row becomes when it is read and written again.
+/// Reads a stored row and writes it again.
 fn rewritten<R: RecordType>(bytes: &str) -> String {
     let key = RowKey::new(R::KIND, &["w", "s"]);
     let row: R = decode(&key, bytes.as_bytes()).expect(bytes);

@@ -29,7 +29,7 @@ pub struct SessionRecord {
     pub log: Option<PathBuf>,
     /// How long it may be silent before it counts as stalled, where watchdog ran it with such a limit.
     pub idle_limit: Option<Duration>,
-    /// What outlived it, by pid and name.
+    /// The processes that outlived it, by pid and name.
     pub survivors: Vec<(u32, String)>,
     /// Since when nothing was seen of that.
     pub quiet: Option<QuietSince>,
@@ -99,7 +99,7 @@ pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, session: &S
     row::overwrite(store, &row::key::<SessionRecord>(worktree_id, spec), session)
 }
 
-/// Takes the record of a session back that never began: the former one, if there was any, stands again.
+/// Withdraws the record of a session that failed to start, and restores the former record, if there was one.
 pub fn put_back(store: &dyn LocalStore, (worktree_id, spec): (&str, &str), former: Option<&SessionRecord>) -> Result<(), StoreError> {
     match former {
         Some(former) => record(store, worktree_id, spec, former),

@@ -1,5 +1,5 @@
-//! What a sweep last saw of a worktree and came to, so that the next one need not look again where nothing moved.
-//! A hint: it may be lost or dropped at any time, and costs one look.
+//! The cached verdict of a worktree's last sweep, so that the next sweep can skip a worktree without changes.
+//! It is only a hint: losing it costs one scan.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::key::RowKey;
 /// A look and its verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SweepCacheEntry {
-    /// Fingerprint of everything that was asked and recorded: flags, configuration, the rows of the worktree.
+    /// Fingerprint of all other inputs: flags, configuration, the rows of the worktree.
     #[serde(rename = "asked")]
     pub inputs: String,
     /// The paths that it rested on.
@@ -39,23 +39,23 @@ fn key(worktree_id: &str) -> RowKey {
     RowKey::new(SweepCacheEntry::KIND, &[worktree_id])
 }
 
-/// The worktrees with a look, and its revision.
+/// The worktrees with a cached verdict, and its revision.
 pub fn all(store: &dyn LocalStore) -> Result<HashMap<String, RowRevision>, StoreError> {
     Ok(store.revisions(&RowKey::prefix(SweepCacheEntry::KIND, &[]))?.into_iter().map(|(key, rev)| (key.first_part(), rev)).collect())
 }
 
-/// The last look at a worktree. One that cannot be read is none.
+/// The cached verdict of a worktree; `None` if it is unreadable.
 pub fn of(store: &dyn LocalStore, worktree_id: &str) -> Result<Option<SweepCacheEntry>, StoreError> {
     Ok(row::load(store, &key(worktree_id)).unwrap_or_default())
 }
 
-/// Keeps looks in place of the former ones.
+/// Stores verdicts over the former ones.
 pub fn keep(store: &dyn LocalStore, entries: &[(String, SweepCacheEntry)]) -> Result<(), StoreError> {
     let hints: Vec<_> = entries.iter().map(|(id, entry)| (key(id), row::encode(entry))).collect();
     store.keep_hints(&hints)
 }
 
-/// Forgets the look at a worktree that is gone, unless there is a newer one.
+/// Deletes the cached verdict of a worktree that is gone, unless it was replaced.
 pub fn forget(store: &dyn LocalStore, worktree_id: &str, rev: RowRevision) -> Result<bool, StoreError> {
     Ok(matches!(store.delete(&key(worktree_id), rev)?, SwapOutcome::Ok(_)))
 }

@@ -1,4 +1,4 @@
-//! Where a task stands: its status, who has it, and what came of it. Belongs to the repository, so that all worktrees see the same.
+//! The state of a task: its status, its agent and its result. Belongs to the repository, so that all worktrees share it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use watchdog_core::config::task_file::TaskStatus;
 /// A task as it is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskRecord {
-    /// Where it stands.
+    /// The status.
     pub status: TaskStatus,
-    /// The agent that has it, or had it last where it is in review or failed.
+    /// The agent that works on it, or worked on it last if it is in review or failed.
     pub agent: Option<String>,
     /// The fence of the lease under which the status was set; `None` where a person or the queue set it.
     pub fence: Option<i64>,
-    /// Why it stands there: a verdict's reason, `dependencies`, `by_hand`, `lease_ended`.
+    /// The reason for the status: a verdict's reason, `dependencies`, `by_hand`, `lease_ended`.
     pub reason: Option<String>,
     /// The same for people.
     pub message: Option<String>,
@@ -49,7 +49,7 @@ pub struct TaskRecord {
 pub struct PinnedFile {
     /// Its path from the root of the work tree.
     pub path: String,
-    /// What it said.
+    /// Its text.
     pub text: String,
 }
 
@@ -163,7 +163,7 @@ pub fn update<T>(
     row::update(store, &row::key::<TaskRecord>(repository_id, id), change)
 }
 
-/// Takes the lease of a task; `None` while somebody has it.
+/// Takes the lease of a task; `None` while another process holds it.
 pub fn lease(store: &dyn SharedStore, repository_id: &str, id: &str, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError> {
     store.acquire(&RowKey::new("task-lease", &[repository_id, id]), holder, ttl)
 }

@@ -1,4 +1,4 @@
-//! What was uncommitted in a worktree when a session of a spec began and when it ended, and which files watchdog itself wrote there.
+//! The uncommitted files of a worktree at the start and the end of a spec's session, and the files that watchdog itself wrote there.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -9,12 +9,12 @@ use crate::error::StoreError;
 use crate::key::RowKey;
 use watchdog_facts::session_work::{ContentIds, SessionUncommitted};
 
-/// What is recorded of uncommitted work for a baseline.
+/// The uncommitted work recorded with a baseline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UncommittedRecord {
     /// When the baseline was recorded that this belongs to.
     pub baseline_at: Timestamp,
-    /// What was uncommitted then, and at the end.
+    /// The uncommitted files at the start and at the end.
     pub work: SessionUncommitted,
     /// Whether the work of this baseline was judged complete.
     pub completed: bool,
@@ -50,7 +50,7 @@ impl RecordType for UncommittedRecord {
     }
 }
 
-/// Files that watchdog wrote into a worktree, by content: they are nobody's work.
+/// Files that watchdog wrote into a worktree, by content: they do not count as work.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct WatchdogWrittenFiles {
     files: ContentIds,
@@ -65,7 +65,7 @@ pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, record: &Un
     row::overwrite(store, &row::key::<UncommittedRecord>(worktree_id, spec), record)
 }
 
-/// What is recorded for a spec, if anything is.
+/// The record of a spec, if there is one.
 pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<UncommittedRecord>, StoreError> {
     row::load(store, &row::key::<UncommittedRecord>(worktree_id, spec))
 }
@@ -75,7 +75,7 @@ pub fn ended(store: &dyn LocalStore, worktree_id: &str, spec: &str, baseline_at:
     change(store, worktree_id, spec, baseline_at, |record| record.work.end = Some(end.clone()))
 }
 
-/// Records that the work of a baseline is complete: what changes from now on belongs to nobody, until a new baseline.
+/// Records that the work of a baseline is complete: later changes belong to no session until a new baseline.
 pub fn completed(
     store: &dyn LocalStore,
     worktree_id: &str,

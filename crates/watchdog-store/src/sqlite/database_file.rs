@@ -18,7 +18,7 @@ use crate::file::open_private;
 use crate::state_dir::StateDir;
 use watchdog_facts::evidence::{Degradation, WarningCode};
 
-/// "wdog" in the file's header: tells our databases from others.
+/// "wdog" in the file's header: identifies our databases.
 const APPLICATION_ID: i32 = 0x7764_6f67;
 
 /// The migrations, in order; the number of those applied is the file's `user_version`. Only ever appended to.
@@ -36,7 +36,7 @@ const KEPT_DAMAGED: usize = 3;
 /// A log of fewer bytes than this may stay behind.
 const SHORT_LOG: u64 = 256 << 10;
 
-/// What SQLite keeps beside a database.
+/// The files that SQLite keeps beside a database.
 const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// How changes are made safe.
@@ -54,7 +54,7 @@ pub(super) struct DatabaseFile {
     connected: Option<OpenConnection>,
     database: PathBuf,
     access_lock: AccessLock,
-    /// Held shared for as long as we may be connected: whoever gets it alone knows that nobody is.
+    /// Held shared while we may be connected: a process that gets it exclusively knows that no other is connected.
     presence: AccessLock,
     journal: JournalMode,
     notes: Vec<Degradation>,
@@ -65,7 +65,7 @@ struct OpenConnection {
     identity: (u64, u64),
 }
 
-/// What a look at the file says.
+/// The state of the database file.
 enum DatabaseState {
     Ready,
     /// Missing, empty, of an older format, or in the other journal mode.
@@ -158,7 +158,7 @@ impl DatabaseFile {
         }
     }
 
-    /// Takes the connection through the gate, behind which the file stays in place. `None` where it was put aside on the way there.
+    /// Takes the connection with the access lock, under which no process replaces the file. `None` if the file was put aside before that.
     fn enter(&mut self) -> Result<Option<(AccessGuard, OpenConnection)>, StoreError> {
         for _ in 0..2 {
             if let Some(connected) = &self.connected {
@@ -184,7 +184,7 @@ impl DatabaseFile {
                 format!("{} was moved or deleted while in use; what is there now is used instead", self.database.display()),
             );
         }
-        // The last one may have been killed: then nobody is present, and something is left in the log.
+        // The last process may have been killed: then no process holds `presence`, and the log is not empty.
         let unclean = match self.presence.try_alone() {
             Some(_guard) => {
                 let left = ["-wal", "-journal"].iter().any(|c| fs::metadata(self.companion(c)).is_ok_and(|meta| meta.len() > 0));
@@ -259,16 +259,16 @@ impl DatabaseFile {
         connection.pragma_update(None, "mmap_size", 0)?;
         connection.pragma_update(None, "cell_size_check", true)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
-        // No statement is planned anew for the values that it is given: ours are written for one plan.
+        // Stops SQLite from planning a statement again for other values: ours are written for one plan.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.pragma_update(None, "journal_size_limit", 4 << 20)?;
         connection.set_prepared_statement_cache_capacity(32);
         Ok(connection)
     }
 
-    /// Reads only: whatever is refused here has not been touched.
+    /// Reads only, so that a refused database stays untouched.
     fn state(&self, connection: &Connection) -> Result<DatabaseState, ConnectionFault> {
-        // Whoever changes these has the gate alone, so that they are of one moment.
+        // Writers of these hold the access lock exclusively, so that both values are of one moment.
         let application: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
         let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
         let known = MIGRATIONS.len() as i64;
@@ -295,7 +295,7 @@ impl DatabaseFile {
     fn put_aside(&mut self, connected: Option<OpenConnection>, why: &str) -> Result<(), StoreError> {
         let seen = connected.as_ref().map(|c| c.identity);
         if let Some(connected) = connected {
-            // Closing must not write the log into the damaged file: what is there is evidence. A refusal changes nothing for us.
+            // Closing must not write the log into the damaged file, which is evidence. A refusal changes nothing for us.
             let _ = connected.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         }
         let guard = self.access_lock.alone(&self.database)?;
@@ -304,7 +304,7 @@ impl DatabaseFile {
             return Ok(());
         }
         if seen.is_none() {
-            // Somebody else may have repaired it while we waited for the gate.
+            // Another process may have repaired it while we waited for the lock.
             match self.connection().and_then(|connection| check(&connection)) {
                 Ok(()) => return Ok(()),
                 Err(error) if is_damage(&error) => {}
@@ -356,7 +356,7 @@ impl DatabaseFile {
         damaged.sort();
         for name in damaged.iter().rev().skip(KEPT_DAMAGED) {
             for suffix in ["", "-wal", "-shm", "-journal"] {
-                // Whatever cannot be removed now is tried again the next time.
+                // A file that cannot be removed now is removed the next time.
                 let _ = fs::remove_file(dir.join(format!("{name}{suffix}")));
             }
         }
@@ -426,7 +426,7 @@ fn check(connection: &Connection) -> rusqlite::Result<()> {
 
 #[cfg(target_os = "linux")]
 fn journal_for(dir: &Path) -> JournalMode {
-    // What cannot be asked is taken for local: SQLite itself refuses a log that it cannot share.
+    // If `statfs` fails, assume a local file system: SQLite itself refuses a log that it cannot share.
     rustix::fs::statfs(dir).map_or(JournalMode::Ahead, |fs| journal_on(fs.f_type as u32))
 }
 
@@ -435,7 +435,7 @@ fn journal_for(_dir: &Path) -> JournalMode {
     JournalMode::Ahead
 }
 
-/// The journal for a file system, by the magic number that `statfs(2)` tells.
+/// The journal mode for a file system, by its magic number from `statfs(2)`.
 #[cfg(target_os = "linux")]
 pub(super) fn journal_on(magic: u32) -> JournalMode {
     match magic {

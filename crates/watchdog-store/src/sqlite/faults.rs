@@ -24,7 +24,7 @@ pub(super) fn is_damage(error: &Error) -> bool {
     }
 }
 
-/// Whether the disk failed, so that nobody knows how much of a commit it took.
+/// Whether the disk failed, so that the fate of the commit is unknown.
 pub(super) fn is_io_failure(error: &Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure)
 }

@@ -66,13 +66,13 @@ impl LocalStore for SqliteStore {
 
     fn prune(&self, retention: &EventRetention) -> Result<u64, StoreError> {
         const FIRST: &str = "DELETE FROM event WHERE seq IN (SELECT seq FROM event ORDER BY seq LIMIT ?1)";
-        // Whatever is beyond the newest `at_least`, found by its time without a look at what is not old.
+        // The old events beyond the newest `at_least`, selected by their time without reading newer ones.
         const OLD: &str = "DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE at < ?1
             AND seq <= coalesce((SELECT seq FROM event ORDER BY seq DESC LIMIT 1 OFFSET ?2), -1) ORDER BY at LIMIT ?3)";
         let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         let (at_most, at_least) = (number(retention.at_most), number(retention.at_least.min(retention.at_most)));
         self.with("prune the journal", |connection| {
-            // What a power cut brings back is forgotten the next time.
+            // An event that a power cut restores is deleted the next time.
             let tx = noting(connection)?;
             // Counts in the smallest index, and no further than one batch can take away.
             let far_enough = at_most.saturating_add(number(PRUNED_AT_ONCE));

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use super::{event, limit};
 use crate::engine::StoredEvent;
 
-/// The newest so many events for each that is asked for are read in one pass: where many worktrees are at work, theirs stand side by side.
+/// How many of the newest events one pass reads for each requested worktree: with many active worktrees, their events alternate.
 const FOR_EACH: usize = 4;
 /// More than so many are never read in one pass.
 const PASS: usize = 8_192;
@@ -74,7 +74,7 @@ fn is_one_of<'row>(row: &'row Row<'_>, kinds: &[&str]) -> rusqlite::Result<Optio
     Ok(row.get_ref(2)?.as_bytes_or_null()?.and_then(|bytes| std::str::from_utf8(bytes).ok()))
 }
 
-/// Text that is compared with ours alone: what a damaged disk garbled is none of it.
+/// Text that is only compared with ours: garbled text from a damaged disk never equals it.
 fn plain<'row>(row: &'row Row<'_>, index: usize) -> rusqlite::Result<&'row str> {
     Ok(std::str::from_utf8(row.get_ref(index)?.as_bytes()?).unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! What is SQLite's alone: its file, its modes, other people's files, and damage.
+//! Tests of SQLite's own properties: its file, its modes, other programs' files, and damage.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -221,7 +221,7 @@ fn next(state: &mut u64) -> u64 {
     *state >> 33
 }
 
-/// 200 damaged variants: what comes out is a working store or an error that says what to do, and never a panic.
+/// 200 damaged variants: each gives a working store or an error with a remedy, and never a panic.
 #[test]
 fn two_hundred_kinds_of_damage_never_panic_and_never_wedge() {
     let sound = Scratch::new();
@@ -270,7 +270,7 @@ fn an_empty_file_and_a_lost_or_foreign_log_are_taken_in_stride() {
     fs::write(scratch.dir.database(), "").unwrap();
     assert_eq!(use_all(&scratch).unwrap(), [""; 0]);
 
-    // Killed in the middle: the log is there, and then it is lost, or belongs to nobody.
+    // Killed in the middle: the log exists, and is then lost or belongs to another database.
     let copy = |from: &Scratch, companions: &[&str]| {
         let to = Scratch::new();
         for suffix in [&[""], companions].concat() {
