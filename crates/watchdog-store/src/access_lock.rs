@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::error::StoreError;
 use super::file::open_private;
 
-/// What [`AccessLock::say_left_in_order`] leaves behind.
+/// The byte that [`AccessLock::say_left_in_order`] writes.
 const LEFT_IN_ORDER: &[u8; 1] = b"+";
 
 /// The access lock of one database.

@@ -1,7 +1,7 @@
 //! The clock of leases: time since boot, which no process can set.
 //!
-//! A lease of an earlier boot is over, because no process of that boot is left. `/proc/uptime` counts during a suspend, too, and is the
-//! same for every process. Where it is missing, the wall clock replaces it.
+//! A lease of an earlier boot has expired, because no process of that boot is left. `/proc/uptime` counts during a suspend, too, and is the
+//! same for every process. Without it, the wall clock replaces it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,7 +10,7 @@ use super::engine::StoreTime;
 /// Now, and the boot that it counts from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BootTime {
-    /// Names the boot; empty where the wall clock stands in.
+    /// Names the boot; empty with the wall clock.
     pub boot: String,
     /// Milliseconds since then.
     pub at: StoreTime,

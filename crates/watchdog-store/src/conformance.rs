@@ -1,4 +1,4 @@
-//! What every engine must do, a suite for each trait: a further engine is one more line in [`on_every_engine`] or [`on_every_shared_engine`].
+//! Conformance tests of engines, a suite for each trait: add an engine to [`on_every_engine`] or [`on_every_shared_engine`].
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;

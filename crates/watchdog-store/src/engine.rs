@@ -28,7 +28,7 @@ pub struct StoreTime(pub i64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RowRevision(pub i64);
 
-/// What a write expects to find.
+/// The revision that a write expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExpectedRevision {
     /// No value.
@@ -63,9 +63,9 @@ pub struct StoredRow {
 /// The right to act on something, for a while.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
-    /// What it is a right to.
+    /// The leased key.
     pub key: RowKey,
-    /// Who has it. Names one life of one process, so that a successor is somebody else.
+    /// The holder: names one life of one process, so that its successor is another holder.
     pub holder: String,
     /// Larger than that of every earlier lease of this key.
     pub fence: i64,
@@ -73,7 +73,7 @@ pub struct Lease {
     pub until: StoreTime,
 }
 
-/// Whether a lease still stands.
+/// The result of renewing a lease.
 #[must_use = "a lost lease means that somebody else may act already"]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeaseRenewal {
@@ -96,14 +96,14 @@ pub struct NewEvent {
     pub spec: Option<String>,
     /// One of [`super::journal::kind`].
     pub kind: String,
-    /// What else is known.
+    /// Further fields.
     pub data: serde_json::Value,
 }
 
 /// An event as it was written down. The order of events is that of the store, not that of their times.
 pub type StoredEvent = NewEvent;
 
-/// A place in the stream of events: everything up to it was read. Opaque, and valid for ever.
+/// A position in the stream of events: the reader has everything up to it. Opaque, and valid permanently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EventCursor(pub i64);
@@ -119,7 +119,7 @@ impl EventCursor {
 pub enum AppendOutcome {
     /// Written, durably; ids that were there already were left alone.
     Done,
-    /// The lease that guards it does not stand any more; nothing was written.
+    /// The guarding lease has expired; nothing was written.
     Fenced,
 }
 
@@ -137,8 +137,8 @@ pub struct EventRetention {
     pub at_most: u64,
 }
 
-/// What several machines can share: rows with compare-and-swap, leases with growing fences, and a stream of events that a follower reads
-/// without a gap. The module's head says what every engine promises.
+/// The part that several machines can share: rows with compare-and-swap, leases with growing fences, and an event stream without gaps.
+/// The head of the module lists the guarantees of every engine.
 pub trait SharedStore: Send + Sync {
     /// The engine's clock.
     fn now(&self) -> Result<StoreTime, StoreError>;
@@ -160,31 +160,31 @@ pub trait SharedStore: Send + Sync {
     /// At most `limit` values whose keys begin with `prefix`, in the order of their keys, after the key `after`.
     fn list(&self, prefix: &str, after: Option<&RowKey>, limit: usize) -> Result<Vec<StoredRow>, StoreError>;
 
-    /// Takes a lease that nobody holds; `None` while somebody does (the same holder included).
+    /// Takes a free lease; `None` while another call holds it (of the same holder, too).
     fn acquire(&self, key: &RowKey, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError>;
 
-    /// Moves the end of a lease to `ttl` from now, if it still stands.
+    /// Extends a lease to `ttl` from now, if it is still valid.
     fn renew(&self, lease: &Lease, ttl: Duration) -> Result<LeaseRenewal, StoreError>;
 
-    /// Releases a lease. Without effect, and `false`, if it does not stand any more.
+    /// Releases a lease. Returns `false`, without effect, if it is no longer valid.
     fn release(&self, lease: &Lease) -> Result<bool, StoreError>;
 
-    /// Writes events, all or none; with a guard, only while that lease stands. Survives the death of any process; the last events before a
-    /// power cut may be lost.
+    /// Writes events, all or none; with a guard, only while that lease is valid. Survives the death of any process; a power cut may lose the
+    /// last events.
     fn append(&self, events: &[NewEvent], guard: Option<&Lease>) -> Result<AppendOutcome, StoreError>;
 
-    /// At most `limit` events after `after`, and where to go on from.
+    /// At most `limit` events after `after`, and the cursor behind them.
     fn read(&self, after: EventCursor, limit: usize) -> Result<(Vec<StoredEvent>, EventCursor), StoreError>;
 }
 
-/// What only the engine of this machine does: hints that may be lost, and the journal read backwards, by worktree, and shortened. Judging,
-/// rescuing and every lock rest on this one, so none of them ever waits for a network.
+/// The part of this machine's engine alone: hints that may be lost, and the journal read backwards, by worktree, and shortened. Judging,
+/// rescuing and every lock use this one, so that none of them waits for a network.
 pub trait LocalStore: SharedStore {
     /// The keys that begin with `prefix` with their revisions, in the order of the keys and without the values: a cheap way
     /// to see what there is and what changed.
     fn revisions(&self, prefix: &str) -> Result<Vec<(RowKey, RowRevision)>, StoreError>;
 
-    /// Writes values over whatever is there, all or none. For what can be made anew: it may be lost in a power cut.
+    /// Overwrites values, all or none. For values that can be computed again: a power cut may lose them.
     fn keep_hints(&self, hints: &[(RowKey, Vec<u8>)]) -> Result<(), StoreError>;
 
     /// The place before the first event that happened at `at` or later; the end of the stream where there is none.
@@ -212,6 +212,6 @@ pub trait LocalStore: SharedStore {
     /// left.
     fn remove_events(&self, worktree: &str) -> Result<u64, StoreError>;
 
-    /// What weakened this store since the last call, such as a damaged database that was put aside. Each note is returned once.
+    /// Faults of this store since the last call, such as a damaged database that was put aside. Returns each note once.
     fn notes(&self) -> Vec<Degradation>;
 }

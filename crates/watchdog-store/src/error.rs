@@ -1,4 +1,4 @@
-//! What can go wrong with watchdog's own state, in words that say what happened, why, and what to do next.
+//! Errors of watchdog's own state, in words that say what happened, why, and what to do next.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub enum StoreError {
     /// The path is taken by something that is not a directory.
     #[error("cannot use {path} for watchdog's state: it is not a directory")]
     NotADirectory {
-        /// What the state directory was to be.
+        /// The path of the state directory.
         path: PathBuf,
     },
     /// The directory, or the link to it, belongs to another user.
@@ -38,7 +38,7 @@ pub enum StoreError {
     /// The file system is read-only, or permissions forbid writing.
     #[error("failed to {doing} {path}: {why}")]
     ReadOnly {
-        /// What failed, as a verb: "create".
+        /// The failed action, as a verb: "create".
         doing: &'static str,
         /// The file or folder that it concerns.
         path: PathBuf,
@@ -48,7 +48,7 @@ pub enum StoreError {
     /// The disk or a quota is full.
     #[error("failed to {doing} {path}: {why}")]
     Full {
-        /// What failed, as a verb: "create".
+        /// The failed action, as a verb: "create".
         doing: &'static str,
         /// The file or folder that it concerns.
         path: PathBuf,
@@ -58,7 +58,7 @@ pub enum StoreError {
     /// Any other refusal of the operating system.
     #[error("failed to {doing} {path}: {why}")]
     Io {
-        /// What failed, as a verb: "create".
+        /// The failed action, as a verb: "create".
         doing: &'static str,
         /// The file or folder that it concerns.
         path: PathBuf,
@@ -100,7 +100,7 @@ pub enum StoreError {
     /// The database refused for a reason of its own.
     #[error("failed to {doing} in {path}: {why}")]
     Engine {
-        /// What failed, as a verb with its object.
+        /// The failed action, as a verb with its object.
         doing: &'static str,
         /// The file of the database.
         path: PathBuf,
@@ -112,7 +112,7 @@ pub enum StoreError {
     BadRecord {
         /// The kind of row, in words for a person.
         what: String,
-        /// What its bytes lack.
+        /// The reason that its bytes are refused.
         why: String,
     },
     /// One row was written by a later version of watchdog.
@@ -136,7 +136,7 @@ pub enum StoreError {
     /// So much waits already that no more is taken.
     #[error("{count} {what} wait already, and no more are taken")]
     TooMany {
-        /// What is in the queue, in the plural.
+        /// The queued items, in the plural.
         what: &'static str,
         /// How long the queue is.
         count: usize,
@@ -162,7 +162,7 @@ impl StoreError {
         }
     }
 
-    /// What the person can do next.
+    /// The remedy, for a person.
     pub fn hint(&self) -> String {
         let hint = "name another directory with --state-dir or WATCHDOG_STATE_DIR";
         match self {

@@ -21,13 +21,13 @@ pub mod kind {
     pub const SESSION_STARTED: &str = "session_started";
     /// A session ended.
     pub const SESSION_ENDED: &str = "session_ended";
-    /// Commits were looked at.
+    /// Commits were read.
     pub const COMMITS: &str = "commits";
-    /// Uncommitted changes were looked at.
+    /// Uncommitted changes were read.
     pub const CHANGES: &str = "changes";
     /// A snapshot of uncommitted work was made.
     pub const SNAPSHOT: &str = "snapshot";
-    /// The agent was asked.
+    /// The agent was probed.
     pub const PROBE: &str = "probe";
     /// A configured check was judged.
     pub const CHECK: &str = "check";
@@ -69,7 +69,7 @@ pub mod kind {
     pub const PENDING: &str = "pending";
     /// A usage limit, a budget or a deadline was met.
     pub const LIMIT: &str = "limit";
-    /// Somebody was told of an event, or could not be.
+    /// A notice was delivered, or given up.
     pub const NOTIFY: &str = "notify";
     /// A hook of the agent was answered.
     pub const HOOK: &str = "hook";
@@ -125,7 +125,7 @@ pub fn event(at: Timestamp, worktree_id: &str, spec: Option<&str>, kind: &str, m
     NewEvent { id: event_id(at), at, worktree: worktree_id.into(), spec: spec.map(Into::into), kind: kind.into(), data }
 }
 
-/// The event that a snapshot ref stands for. Its id comes from the ref, so that rebuilding the journal from git repeats nothing.
+/// The event of a snapshot ref. Its id comes from the ref, so that rebuilding the journal from git repeats nothing.
 pub fn snapshot_event(at: Timestamp, worktree_id: &str, spec: Option<&str>, reference: &str, commit: &str) -> NewEvent {
     let data = serde_json::json!({ "ref": reference, "commit": commit });
     let id = format!("snapshot-{}", &sha256_hex(&[worktree_id.as_bytes(), reference.as_bytes(), commit.as_bytes()])[..32]);
@@ -147,8 +147,8 @@ pub fn event_id(at: Timestamp) -> String {
     format!("{:014x}-{process:016x}-{pid:x}-{count:x}", at.as_microsecond().max(0))
 }
 
-/// Whether old events should go now: after a verdict that took its time, so that a quick one stays quick; and after one in
-/// 64 of the quick ones, or a journal that only those write to would grow for ever. The clock's last digits choose which.
+/// Whether to delete old events now: after a verdict that took long, so that a quick one stays quick; and after one in 64 of the quick
+/// ones, as the journal would otherwise grow without limit. The clock's last digits choose which.
 pub fn tidy_is_due(took: Duration, now: Timestamp) -> bool {
     took > Duration::from_secs(1) || now.as_microsecond() % 64 == 0
 }
@@ -160,15 +160,15 @@ pub fn is_ours(id: &str) -> bool {
     own.splitn(4, '-').skip(1).take(2).eq(id.splitn(4, '-').skip(1).take(2))
 }
 
-/// Adds new events to the figures, then deletes old events, so that the journal does not grow for ever and the figures outlive it. Cheap
-/// where there is nothing to do. Called at the end of a command, with the number of its judgements: it deletes as many events as those can
-/// have written, and some more, so that a long journal shrinks over several calls.
+/// Adds new events to the figures, then deletes old events, so that the journal stays bounded and the figures outlive it. Cheap
+/// without work to do. Commands call it at their end with the number of their judgements: it deletes as many events as those can have
+/// written, and some more, so that a long journal shrinks over several calls.
 pub fn tidy(store: &dyn LocalStore, now: Timestamp, judgements: usize) -> Result<u64, StoreError> {
     let older_than = now.checked_sub(KEPT).unwrap_or(Timestamp::MIN);
     let retention = EventRetention { older_than, at_least: KEPT_AT_LEAST, at_most: KEPT_AT_MOST };
     let batches = 0..=judgements / JUDGEMENTS_A_BATCH;
     for _ in batches.clone() {
-        // Figures that cannot be kept must not make the journal grow: what can be forgotten goes all the same.
+        // A failed fold must not make the journal grow: events that are old enough are deleted all the same.
         if figures::fold(store, FOLDED_AT_ONCE).unwrap_or(0) < FOLDED_AT_ONCE {
             break;
         }

@@ -7,10 +7,10 @@
 //!   [`hook_session`], [`left_rows`], [`looped`], [`notice_record`], [`outbox`], [`progress`], [`refs`], [`session`], [`sweep_cache`],
 //!   [`task`], [`uncommitted`]: typed, versioned rows over any [`LocalStore`].
 //! - [`tally`]: what events add to the figures.
-//! - [`rebuild`]: makes rows anew from git's refs, which stay the truth.
+//! - [`rebuild`]: restores rows from git's refs, which are the source of truth.
 //! - [`lock`], [`trust`]: plain files, so that they work where the database does not.
 //!
-//! Rescue never waits for this room: every failure here is a value, which the caller reports and then works on without.
+//! Rescue never waits for this room: every failure here is a value, which the caller reports before it continues.
 
 #![warn(missing_docs, unreachable_pub)]
 

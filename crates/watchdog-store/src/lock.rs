@@ -1,7 +1,7 @@
 //! One actor per worktree at a time: a lock file that the kernel frees when its holder dies, however it dies.
 //!
-//! A deleted lock file could be locked a second time under its old name. So only its holder deletes one, and whoever locked a file looks
-//! whether it is still the one in place.
+//! Another process could lock a deleted file under its old name. So only its holder deletes a lock file, and whoever locks one checks that
+//! the path still names it.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read};
@@ -21,7 +21,7 @@ use super::state_dir::StateDir;
 /// Longer holder lines than this are not read.
 const LONGEST_LINE: u64 = 64 * 1024;
 
-/// Who holds a worktree's lock, for those who find it taken.
+/// The holder of a worktree's lock, for processes that find it busy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockHolder {
     /// Its process.
@@ -53,7 +53,7 @@ struct HolderV1 {
 pub enum LockAttempt {
     /// This process holds it until it is dropped.
     Held(WorktreeLock),
-    /// Somebody else has it; `None` where they have not said yet who they are.
+    /// Another process holds it; `None` until that process has written its name.
     Busy(Option<LockHolder>),
 }
 
@@ -70,7 +70,7 @@ pub struct WorktreeLock {
 }
 
 impl WorktreeLock {
-    /// Takes the lock of a worktree if nobody has it; never waits.
+    /// Takes the lock of a worktree if it is free; never waits.
     pub fn try_acquire(dir: &StateDir, worktree_id: &str, holder: LockHolder) -> Result<LockAttempt, StoreError> {
         let path = lock_file(dir, worktree_id);
         let mut file = open_private(&path)?;
@@ -120,8 +120,8 @@ impl WorktreeLock {
         let disk = HolderV1 { v: 1, pid, command, since, session_active, spec };
         let mut line = serde_json::to_vec(&disk).expect("a holder holds nothing that JSON cannot");
         line.push(b'\n');
-        // Written over in place: a reader takes the first line, which is whole at any moment. What is left of a longer one before it is in
-        // nobody's way, and to cut a file costs a file system more than all the rest of a lock.
+        // Overwrites in place: a reader takes the first line, which is complete at any moment. The rest of a longer line behind it does no
+        // harm, and truncating a file costs a file system more than all the rest of a lock.
         self.file.write_all_at(&line, 0)
     }
 }

@@ -1,4 +1,4 @@
-//! Makes rows anew from git's refs after the database was lost. git is the truth; the database is only a record.
+//! Restores rows from git's refs after the database was lost. git is the source of truth; the database is only a record.
 
 use jiff::Timestamp;
 
@@ -14,7 +14,7 @@ pub struct BaselineFact {
     pub worktree_id: String,
     /// The spec that it was recorded for.
     pub spec: String,
-    /// What the refs hold of it; `refs` may be empty, and then nothing proves a commit imported.
+    /// The part that the refs hold; `refs` may be empty, and then nothing proves a commit imported.
     pub baseline: BaselineRecord,
 }
 
@@ -42,12 +42,12 @@ pub struct RebuildFacts {
     pub snapshots: Vec<SnapshotFact>,
 }
 
-/// How many rows were made anew.
+/// How many rows were restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RebuildResult {
     /// Baselines that were missing.
     pub baselines: u64,
-    /// Snapshots that the journal was told of; those that it knew already are counted, and not repeated.
+    /// Snapshots in the journal; one that it already had is counted, and not added again.
     pub snapshots: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Where watchdog's state lives, and the rule that nobody else may reach into it.
+//! The directory of watchdog's state, which no other user may write to.
 
 use std::fs::{self, Metadata, Permissions};
 use std::io;
@@ -86,7 +86,7 @@ impl StateDir {
         self.root.join("worktrees")
     }
 
-    /// The folder of copies of refs that git itself serves, each there only while it is looked at.
+    /// The folder of copies of refs that git itself serves; each exists only while it is read.
     pub fn served(&self) -> PathBuf {
         self.root.join("served")
     }

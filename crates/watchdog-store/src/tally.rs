@@ -1,4 +1,4 @@
-//! What events add to the figures of their days. Pure: how the stream is cut into batches makes no difference to the sums.
+//! The counters that events add to the figures of their days. Pure: the size of batches does not change the sums.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub const OUTCOMES: [&str; 10] = [
     "failed",
 ];
 
-/// The words that sums are kept under, beside `verdict/<reason>` and `probe/<outcome>`; `other` stands for what this version does not know.
+/// The names of the counters, beside `verdict/<reason>` and `probe/<outcome>`; `other` counts values that this version does not know.
 pub mod word {
     /// Sessions that began.
     pub const STARTED: &str = "sessions_started";
@@ -68,7 +68,7 @@ pub mod word {
     pub const QUESTION_COST_REPORTED: &str = "question_cost_told";
 }
 
-/// Sums by word. A missing word stands for zero.
+/// Sums by counter. A missing counter is zero.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CounterSums(BTreeMap<String, u64>);
@@ -149,7 +149,7 @@ pub fn add(days: &mut FiguresByDay, event: &StoredEvent) {
     }
 }
 
-/// What an event adds, by word.
+/// The counters that an event adds to.
 fn amounts(event: &StoredEvent) -> Vec<(String, u64)> {
     let data = &event.data;
     let one = |word: &str| vec![(word.to_owned(), 1)];
@@ -178,7 +178,7 @@ fn amounts(event: &StoredEvent) -> Vec<(String, u64)> {
     }
 }
 
-/// What a session spent, as far as it reported that.
+/// The usage of a session, as far as it was reported.
 fn ended(data: &Value) -> Vec<(String, u64)> {
     let mut amounts = vec![(word::ENDED.to_owned(), 1)];
     let usage = &data["usage"];
@@ -191,7 +191,7 @@ fn ended(data: &Value) -> Vec<(String, u64)> {
     amounts
 }
 
-/// What the questions of a judgement cost, as far as the agents reported that.
+/// The cost of a judgement's probes, as far as the agents reported it.
 fn questions(usage: &Value) -> Vec<(String, u64)> {
     let requests = usage["requests"].as_u64().unwrap_or(0);
     if requests == 0 {

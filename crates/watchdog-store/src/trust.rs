@@ -88,7 +88,7 @@ impl TrustStore {
         }
     }
 
-    /// Every grant that stands, oldest first. Files that are none are left out, as they grant nothing.
+    /// Every valid grant, oldest first. Skips other files, which grant nothing.
     pub fn list(&self) -> Result<Vec<TrustGrant>, StoreError> {
         let reading = |e: io::Error| StoreError::io("read", &self.dir, &e);
         let entries = match fs::read_dir(&self.dir) {
@@ -137,7 +137,7 @@ impl TrustStore {
         }))
     }
 
-    /// The file of a hash. Anything but a hash is refused, so that no text can name a file elsewhere.
+    /// The file of a hash. Refuses anything but a hash, so that no text can name a file in another folder.
     fn file(&self, hash: &str) -> Result<PathBuf, StoreError> {
         if is_hash(hash) { Ok(self.dir.join(hash.to_ascii_lowercase())) } else { Err(StoreError::NotAHash { text: hash.into() }) }
     }

@@ -1,4 +1,4 @@
-//! What the engine of a machine must do besides, written against `&dyn LocalStore` alone.
+//! The suite of [`LocalStore`](crate::LocalStore), written against `&dyn LocalStore` alone.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What the typed rows promise on every engine of a machine.
+//! The guarantees of the typed rows, on every engine of a machine.
 
 use super::*;
 

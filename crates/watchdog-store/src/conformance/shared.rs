@@ -1,4 +1,4 @@
-//! What every engine that machines share must do, written against `&dyn SharedStore` alone.
+//! The suite of [`SharedStore`](crate::SharedStore), written against `&dyn SharedStore` alone.
 
 use super::*;
 
