@@ -1,13 +1,15 @@
 //! Answers stops and structured outputs: gathers the facts, has the machine judge and `hooks` answer, and records the answer.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::json;
 
 use crate::agent::transcript_read;
-use crate::hooks::{HoldMode, HoldStreak, HookDecision, HookEvent, HookInput, HookReply, StopFacts, context, decide, judge_criteria};
+use crate::hooks::{
+    HoldCountChange, HoldMode, HoldStreak, HookDecision, HookEvent, HookInput, HookReply, StopFacts, context, decide, judge_criteria,
+};
 use crate::rescue::private_rule;
 use crate::session::{RecordedBaseline, recorded};
 use watchdog_core::checks::{self, CheckContext, GroupOutcome};
@@ -38,7 +40,8 @@ use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::machine_log;
 use crate::judge::session_work;
 
-/// Judges whether the agent may stop, or give its output.
+/// Judges whether the agent may stop, or give its output: by the steps of a check, but without lock and breaker, since the session that
+/// asks holds the one and a host waits for no other.
 pub fn judge(
     command_env: &CommandEnv,
     request: &HookRequest,
@@ -47,68 +50,183 @@ pub fn judge(
     hooked: HookWorktree,
     cancel: &CancelFlag,
 ) -> Result<HookReply, UnreadableFact> {
-    let HookWorktree { open, session } = hooked;
-    let store = Arc::clone(&open.store);
-    let at = now();
-    let spec = request.spec.clone().or_else(|| session.as_ref().and_then(|session| session.spec.clone()));
-    let found = recorded(&store, &open.worktree_id, spec.as_deref())?;
-    let known = found.is_some();
-    let effective = effective(command_env, &open, spec.as_deref(), found.as_ref().map(|found| &found.point))?;
-    let recorded = found.unwrap_or_else(|| {
-        let spec = spec.unwrap_or_else(|| open.worktree.default_spec());
-        RecordedBaseline::made_up(spec, BaselinePoint::unknown(), at)
-    });
-    let root = open.root().to_owned();
-    let began = session_began(store.as_ref(), &open.worktree_id, &recorded.spec, hook_input);
-    let input = JudgementInput::new(open, recorded, known, effective, Overrides::default());
-    let fresh = HookSession {
-        worktree: root.clone(),
-        spec: request.spec.clone(),
-        pid: None,
-        prompt_id: None,
-        held: 0,
-        denied: 0,
-        accepted: None,
-        last_event_at: at,
-    };
-    let stops = matches!(event, HookEvent::Stop | HookEvent::SubagentStop);
-    if stops && !request.all_sessions && request.host.is_interactive() && !is_watched(store.as_ref(), &input) && !changed_something(&input)
-    {
+    let stop = JudgedStop::of(command_env, request, event, hook_input, hooked)?;
+    if stop.is_unheld() {
         return Ok(HookReply::quiet());
     }
-    let tally = HoldTally::read(store.as_ref(), event, hook_input, &input.worktree_id, fresh)?;
+    let tally = HoldTally::read(stop.store.as_ref(), event, hook_input, &stop.input.worktree_id, stop.new_session())?;
     let holding = match event {
         HookEvent::PreToolUse => HoldMode::Output,
         HookEvent::PostToolUse => HoldMode::OutputTaken { finish: request.finish },
         _ => HoldMode::Stop,
     };
-    let held = tally.held(most(&input.settings.limits, request, holding));
+    let held = tally.held(most(&stop.input.settings.limits, request, holding));
     if tally.accepted(event, hook_input) {
         return Ok(decide(holding, &StopFacts::Nothing, held).reply);
     }
-    let context = session_context(&input, event, hook_input, began, at);
-    let _within = machine_log::judgement_span(&input).entered();
-    machine_log::begun(&input);
-    let (facts, results) = stop_facts(command_env, &store, &input, &root, event, hook_input, &context, known, cancel);
+
+    let context = stop.session_context();
+    let _within = machine_log::judgement_span(&stop.input).entered();
+    machine_log::begun(&stop.input);
+    let (facts, results) = stop.facts(&context, cancel);
     let mut decision = decide(holding, &facts, held);
-    if let Err(unreadable) = tally.count(decision.counted, holding, hook_input, at) {
+    if let Err(unreadable) = tally.count(decision.counted, holding, hook_input, stop.at) {
         // A count that is not kept could hold the agent for ever.
         decision = decide(holding, &facts, HoldStreak { times: None, most: held.most });
         command_env.tell(&unreadable.why);
     }
-    tracing::info!(
-        target: "watchdog::decision",
-        hook = event.command(),
-        status = decision.reason.map(|reason| reason.status().as_str()),
-        reason = decision.reason.map(Reason::as_str),
-        held = held.times,
-        "answers a hook"
-    );
-    write_down(&CommandJournal::new(store, &input.worktree_id, &input.spec), event, hook_input, &context, &decision, held, &results);
-    if decision.reply.message.is_none() && !decision.message.is_empty() {
-        command_env.tell(&decision.message);
+    stop.record(&context, &decision, held, &results);
+    Ok(with_notes(decision.reply, &stop.input))
+}
+
+/// A stop or an output of an agent, with the input of its judgement.
+struct JudgedStop<'a> {
+    command_env: &'a CommandEnv,
+    request: &'a HookRequest,
+    event: HookEvent,
+    hook_input: &'a HookInput,
+    store: Arc<dyn LocalStore>,
+    root: PathBuf,
+    input: JudgementInput,
+    /// Whether a baseline is recorded.
+    known: bool,
+    /// When the session began, where its own start hook recorded it.
+    began: Option<Timestamp>,
+    at: Timestamp,
+}
+
+impl<'a> JudgedStop<'a> {
+    fn of(
+        command_env: &'a CommandEnv,
+        request: &'a HookRequest,
+        event: HookEvent,
+        hook_input: &'a HookInput,
+        hooked: HookWorktree,
+    ) -> Result<Self, UnreadableFact> {
+        let HookWorktree { open, session } = hooked;
+        let at = now();
+        let store = Arc::clone(&open.store);
+        let spec = request.spec.clone().or_else(|| session.as_ref().and_then(|session| session.spec.clone()));
+        let found = recorded(&store, &open.worktree_id, spec.as_deref())?;
+        let known = found.is_some();
+        let effective = effective(command_env, &open, spec.as_deref(), found.as_ref().map(|found| &found.point))?;
+        let recorded = found.unwrap_or_else(|| {
+            let spec = spec.unwrap_or_else(|| open.worktree.default_spec());
+            RecordedBaseline::made_up(spec, BaselinePoint::unknown(), at)
+        });
+        let root = open.root().to_owned();
+        let began = session_began(store.as_ref(), &open.worktree_id, &recorded.spec, hook_input);
+        let input = JudgementInput::new(open, recorded, known, effective, Overrides::default());
+        Ok(JudgedStop { command_env, request, event, hook_input, store, root, input, known, began, at })
     }
-    Ok(with_notes(decision.reply, &input))
+
+    fn is_stop(&self) -> bool {
+        matches!(self.event, HookEvent::Stop | HookEvent::SubagentStop)
+    }
+
+    /// Whether the agent may stop unjudged: a person talks to it, and it changed nothing.
+    fn is_unheld(&self) -> bool {
+        let talks = self.is_stop() && !self.request.all_sessions && self.request.host.is_interactive();
+        talks && !is_watched(self.store.as_ref(), &self.input) && !changed_something(&self.input)
+    }
+
+    /// The record of a session that is held for the first time.
+    fn new_session(&self) -> HookSession {
+        HookSession {
+            worktree: self.root.clone(),
+            spec: self.request.spec.clone(),
+            pid: None,
+            prompt_id: None,
+            held: 0,
+            denied: 0,
+            accepted: None,
+            last_event_at: self.at,
+        }
+    }
+
+    /// What is known of the session. Its transcript is read only where something asks for what stands there.
+    fn session_context(&self) -> SessionContext {
+        let JudgedStop { event, hook_input, input, .. } = self;
+        let path = if *event == HookEvent::SubagentStop { &hook_input.agent_transcript_path } else { &hook_input.transcript_path };
+        let path = path.as_ref().filter(|path| path.is_file() && asks_the_transcript(input));
+        // One that cannot be read tells nothing: what was spent is unknown then, and checks say that they were told nothing.
+        let read = path.and_then(|path| transcript_read::read(path, transcript_read::WINDOW).ok());
+        let mut session = context(*event, hook_input, read.map(|summary| summary.context()).unwrap_or_default());
+        session.usage.wall_seconds = self.began.map(|began| self.at.duration_since(began).as_secs_f64().max(0.0));
+        session.spec = Some(input.spec.clone());
+        session.baseline = input.known.is_some().then(|| input.baseline.as_str().to_owned());
+        session
+    }
+
+    /// The facts behind the answer. Limits come first, whatever else is true.
+    fn facts(&self, context: &SessionContext, cancel: &CancelFlag) -> (StopFacts, Vec<CheckResult>) {
+        let JudgedStop { command_env, store, input, root, known, .. } = self;
+        let none = Vec::new();
+        let settings = &input.settings;
+        let counts = input.trust == ConfigTrust::Settled;
+        if let Some(stop) = termination(&settings.limits, &SpentUsage::of(&context.usage), now()).filter(|_| counts) {
+            return (StopFacts::Limit(stop), none);
+        }
+        if counts && !settings.checks.is_empty() {
+            let tasks = self.hook_input.running_tasks();
+            if self.is_stop() && !tasks.is_empty() {
+                return (StopFacts::Background { tasks }, none);
+            }
+            if let Err(why) = keep_work(command_env, input) {
+                return (StopFacts::Failed { why }, none);
+            }
+        }
+        // Files that criteria merely name are compared where the session is judged.
+        let criteria_files = if settings.guards.is_empty() { CriteriaFiles::None } else { CriteriaFiles::Guarded };
+        let setup = MachineSetup { criteria_files, ..input.setup(EarlierRounds::default(), None, false) };
+        let judge = || {
+            let capabilities = SystemCapabilities::new(input, root, cancel)
+                .with_earlier_passes(Arc::clone(store))
+                .with_scratch(command_env.state.scratch());
+            judged(checks::evaluate(settings, &CheckContext::new(&capabilities).with_session(context).side_by_side(at_once())), *known)
+        };
+        judge_criteria(setup, judge, || criteria_files::changed(input))
+    }
+
+    /// Records the answer in the log and the journal; the journal has nothing where nothing was judged.
+    fn record(&self, context: &SessionContext, decision: &HookDecision, held: HoldStreak, results: &[CheckResult]) {
+        tracing::info!(
+            target: "watchdog::decision",
+            hook = self.event.command(),
+            status = decision.reason.map(|reason| reason.status().as_str()),
+            reason = decision.reason.map(Reason::as_str),
+            held = held.times,
+            "answers a hook"
+        );
+        if decision.message.is_empty() {
+            return;
+        }
+        let journal = CommandJournal::new(Arc::clone(&self.store), &self.input.worktree_id, &self.input.spec);
+        for check in results {
+            journal.note(kind::CHECK, json!({"name": check.name, "type": check.kind, "outcome": check.outcome.as_str()}));
+        }
+        journal.write(
+            kind::HOOK,
+            json!({
+                "event": self.event.command(),
+                "session_id": self.hook_input.session_id,
+                "agent_id": self.hook_input.agent_id,
+                "stop_reason": context.stop_reason,
+                "answer": match decision.counted {
+                    HoldCountChange::OneMore => "held",
+                    _ => "let_go",
+                },
+                "status": decision.reason.map(|reason| reason.status().as_str()),
+                "reason": decision.reason.map(Reason::as_str),
+                "message": decision.message,
+                "held": held.times,
+                "most": held.most,
+            }),
+        );
+        if decision.reply.message.is_none() {
+            self.command_env.tell(&decision.message);
+        }
+    }
 }
 
 /// Whether watchdog runs the session of this worktree.
@@ -141,25 +259,6 @@ fn session_began(store: &dyn watchdog_store::LocalStore, worktree_id: &str, spec
     (found.session_id.is_some() && found.session_id == hook_input.session_id).then_some(found.started_at)
 }
 
-/// What is known of the session. Its transcript is read only where something asks for what stands there.
-fn session_context(
-    input: &JudgementInput,
-    event: HookEvent,
-    hook_input: &HookInput,
-    began: Option<Timestamp>,
-    at: Timestamp,
-) -> SessionContext {
-    let path = if event == HookEvent::SubagentStop { &hook_input.agent_transcript_path } else { &hook_input.transcript_path };
-    let path = path.as_ref().filter(|path| path.is_file() && asks_the_transcript(input));
-    // One that cannot be read tells nothing: what was spent is unknown then, and checks say that they were told nothing.
-    let read = path.and_then(|path| transcript_read::read(path, transcript_read::WINDOW).ok());
-    let mut session = context(event, hook_input, read.map(|summary| summary.context()).unwrap_or_default());
-    session.usage.wall_seconds = began.map(|began| at.duration_since(began).as_secs_f64().max(0.0));
-    session.spec = Some(input.spec.clone());
-    session.baseline = input.known.is_some().then(|| input.baseline.as_str().to_owned());
-    session
-}
-
 fn asks_the_transcript(input: &JudgementInput) -> bool {
     let limits = &input.settings.limits;
     let budget = limits.max_turns.is_some() || limits.max_total_tokens.is_some() || limits.max_cost_usd.is_some();
@@ -172,45 +271,6 @@ fn asks_what_was_said(check: &CheckSpec) -> bool {
         CheckSpec::Group { checks, .. } => checks.iter().any(asks_what_was_said),
         CheckSpec::Single { criterion, .. } => !["always", "command", "feature_list", "files", "git", "issue"].contains(&criterion.kind()),
     }
-}
-
-/// The facts behind the answer. Limits come first, whatever else is true.
-#[expect(clippy::too_many_arguments, reason = "each is a fact of its own, and none goes with another")]
-fn stop_facts(
-    command_env: &CommandEnv,
-    store: &Arc<dyn LocalStore>,
-    input: &JudgementInput,
-    root: &Path,
-    event: HookEvent,
-    hook_input: &HookInput,
-    context: &SessionContext,
-    known: bool,
-    cancel: &CancelFlag,
-) -> (StopFacts, Vec<CheckResult>) {
-    let none = Vec::new();
-    let settings = &input.settings;
-    let counts = input.trust == ConfigTrust::Settled;
-    if let Some(stop) = termination(&settings.limits, &SpentUsage::of(&context.usage), now()).filter(|_| counts) {
-        return (StopFacts::Limit(stop), none);
-    }
-    if counts && !settings.checks.is_empty() {
-        let tasks = hook_input.running_tasks();
-        if matches!(event, HookEvent::Stop | HookEvent::SubagentStop) && !tasks.is_empty() {
-            return (StopFacts::Background { tasks }, none);
-        }
-        if let Err(why) = keep_work(command_env, input) {
-            return (StopFacts::Failed { why }, none);
-        }
-    }
-    // What criteria merely name is told where the session is judged.
-    let criteria_files = if settings.guards.is_empty() { CriteriaFiles::None } else { CriteriaFiles::Guarded };
-    let setup = MachineSetup { criteria_files, ..input.setup(EarlierRounds::default(), None, false) };
-    let judge = || {
-        let capabilities =
-            SystemCapabilities::new(input, root, cancel).with_earlier_passes(Arc::clone(store)).with_scratch(command_env.state.scratch());
-        judged(checks::evaluate(settings, &CheckContext::new(&capabilities).with_session(context).side_by_side(at_once())), known)
-    };
-    judge_criteria(setup, judge, || criteria_files::changed(input))
 }
 
 /// What the checks come to, for a stop.
@@ -247,42 +307,6 @@ fn keep_work(command_env: &CommandEnv, input: &JudgementInput) -> Result<(), Str
         Err(error) => return Err(format!("the uncommitted work could not be kept before checks run: {error}")),
     }
     Ok(())
-}
-
-/// Records the answer in the journal; nothing where nothing was judged.
-fn write_down(
-    journal: &CommandJournal,
-    event: HookEvent,
-    hook_input: &HookInput,
-    context: &SessionContext,
-    decision: &HookDecision,
-    held: HoldStreak,
-    results: &[CheckResult],
-) {
-    if decision.message.is_empty() {
-        return;
-    }
-    for check in results {
-        journal.note(kind::CHECK, json!({"name": check.name, "type": check.kind, "outcome": check.outcome.as_str()}));
-    }
-    journal.write(
-        kind::HOOK,
-        json!({
-            "event": event.command(),
-            "session_id": hook_input.session_id,
-            "agent_id": hook_input.agent_id,
-            "stop_reason": context.stop_reason,
-            "answer": match decision.counted {
-                crate::hooks::HoldCountChange::OneMore => "held",
-                _ => "let_go",
-            },
-            "status": decision.reason.map(|reason| reason.status().as_str()),
-            "reason": decision.reason.map(Reason::as_str),
-            "message": decision.message,
-            "held": held.times,
-            "most": held.most,
-        }),
-    );
 }
 
 /// Adds warnings about weak criteria to any answer.

@@ -38,7 +38,7 @@ use crate::judge::settle_anchor;
 use crate::judge::signals::{SignalState, SignalUrgency};
 use crate::modes::live_session::RunningSession;
 use crate::modes::run::first_failure::refuse_what_passes;
-use crate::modes::run::session_run::run_session;
+use crate::modes::run::session_run::{SessionOrder, run_session};
 use crate::wire::loop_json::record_json;
 use crate::wire::verdict_json::{EndedLoop, Judgement};
 
@@ -236,49 +236,58 @@ impl LoopRun {
         Ok(IterationInput::Played(Box::new(self.judged(prepared, number, ObservedSession::default(), crash, signals).await)))
     }
 
-    /// Runs one iteration. `Err` holds the verdict of one that could not begin.
+    /// Runs one iteration, by the steps of `run`: the loop has opened and locked the worktree already. `Err` holds the verdict of one
+    /// that could not begin.
     async fn iterate(&mut self, number: u32, signals: &mut SignalState) -> Result<FinishedIteration, Refusal> {
         let begun = now();
-        let LoopContext { command_env, .. } = &self.context;
         // Others see that somebody works here; that this cannot be said is no reason to end.
         let _ = self.lock.set_session_active(true);
-        if let Some(verdict) = self.context.half_done_before().filter(|_| number == 1) {
-            return Err(verdict.into());
+        if number == 1 {
+            self.context.refuse_half_done()?;
         }
-        let store = Arc::clone(&self.context.store);
-        let input = self.context.begin(number)?;
-        let prepared = self.prepared(input, begun);
+
+        let prepared = self.prepared(self.context.input_of_new_session(number)?, begun);
         prepared.admit()?;
-        let (input, found) = refuse_what_passes(prepared.input, command_env, &store, signals).await;
-        let mut prepared = PreparedJudgement { input, ..prepared };
-        prepared.unless(found)?;
+        let mut prepared = refuse_what_passes(prepared, signals).await?;
         self.journal.note(kind::BASELINE, json!({"baseline": prepared.input.baseline.as_str()}));
+
         let prompt = self.prompt(number, &prepared.input);
+        let order = self.begin_session(number, &prompt, &prepared)?;
+        let mut seen = run_session(&prepared, order, signals).await;
+        self.end_session(&seen);
+        seen.context.prompt.get_or_insert(prompt);
+
+        let crash = crash_of(&seen);
+        // The next session continues after a crash in any case, so the agent that crashed is not probed.
+        prepared.input.overrides.no_probe |= crash.is_some();
+        self.show(LoopPhase::Judging);
+        Ok(self.judged(prepared, number, seen, crash, signals).await)
+    }
+
+    /// Records that a session is under way, shows it, and says what it is started with.
+    fn begin_session(&mut self, number: u32, prompt: &str, prepared: &PreparedJudgement) -> Result<SessionOrder, Refusal> {
         let spent = self.machine.standing().spent;
-        let order = self.context.order(number, &prompt, spent, self.memory.record().session_id.as_deref());
+        let order = self.context.order(number, prompt, spent, self.memory.record().session_id.as_deref());
         let order = order.map_err(|why| prepared.instead(Verdict::new(Reason::AgentUnrunnable, why)))?;
-        let at_most = self.status.max_iterations;
+        let (begun, at_most) = (prepared.begun, self.status.max_iterations);
         let kept = self.memory.keep(|record| (record.under_way, record.at_most) = (Some((number, begun)), Some(at_most)));
         kept.map_err(|unreadable| prepared.unreadable(unreadable))?;
         tracing::info!(target: "watchdog::session", iteration = number, max_iterations = at_most, "begins an iteration");
-        self.tell(&format!("iteration {number} of at most {} begins", self.status.max_iterations));
+        self.tell(&format!("iteration {number} of at most {at_most} begins"));
         (self.status.iteration, self.status.breaker) = (number, breaker_of(&prepared.input, self.context.store.as_ref()));
         self.status.tap = Some(order.tap.clone());
         self.show(LoopPhase::Session { since: begun });
-        let mut seen = run_session(&self.context.command_env, &prepared.input, &self.context.store, &self.journal, order, signals).await;
+        Ok(order)
+    }
+
+    /// Records that the session ended, and its conversation for the next one.
+    fn end_session(&mut self, seen: &ObservedSession) {
         let _ = self.lock.set_session_active(false);
         self.status.tap = None;
-        seen.context.prompt.get_or_insert(prompt);
-        let crash = crash_of(&seen);
-        // Nobody asks an agent that has just crashed: the next session goes on in any case.
-        prepared.input.overrides.no_probe |= crash.is_some();
-        if let Some(id) = &seen.session_id {
-            let id = id.clone();
-            // Without it the next session goes on with the agent's last conversation.
+        if let Some(id) = seen.session_id.clone() {
+            // Without it the next session continues the agent's last conversation.
             let _ = self.memory.keep(|record| record.session_id = Some(id));
         }
-        self.show(LoopPhase::Judging);
-        Ok(self.judged(prepared, number, seen, crash, signals).await)
     }
 
     async fn judge_again(&mut self, signals: &mut SignalState) -> Result<FinishedIteration, UnreadableFact> {
@@ -288,7 +297,7 @@ impl LoopRun {
         Ok(self.judged(prepared, number, ObservedSession::default(), None, signals).await)
     }
 
-    /// A case of this loop, whose sessions share one journal.
+    /// An input of this loop, whose sessions share one journal.
     fn prepared(&self, input: JudgementInput, begun: Timestamp) -> PreparedJudgement {
         let LoopContext { command_env, store, .. } = &self.context;
         PreparedJudgement { command_env: command_env.clone(), input, store: Arc::clone(store), journal: Arc::clone(&self.journal), begun }

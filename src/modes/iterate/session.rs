@@ -14,18 +14,18 @@ use watchdog_core::decision::breaker::BreakerState;
 use watchdog_core::decision::iteration::next::IterationOutcome;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::evidence::{Degradation, SessionEnd, UnreadableFact, WarningCode};
-use watchdog_facts::verdict::Verdict;
 use watchdog_git::{BaselinePoint, KnownRefs, Worktree};
 use watchdog_process::StdinSource;
 use watchdog_store::LocalStore;
 
 use crate::clock::now;
-use crate::judge::admission::half_done_before;
+use crate::judge::admission::refuse_half_done;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{EffectiveConfig, effective};
 use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::judgement_run::ObservedSession;
 use crate::judge::open_worktree::OpenWorktree;
+use crate::judge::refusal::Refusal;
 use crate::judge::settle_anchor;
 use crate::judge::spawn_io::spawn_io;
 use crate::modes::run::session_run::SessionOrder;
@@ -63,9 +63,9 @@ impl LoopContext {
         &self.effective.settings
     }
 
-    /// The verdict to give where a git operation is half done before the first session.
-    pub fn half_done_before(&self) -> Option<Verdict> {
-        half_done_before(&Worktree::open(&self.root).ok()?, &self.request.overrides)
+    /// Refuses to begin where a git operation is half done before the first session. A worktree that cannot be opened is refused later.
+    pub fn refuse_half_done(&self) -> Result<(), Refusal> {
+        Worktree::open(&self.root).map_or(Ok(()), |worktree| refuse_half_done(&worktree, &self.request.overrides))
     }
 
     fn open(&self) -> Result<OpenWorktree, UnreadableFact> {
@@ -76,7 +76,7 @@ impl LoopContext {
     /// An input with a baseline of its own, recorded now.
     ///
     /// What was uncommitted before the first of a loop is adopted where that is asked for; later, only what its own sessions left.
-    pub fn begin(&self, number: u32) -> Result<JudgementInput, UnreadableFact> {
+    pub fn input_of_new_session(&self, number: u32) -> Result<JudgementInput, UnreadableFact> {
         let open = self.open()?;
         let uncommitted = if number == 1 { self.request.overrides.uncommitted } else { UncommittedRule::Inherit };
         let recorded = record(open.store.as_ref(), &open.worktree, Some(&self.spec), uncommitted, now())?;

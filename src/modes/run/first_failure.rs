@@ -1,8 +1,6 @@
 //! Runs the checks that must fail before the work begins, each once in a scratch checkout of the commit where it begins. One that passes
 //! there would prove nothing, so that no session starts.
 
-use std::sync::Arc;
-
 use watchdog_core::checks::{CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _};
 use watchdog_core::config::settings::{CheckKind, CheckSpec, CommandCriterion};
 use watchdog_core::decision::machine::ConfigTrust;
@@ -14,37 +12,34 @@ use watchdog_store::before::{self, OutcomeRecord};
 use watchdog_store::{LocalStore, check_cache};
 
 use crate::clock::now;
+use crate::judge::admission::PreparedJudgement;
 use crate::judge::capabilities::SystemCapabilities;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::JudgementInput;
+use crate::judge::refusal::Refusal;
 use crate::judge::signals::{SignalState, SignalUrgency};
 use crate::judge::spawn_io::spawn_io;
 
-/// The verdict to give instead of a session, where a check passes that must fail first. Returns the input as it was.
-pub async fn refuse_what_passes(
-    input: JudgementInput,
-    command_env: &CommandEnv,
-    store: &Arc<dyn LocalStore>,
-    signals: &mut SignalState,
-) -> (JudgementInput, Result<Option<Verdict>, UnreadableFact>) {
-    let wanted = wanted(&input);
+/// Refuses the session where a check passes that must fail first.
+pub async fn refuse_what_passes(prepared: PreparedJudgement, signals: &mut SignalState) -> Result<PreparedJudgement, Refusal> {
+    let wanted = wanted(&prepared.input);
     if wanted.is_empty() {
-        return (input, Ok(None));
+        return Ok(prepared);
     }
     let cancel = CancelFlag::new();
     let running = {
-        let (command_env, store, cancel) = (command_env.clone(), Arc::clone(store), cancel.clone());
+        let cancel = cancel.clone();
         spawn_io(move || {
-            let found = first_pass(&input, &wanted, &command_env, store.as_ref(), &cancel);
-            (input, found)
+            let found = first_pass(&prepared.input, &wanted, &prepared.command_env, prepared.store.as_ref(), &cancel);
+            (prepared, found)
         })
     };
-    let (input, found) = signals.cancelling(SignalUrgency::Interrupted, &cancel, running).await;
+    let (prepared, found) = signals.cancelling(SignalUrgency::Interrupted, &cancel, running).await;
     if signals.urgency() >= SignalUrgency::Interrupted {
-        let message = "interrupted before the session was started";
-        return (input, Ok(Some(Verdict::new(Reason::Interrupted, message))));
+        return Err(prepared.refuse(Verdict::new(Reason::Interrupted, "interrupted before the session was started")));
     }
-    (input, found)
+    prepared.unless(found)?;
+    Ok(prepared)
 }
 
 /// The checks that must fail first, of trusted criteria.

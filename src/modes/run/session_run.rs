@@ -34,6 +34,7 @@ use super::periodic::{PeriodicSnapshots, SnapshotSubject};
 use super::session_wait::{SessionTimeLimit, SessionWaiter};
 use super::silence_watch::{SilenceEnd, WatchedSession};
 use crate::clock::now;
+use crate::judge::admission::PreparedJudgement;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_input::JudgementInput;
@@ -72,14 +73,8 @@ pub struct SessionOrder {
 }
 
 /// Runs one session in the worktree of an input to its end. A snapshot of what is uncommitted comes first.
-pub async fn run_session(
-    command_env: &CommandEnv,
-    input: &JudgementInput,
-    store: &Arc<dyn LocalStore>,
-    journal: &CommandJournal,
-    order: SessionOrder,
-    signals: &mut SignalState,
-) -> ObservedSession {
+pub async fn run_session(prepared: &PreparedJudgement, order: SessionOrder, signals: &mut SignalState) -> ObservedSession {
+    let PreparedJudgement { command_env, input, store, journal, .. } = prepared;
     let worktree = input.worktree.lock().expect("mutex poisoned").root().display().to_string();
     let span = tracing::info_span!(target: "watchdog::session", "session", worktree = worktree, spec = input.spec);
     let seen = run_in_span(command_env, input, store, journal, order, signals).instrument(span.clone()).await;

@@ -15,14 +15,13 @@ use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::Worktree;
 use watchdog_process::{OutputMirror, StdinSource};
-use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 
 use super::first_failure::refuse_what_passes;
 use super::session_run::{SessionOrder, run_session};
 use crate::clock::now;
 use crate::judge::admission::PreparedJudgement;
-use crate::judge::admission::half_done_before;
+use crate::judge::admission::refuse_half_done;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
@@ -62,54 +61,58 @@ pub async fn run(command_env: &CommandEnv, request: RunRequest, signals: &mut Si
     try_run(command_env, request, signals, begun).await.unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
 }
 
-/// The same; `Err` says why no session started.
+/// The steps of a check with a session before the last of them: open, lock, input, admit, judge. `Err` says why no session started.
 async fn try_run(command_env: &CommandEnv, request: RunRequest, signals: &mut SignalState, begun: Timestamp) -> Result<Judgement, Refusal> {
     let open = OpenWorktree::open(command_env)?;
     let mut lock = open.lock(command_env, "watchdog run", true)?;
-    if let Some(verdict) = half_done_before(&open.worktree, &request.overrides) {
-        return Err(verdict.into());
-    }
-    if let Some(verdict) = beside_a_live_session(command_env, &open, request.spec.as_deref())? {
-        return Err(verdict.into());
-    }
+    refuse_half_done(&open.worktree, &request.overrides)?;
+    refuse_beside_live_session(command_env, &open, request.spec.as_deref())?;
+
     let store = Arc::clone(&open.store);
-    let prepared = PreparedJudgement::new(command_env, open_input(command_env, open, &request, begun)?, Arc::clone(&store), begun);
+    let prepared = PreparedJudgement::new(command_env, judgement_input(command_env, open, &request, begun)?, store, begun);
     prepared.admit()?;
-    if let Some(stop) = termination(&prepared.input.settings.limits, &SpentUsage::default(), begun) {
-        return Err(prepared.refuse(Verdict::new(stop.reason, format!("{}; the session was not started", stop.why))));
-    }
-    let idle_timeout = request.idle_timeout.or(prepared.input.settings.limits.idle_timeout).filter(|limit| !limit.is_zero());
-    command_env.tell(&first_line(&prepared.input, idle_timeout.is_some()));
-    let (input, found) = refuse_what_passes(prepared.input, command_env, &store, signals).await;
-    let mut prepared = PreparedJudgement { input, ..prepared };
-    prepared.unless(found)?;
+    prepared.unless(Ok(spent_before(&prepared.input, begun)))?;
+    let order = request.order(prepared.input.settings.limits.idle_timeout);
+    command_env.tell(&first_line(&prepared.input, order.idle_timeout.is_some()));
+    let mut prepared = refuse_what_passes(prepared, signals).await?;
     prepared.journal.note(kind::BASELINE, json!({"baseline": prepared.input.baseline.as_str()}));
 
-    let order = SessionOrder {
-        command: request.command.clone(),
-        env: BTreeMap::new(),
-        stdin: StdinSource::Inherit,
-        timeout: request.timeout,
-        idle_timeout,
-        grace: request.grace,
-        child_wait: request.child_wait,
-        end_survivors: request.end_survivors,
-        tap: StreamTap::default(),
-        before: SpentUsage::default(),
-        mirror: if request.output_to_stderr { OutputMirror::ToStderr } else { OutputMirror::Through },
-    };
-    let seen = run_session(command_env, &prepared.input, &store, &prepared.journal, order, signals).await;
+    let seen = run_session(&prepared, order, signals).await;
     if lock.set_session_active(false).is_err() {
-        command_env.tell("others could not be told that the session ended");
+        command_env.tell("could not update the lock file: it still names a running session");
     }
-    note_changed_criteria(&mut prepared.input, command_env, &store);
-    let judgement = prepared.judge(seen, signals).await;
-    drop(lock);
-    Ok(judgement)
+    note_changed_criteria(&mut prepared);
+    Ok(prepared.judge(seen, signals).await)
+}
+
+/// The verdict to give where a limit is met before the session.
+fn spent_before(input: &JudgementInput, at: Timestamp) -> Option<Verdict> {
+    let stop = termination(&input.settings.limits, &SpentUsage::default(), at)?;
+    Some(Verdict::new(stop.reason, format!("{}; the session was not started", stop.why)))
+}
+
+impl RunRequest {
+    /// What the session is started with. `configured` is the idle timeout of the configuration.
+    fn order(&self, configured: Option<Duration>) -> SessionOrder {
+        SessionOrder {
+            command: self.command.clone(),
+            env: BTreeMap::new(),
+            stdin: StdinSource::Inherit,
+            timeout: self.timeout,
+            idle_timeout: self.idle_timeout.or(configured).filter(|limit| !limit.is_zero()),
+            grace: self.grace,
+            child_wait: self.child_wait,
+            end_survivors: self.end_survivors,
+            tap: StreamTap::default(),
+            before: SpentUsage::default(),
+            mirror: if self.output_to_stderr { OutputMirror::ToStderr } else { OutputMirror::Through },
+        }
+    }
 }
 
 /// Adds a warning about what the session did to the file in force to those from before it.
-fn note_changed_criteria(input: &mut JudgementInput, command_env: &CommandEnv, store: &Arc<dyn LocalStore>) {
+fn note_changed_criteria(prepared: &mut PreparedJudgement) {
+    let PreparedJudgement { command_env, input, store, .. } = prepared;
     let Ok(worktree) = Worktree::open(input.worktree.get_mut().expect("mutex poisoned").root()) else { return };
     let open = OpenWorktree { worktree_id: input.worktree_id.clone(), worktree, store: Arc::clone(store), notes: Vec::new() };
     // One that does not even parse any more does not count.
@@ -119,14 +122,14 @@ fn note_changed_criteria(input: &mut JudgementInput, command_env: &CommandEnv, s
     input.notes.extend(new);
 }
 
-/// The verdict to give where a session of the same spec runs that a hook reported or a killed watchdog left: its baseline stays.
-fn beside_a_live_session(command_env: &CommandEnv, open: &OpenWorktree, named: Option<&str>) -> Result<Option<Verdict>, UnreadableFact> {
+/// Refuses where a session of the same spec runs that a hook reported or a killed watchdog left: its baseline stays.
+fn refuse_beside_live_session(command_env: &CommandEnv, open: &OpenWorktree, named: Option<&str>) -> Result<(), Refusal> {
     let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, named)?;
     let running = RunningSession::of(command_env, open.store.as_ref(), (&open.worktree_id, open.root()), Some(&spec))?;
-    Ok(running.map(|running| running.not_beside_it()))
+    running.map_or(Ok(()), |running| Err(running.not_beside_it().into()))
 }
 
-fn open_input(
+fn judgement_input(
     command_env: &CommandEnv,
     open: OpenWorktree,
     request: &RunRequest,

@@ -126,6 +126,7 @@ impl WorkerPool<'_> {
         Some((Verdict::new(Reason::SessionActive, running.in_words()), running.to_session()))
     }
 
+    /// The steps of a check after its lock: input, admit, judge.
     fn judge(
         &self,
         found: &FoundWorktree,
@@ -136,20 +137,10 @@ impl WorkerPool<'_> {
         let begun = now();
         let around = CommandEnv { worktree: found.root.clone(), ..self.around.clone() };
         let end = |judgement: Judgement| Ok(SweepScanOutcome::Row(judged_row(found.root.clone(), judgement)));
-        // Read under the lock: another sweep may have judged it a moment ago.
-        let Some(recorded) = recorded(&self.store, &id, None)? else {
+        let spent = self.probe_budget.is_spent();
+        let Some(input) = self.judgement_input(&around, found, repo_cache, id, spent)? else {
             return Ok(SweepScanOutcome::Row(SweepRow { worktree: found.root.clone(), outcome: SweepOutcome::Unwatched { note: None } }));
         };
-        let worktree = repo_cache.open(found)?;
-        if worktree.worktree_id() != id {
-            return Err(unreadable(FaultKind::Git, "another worktree took its place while it was looked at"));
-        }
-        let open = OpenWorktree { worktree_id: id, worktree, store: Arc::clone(&self.store), notes: Vec::new() };
-        settle_anchor::between_sessions(&open, Some(&recorded.spec), begun)?;
-        let effective = effective(&around, &open, Some(&recorded.spec), Some(&recorded.point))?;
-        let spent = self.probe_budget.is_spent();
-        let overrides = Overrides { no_probe: self.request.overrides.no_probe || spent, once: true, ..self.request.overrides.clone() };
-        let input = JudgementInput::new(open, recorded, true, effective, overrides);
         let prepared = PreparedJudgement::new(&around, input, Arc::clone(&self.store), begun);
         prepared.journal.join(&self.batcher);
         if let Err(refusal) = prepared.admit() {
@@ -181,6 +172,28 @@ impl WorkerPool<'_> {
                 Ok(SweepScanOutcome::Wants(Box::new(PendingProbe { found, judgement_run, setup, machine, action, _lock: lock })))
             }
         }
+    }
+
+    /// The input, read under the lock: another sweep may have judged it a moment ago. `None` where no baseline is recorded any more.
+    fn judgement_input(
+        &self,
+        around: &CommandEnv,
+        found: &FoundWorktree,
+        repo_cache: &mut RepoCache,
+        id: String,
+        probes_spent: bool,
+    ) -> Result<Option<JudgementInput>, UnreadableFact> {
+        let Some(recorded) = recorded(&self.store, &id, None)? else { return Ok(None) };
+        let worktree = repo_cache.open(found)?;
+        if worktree.worktree_id() != id {
+            return Err(unreadable(FaultKind::Git, "another worktree took its place while it was looked at"));
+        }
+        let open = OpenWorktree { worktree_id: id, worktree, store: Arc::clone(&self.store), notes: Vec::new() };
+        settle_anchor::between_sessions(&open, Some(&recorded.spec), now())?;
+        let effective = effective(around, &open, Some(&recorded.spec), Some(&recorded.point))?;
+        let no_probe = self.request.overrides.no_probe || probes_spent;
+        let overrides = Overrides { no_probe, once: true, ..self.request.overrides.clone() };
+        Ok(Some(JudgementInput::new(open, recorded, true, effective, overrides)))
     }
 
     /// Continues a judgement whose turn it is to ask.
