@@ -18,6 +18,7 @@ mod args_watch;
 mod command_line;
 mod commands;
 mod examples;
+mod exit;
 mod failure;
 mod help;
 mod live_view;

@@ -3,28 +3,35 @@
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use serde_json::json;
 
 use crate::agent::transcript::ClaudeHome;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::panicked::judged_without_room;
 use crate::judge::serving_git::serve_refs;
 use crate::notify::delivery::NotificationWorker;
-use watchdog_facts::display::{escape_for_display, escape_to_one_line};
-use watchdog_facts::evidence::{FaultKind, UnreadableFact};
-use watchdog_facts::shortage::Shortage;
+use watchdog_facts::display::{escape_for_display, plural};
 use watchdog_facts::verdict::Reason;
 use watchdog_store::StateDir;
 
+use super::args::{Cli, Command};
 use super::args_global::GlobalArgs;
 use super::command_line::{calls_a_hook, read};
-use super::commands;
+use super::commands::{
+    breaker, completions, demo, doctor, evaluate, events, forget, hook, init, judging, looping, manual, probe, report, rescue, schema,
+    snapshot, status, sweep, task, trust, watch,
+};
+use super::exit::{answer_all_the_same, complain, ended, without_room};
 use super::failure::{BUG, CommandFailure, USAGE};
+use super::help;
 use super::logging::start_logging;
 use super::result_output;
 use super::scarcity;
 use super::terminal::CommandTerminal;
+
+/// How long the end of a command waits for notifications to be delivered.
+const DELIVERY: Duration = Duration::from_secs(3);
 
 /// The whole program: reads the command line, does what it says, and returns the exit code.
 pub fn main() -> ExitCode {
@@ -56,9 +63,9 @@ pub fn main() -> ExitCode {
         terminal.complain(&format!("watchdog: {}", escape_for_display(&failure.message)));
     }
     scarcity::watch_panics();
-    let judged = cli.command.as_ref().is_some_and(commands::judges_one_worktree).then(|| cli.global.clone());
+    let judged = cli.command.as_ref().is_some_and(judges_one_worktree).then(|| cli.global.clone());
     // A panic is a bug. It must not look like a verdict, nor end with the code that a shell gives to anything that fails.
-    match catch_unwind(AssertUnwindSafe(|| commands::dispatch(cli, &terminal))) {
+    match catch_unwind(AssertUnwindSafe(|| dispatch(cli, &terminal))) {
         // The host reads exit codes of a hook in its own way.
         Ok(Ok(code)) if in_a_hook => ExitCode::from(code),
         Ok(Ok(code)) => ended(code),
@@ -69,7 +76,10 @@ pub fn main() -> ExitCode {
         Err(_) if in_a_hook && let Some(shortage) = scarcity::seen() => {
             answer_all_the_same(&format!("the system has no further {}", shortage.of))
         }
-        Err(_) if let Some(shortage) = scarcity::seen() => without_room(&terminal, judged.as_ref(), shortage),
+        Err(_) if let Some(shortage) = scarcity::seen() => {
+            let judging = judged.and_then(|global| command_env(&global, &terminal, None, NotificationWorker::default()).ok());
+            without_room(&terminal, judging.as_ref(), shortage)
+        }
         Err(_) if in_a_hook => answer_all_the_same("this is a bug in watchdog; please report it"),
         Err(_) => {
             terminal.complain("watchdog: this is a bug; please report it with the message above");
@@ -82,50 +92,64 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The exit code of a command, unless its result could not be written: whoever reads nothing must not take it for success.
-fn ended(code: u8) -> ExitCode {
-    use std::io::Write as _;
-    let Some(failure) = result_output::failure() else { return ExitCode::from(code) };
-    let hint = failure.hint.as_deref().map(|hint| format!("\n  {hint}")).unwrap_or_default();
-    let _ = writeln!(anstream::stderr(), "watchdog: {}{hint}", failure.message);
-    ExitCode::from(failure.code)
+/// Whether a command comes to a verdict on the worktree that it is called in.
+fn judges_one_worktree(command: &Command) -> bool {
+    matches!(command, Command::Check(_) | Command::Run(_) | Command::Loop(_))
 }
 
-/// Ends a command that the system had no room to finish; a judgement with a verdict, in the journal too where that can be written.
-fn without_room(terminal: &CommandTerminal, judged: Option<&GlobalArgs>, shortage: Shortage) -> ExitCode {
-    let why = format!("the system has no further {}; commits and snapshots made so far are kept", shortage.of);
-    let hint = format!("{}, then run watchdog check", shortage.helps);
-    let failure = CommandFailure::new(Reason::StoreError, &why).hint(&hint);
-    let around = judged.and_then(|global| command_env(global, terminal, None, NotificationWorker::default()).ok());
-    let unreadable = UnreadableFact { kind: FaultKind::Store, why, hint: Some(hint) };
-    // What is short may be short here, too.
-    let judged = around.and_then(|around| catch_unwind(AssertUnwindSafe(|| judged_without_room(&around, unreadable))).ok());
-    match judged {
-        Some(judgement) => terminal.verdict(&judgement, false),
-        None => complain(terminal, &failure),
+/// Does what the command line says; returns the exit code.
+fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
+    let global = &cli.global;
+    let agent = match &cli.command {
+        Some(Command::Check(args)) => args.judge.agent_program.clone(),
+        Some(Command::Run(args)) => args.judge.agent_program.clone(),
+        Some(Command::Loop(args)) => args.judge.agent_program.clone(),
+        Some(Command::Probe(args)) => args.agent_program.clone(),
+        Some(Command::Sweep(args)) => args.agent_program.clone(),
+        Some(Command::Watch(args)) => args.agent_program.clone(),
+        Some(Command::Task(args)) => args.agent_program(),
+        _ => None,
+    };
+    let notifications = NotificationWorker::default();
+    let around = || command_env(global, terminal, agent, notifications.clone());
+    let Some(command) = cli.command else { return status::bare(&around()?, terminal) };
+    let done = match command {
+        Command::Snapshot(args) => snapshot::snapshot(&around()?, terminal, args),
+        Command::Check(args) => judging::check(&around()?, terminal, args),
+        Command::Run(args) => judging::run(&around()?, terminal, args),
+        Command::Loop(args) => looping::repeat(&around()?, terminal, *args),
+        Command::Sweep(args) => sweep::sweep(&around()?, terminal, args),
+        Command::Probe(args) => probe::probe(around, terminal, args),
+        Command::Rescue(args) => rescue::rescue(&around()?, terminal, args),
+        Command::Breaker(args) => breaker::breaker(&around()?, terminal, args),
+        Command::Trust(args) => trust::trust(&around()?, terminal, args),
+        Command::Untrust(args) => trust::untrust(&around()?, terminal, args),
+        Command::Forget(args) => forget::forget(&around()?, terminal, args),
+        Command::Init(args) => init::init(&around()?, terminal, args),
+        Command::Doctor(args) => doctor::doctor(&around()?, terminal, args),
+        Command::Evaluate(args) => evaluate::evaluate(around, global.worktree.is_some(), terminal, args),
+        Command::Status(args) => status::status(&around()?, global.worktree.is_some(), terminal, args),
+        Command::Report(args) => report::report(&around()?, global.worktree.is_some(), terminal, args),
+        Command::Events(args) => events::events(&around()?, terminal, args),
+        Command::Schema(args) => schema::schema(around, terminal, args),
+        Command::Watch(args) => watch::watch(&around()?, terminal, args),
+        Command::Task(args) => task::task(&around()?, terminal, args),
+        Command::Hook(args) => hook::hook(global, around, terminal, args),
+        Command::Demo => demo::demo(terminal),
+        Command::Completions { shell } => completions::completions(shell),
+        Command::Man(args) => manual::man(terminal, &args),
+        Command::Help(args) => help::help(&args.topic),
+    };
+    // The result is printed; whoever waits for our end waits a little longer, and only where somebody is to be told.
+    let left = notifications.finish(DELIVERY);
+    if left > 0 {
+        terminal.tell(&format!("watchdog: {} to be delivered; the next watchdog tries again", plural(left as u64, "notification")));
     }
-    ExitCode::from(failure.code)
-}
-
-fn answer_all_the_same(why: &str) -> ExitCode {
-    use std::io::Write as _;
-    // A host that went away needs no answer.
-    let _ = writeln!(std::io::stdout(), "{}", commands::excuse(why).to_json());
-    ExitCode::SUCCESS
-}
-
-fn complain(terminal: &CommandTerminal, failure: &CommandFailure) {
-    terminal.complain(&format!("watchdog: {}", escape_for_display(&failure.message)));
-    if let Some(hint) = &failure.hint {
-        terminal.complain(&format!("  {}", escape_to_one_line(hint)));
-    }
-    if terminal.json {
-        terminal.value(&failure.to_json());
-    }
+    done
 }
 
 /// Reads the environment, once, into what the commands need.
-pub(super) fn command_env(
+pub fn command_env(
     global: &GlobalArgs,
     terminal: &CommandTerminal,
     agent_program: Option<OsString>,
@@ -139,9 +163,8 @@ pub(super) fn command_env(
     serve_refs(&state);
     let worktree = match &global.worktree {
         Some(path) => path.clone(),
-        None => std::env::current_dir().map_err(|error| {
-            CommandFailure::new(watchdog_facts::verdict::Reason::NotARepository, format!("the current folder is gone: {error}"))
-        })?,
+        None => std::env::current_dir()
+            .map_err(|error| CommandFailure::new(Reason::NotARepository, format!("the current folder is gone: {error}")))?,
     };
     Ok(CommandEnv {
         worktree,

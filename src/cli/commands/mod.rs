@@ -1,33 +1,29 @@
-//! One file per command, and the way from the parsed command line to it.
+//! One file per command.
 
-mod breaker;
-mod completions;
+pub mod breaker;
+pub mod completions;
 mod cron;
-mod demo;
-mod dispatch;
-mod doctor;
+pub mod demo;
+pub mod doctor;
 pub mod evaluate;
-mod events;
-mod forget;
+pub mod events;
+pub mod forget;
 mod from_session;
-mod hook;
-mod init;
-mod judging;
-mod looping;
-mod manual;
-mod probe;
-mod report;
-mod rescue;
+pub mod hook;
+pub mod init;
+pub mod judging;
+pub mod looping;
+pub mod manual;
+pub mod probe;
+pub mod report;
+pub mod rescue;
 mod runtime;
 pub mod schema;
-mod snapshot;
+pub mod snapshot;
 mod snapshots;
-mod status;
-mod sweep;
-mod task;
+pub mod status;
+pub mod sweep;
+pub mod task;
 mod task_work;
-mod trust;
-mod watch;
-
-pub use dispatch::{dispatch, judges_one_worktree};
-pub use hook::excuse;
+pub mod trust;
+pub mod watch;
