@@ -2,8 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
-use crate::support::{Repo, TestEnv};
+use rustix::process::Signal;
+
+use crate::support::{Repo, TestEnv, wait_until};
 
 /// An executable shell script in the environment's PATH.
 fn script(env: &TestEnv, name: &str, text: &str) {
@@ -13,14 +16,36 @@ fn script(env: &TestEnv, name: &str, text: &str) {
 }
 
 #[test]
-fn the_demo_shows_every_kind_of_ending() {
+fn the_demo_says_what_it_will_show_and_shows_every_kind_of_ending() {
     let env = TestEnv::new();
     let out = env.watchdog(&env.root(), &["demo"]).expect(0);
     for code in ["exit code 0", "exit code 10", "exit code 13", "exit code 14"] {
         assert!(out.stdout.contains(code), "{code} is not shown\n{out}");
     }
+    for number in 1..=7 {
+        assert!(out.stdout.contains(&format!("\n{number}/7  ")), "example {number} has no title\n{out}");
+    }
+    let commands: Vec<&str> = out.stdout.lines().filter(|line| line.starts_with("$ watchdog ")).collect();
+    assert!(commands.len() >= 9 && commands.iter().all(|line| line.len() <= 120 && !line.contains('\'')), "{commands:#?}");
+    assert!(out.stdout.contains("forgets.sh | echo 'fn logout() {}' > logout.rs"), "the script is shown before it runs\n{out}");
     assert!(fs::read_dir(env.root().join("tmp")).expect("it is there").next().is_none(), "the scratch repository is gone\n{out}");
     env.assert_nothing_left();
+}
+
+#[test]
+fn a_signal_ends_the_demo_and_its_processes_and_leaves_no_file() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let env = TestEnv::new();
+        let demo = env.watchdog_spawn(&env.root(), &["demo"]);
+        wait_until("the third example runs", Duration::from_secs(60), || {
+            demo.stdout_so_far().contains("$ watchdog --config ../background.json")
+        });
+        demo.signal(signal);
+        let out = demo.wait().expect(code);
+        assert!(out.stderr.contains("the demo was interrupted"), "{out}");
+        assert!(fs::read_dir(env.root().join("tmp")).expect("it is there").next().is_none(), "the scratch repository is gone\n{out}");
+        env.assert_nothing_left();
+    }
 }
 
 #[test]

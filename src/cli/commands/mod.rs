@@ -4,6 +4,7 @@ pub mod breaker;
 pub mod completions;
 mod cron;
 pub mod demo;
+mod demo_stage;
 pub mod doctor;
 pub mod evaluate;
 pub mod events;

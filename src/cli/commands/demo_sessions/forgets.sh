@@ -1,0 +1,3 @@
+echo 'fn logout() {}' > logout.rs
+echo 'SECRET=1' > .env
+echo 'All done!'

@@ -1,0 +1,3 @@
+echo 'fn half() {}' > half.rs
+echo 'Working on it ...'
+tail -f /dev/null

@@ -1,0 +1,1 @@
+echo 'Thinking about it.'
