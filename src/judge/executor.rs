@@ -30,10 +30,10 @@ use watchdog_process::{CancelFlag, SurvivingProcess};
 use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 
+use super::born_worktree_snapshots::snapshot_helpers;
 use super::capabilities::{LineCheckers, SystemCapabilities};
 use super::command_env::CommandEnv;
 use super::criteria_files;
-use super::helper_snapshots::snapshot_helpers;
 use super::journal::CommandJournal;
 use super::judgement_input::JudgementInput;
 use super::machine_log;

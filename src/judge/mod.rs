@@ -6,6 +6,7 @@
 
 pub(crate) mod admission;
 mod asking;
+pub(crate) mod born_worktree_snapshots;
 pub(crate) mod capabilities;
 pub mod command_env;
 pub(crate) mod configuration;
@@ -13,7 +14,6 @@ pub(crate) mod criteria_files;
 mod earlier_rounds;
 pub(crate) mod executor;
 pub(crate) mod expiry;
-pub(crate) mod helper_snapshots;
 mod input_assembly;
 pub(crate) mod journal;
 pub(crate) mod judgement_about;

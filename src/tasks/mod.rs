@@ -9,4 +9,5 @@ pub mod graph;
 pub mod queue;
 pub mod status;
 pub mod task_board;
+pub mod task_transition;
 pub mod write_back;

@@ -14,9 +14,9 @@ use watchdog_store::uncommitted;
 
 use super::hook_worktree::HookWorktree;
 use crate::clock::now;
+use crate::judge::born_worktree_snapshots::snapshot_helpers;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
-use crate::judge::helper_snapshots::snapshot_helpers;
 use crate::judge::origins::origin_evidence;
 use crate::judge::settle_anchor;
 

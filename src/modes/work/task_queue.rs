@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::tasks::folder::{self, LoadedTask, TaskFolder};
-use crate::tasks::task_board::{BoardTask, TaskBoard, TaskTransition};
+use crate::tasks::task_board::{BoardTask, TaskBoard};
+use crate::tasks::task_transition::TaskTransition;
 use watchdog_core::config::task_file::{TaskFile, TaskStatus, parse_task};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};

@@ -9,7 +9,7 @@ use watchdog_git::{Error, OriginEvidence, Snapshot, SnapshotRequest, Worktree};
 
 /// The snapshots of helpers.
 #[derive(Debug, Default)]
-pub struct HelperSnapshots {
+pub struct BornWorktreeSnapshots {
     /// Those that this call took.
     pub taken: Vec<Snapshot>,
     /// What could not be kept, for a person.
@@ -24,8 +24,8 @@ pub fn snapshot_helpers(
     request: &SnapshotRequest<'_>,
     settings: &RescueSettings,
     mut is_due: impl FnMut(&Path, u64) -> bool,
-) -> HelperSnapshots {
-    let mut kept = HelperSnapshots::default();
+) -> BornWorktreeSnapshots {
+    let mut kept = BornWorktreeSnapshots::default();
     if settings.mode == RescueMode::Off {
         return kept;
     }
