@@ -10,7 +10,7 @@ use watchdog_core::config::{ConfigError, parse_bytes};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_git::{BaselinePoint, Worktree};
-use watchdog_store::anchor::{self, AnchorRecord};
+use watchdog_store::anchor::{self, CriteriaAnchor};
 use watchdog_store::trust::{TrustStore, fingerprint};
 
 use super::command_env::CommandEnv;
@@ -29,7 +29,7 @@ pub struct EffectiveConfig {
     /// What a person should know about it.
     pub notes: Vec<Degradation>,
     /// The anchor of the spec, where it has one.
-    pub anchor: Option<AnchorRecord>,
+    pub anchor: Option<CriteriaAnchor>,
     /// The text of the file in force, trusted or not; `None` where there is none.
     pub file: Option<String>,
     /// Whether it is the file of the worktree, and not one that `--config` names.
@@ -62,7 +62,7 @@ pub fn config_without_anchor(command_env: &CommandEnv, worktree: &Worktree) -> R
 fn settled(
     command_env: &CommandEnv,
     worktree: &Worktree,
-    anchor: Option<AnchorRecord>,
+    anchor: Option<CriteriaAnchor>,
     baseline: Option<&BaselinePoint>,
 ) -> Result<EffectiveConfig, UnreadableFact> {
     let path = worktree.root().join(FILE);
@@ -158,7 +158,7 @@ impl EffectiveConfigFile {
 /// The anchor's file; where the anchor has none, the worktree's; without an anchor the baseline's, and the worktree's where that has none.
 fn in_force(
     worktree: &Worktree,
-    anchor: Option<&AnchorRecord>,
+    anchor: Option<&CriteriaAnchor>,
     baseline: Option<&BaselinePoint>,
     in_worktree: Option<Vec<u8>>,
 ) -> Result<Option<EffectiveConfigFile>, UnreadableFact> {

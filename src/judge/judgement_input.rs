@@ -14,7 +14,7 @@ use watchdog_facts::display::plural;
 use watchdog_facts::evidence::Degradation;
 use watchdog_facts::session_work::SessionUncommitted;
 use watchdog_git::{BaselinePoint, KnownRefs, OriginEvidence, Worktree};
-use watchdog_store::anchor::AnchorRecord;
+use watchdog_store::anchor::CriteriaAnchor;
 
 /// What the command line asks for, over what the configuration says.
 #[derive(Debug, Clone, Default)]
@@ -68,7 +68,7 @@ pub struct JudgementInput {
     /// loop, where each session has a baseline of its own.
     pub origin: (BaselinePoint, Option<KnownRefs>),
     /// The anchor: the criteria that hold from session to session, where they are recorded.
-    pub anchor: Option<AnchorRecord>,
+    pub anchor: Option<CriteriaAnchor>,
     /// Whether the anchor's file is the one in force, so that it must not vanish.
     pub pins_file: bool,
     /// Whether the worktree's own criteria judge, and not others that the command line names.

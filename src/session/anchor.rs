@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use watchdog_core::config::parse_bytes;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_git::{BaselinePoint, Worktree};
-use watchdog_store::anchor::{self, AnchorRecord, SessionEndState};
+use watchdog_store::anchor::{self, CriteriaAnchor, RefsAtSessionEnd};
 use watchdog_store::{LocalStore, StoreError};
 
 /// More refs of remotes than this are not recorded, and then a fetch moves no anchor.
@@ -28,7 +28,7 @@ pub struct AnchorParts {
 }
 
 /// The commit of an anchor.
-pub fn point_of(anchor: &AnchorRecord) -> BaselinePoint {
+pub fn point_of(anchor: &CriteriaAnchor) -> BaselinePoint {
     anchor.commit.clone().map_or(BaselinePoint::Unborn, BaselinePoint::Commit)
 }
 
@@ -52,7 +52,7 @@ pub fn begin(
     match anchor::effective(store, &id, Some(spec))? {
         Some(found) => {
             let file = found.file.clone().or_else(|| criteria.file.clone());
-            let begun = AnchorRecord { file, end: None, ..found };
+            let begun = CriteriaAnchor { file, end: None, ..found };
             if anchor::of(store, &id, spec)?.as_ref() != Some(&begun) {
                 anchor::record(store, &id, spec, &begun)?;
             }
@@ -75,7 +75,7 @@ pub fn replace(
         // The ref only keeps the commit from garbage collection: without it the anchor still holds as long as the commit is there.
         let _ = worktree.keep_anchor(spec, commit);
     }
-    let anchor = AnchorRecord { file: criteria.file.clone(), commit, differing: criteria.differing.clone(), at: now, end: None };
+    let anchor = CriteriaAnchor { file: criteria.file.clone(), commit, differing: criteria.differing.clone(), at: now, end: None };
     anchor::record(store, &worktree.worktree_id(), spec, &anchor)?;
     Ok(())
 }
@@ -107,7 +107,7 @@ pub fn completed(
 pub fn ended(store: &dyn LocalStore, worktree: &Worktree, spec: &str) -> Result<(), UnreadableFact> {
     let remotes = worktree.remote_tips(MOST_REFS)?;
     let head = commit_of(&worktree.head()?);
-    let end = remotes.map(|remotes| SessionEndState { head, remotes });
+    let end = remotes.map(|remotes| RefsAtSessionEnd { head, remotes });
     Ok(update(store, &worktree.worktree_id(), spec, |anchor| anchor.end.clone_from(&end))?)
 }
 
@@ -132,7 +132,7 @@ pub fn follow(store: &dyn LocalStore, worktree: &Worktree, spec: Option<&str>, f
         found.file.clone()
     };
     let _ = worktree.keep_anchor(&own, commit);
-    let moved = AnchorRecord { file, commit: Some(commit.clone()), differing: found.differing.clone(), at: now, end: found.end.clone() };
+    let moved = CriteriaAnchor { file, commit: Some(commit.clone()), differing: found.differing.clone(), at: now, end: found.end.clone() };
     Ok(anchor::record(store, &id, &own, &moved)?)
 }
 
@@ -140,13 +140,13 @@ pub fn follow(store: &dyn LocalStore, worktree: &Worktree, spec: Option<&str>, f
 pub fn move_file(store: &dyn LocalStore, worktree_id: &str, file: Option<&str>, now: Timestamp) -> Result<(), StoreError> {
     for (spec, found) in anchor::of_worktree(store, worktree_id)? {
         if found.file.as_deref() != file {
-            anchor::record(store, worktree_id, &spec, &AnchorRecord { file: file.map(str::to_owned), at: now, ..found })?;
+            anchor::record(store, worktree_id, &spec, &CriteriaAnchor { file: file.map(str::to_owned), at: now, ..found })?;
         }
     }
     Ok(())
 }
 
-fn with_spec(store: &dyn LocalStore, id: &str, spec: Option<&str>) -> Result<Option<(String, AnchorRecord)>, StoreError> {
+fn with_spec(store: &dyn LocalStore, id: &str, spec: Option<&str>) -> Result<Option<(String, CriteriaAnchor)>, StoreError> {
     if let Some(spec) = spec
         && let Some(found) = anchor::of(store, id, spec)?
     {
@@ -155,7 +155,7 @@ fn with_spec(store: &dyn LocalStore, id: &str, spec: Option<&str>) -> Result<Opt
     Ok(anchor::of_worktree(store, id)?.into_iter().max_by_key(|(_, anchor)| anchor.at))
 }
 
-fn update(store: &dyn LocalStore, id: &str, spec: &str, change: impl Fn(&mut AnchorRecord)) -> Result<(), StoreError> {
+fn update(store: &dyn LocalStore, id: &str, spec: &str, change: impl Fn(&mut CriteriaAnchor)) -> Result<(), StoreError> {
     let Some(mut found) = anchor::of(store, id, spec)? else { return Ok(()) };
     change(&mut found);
     anchor::record(store, id, spec, &found)

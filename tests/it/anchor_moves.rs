@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use watchdog_git::Worktree;
-use watchdog_store::anchor::{self, AnchorRecord};
+use watchdog_store::anchor::{self, CriteriaAnchor};
 use watchdog_store::session::{self, SessionRecord};
 use watchdog_store::{LocalStore, StateDir, open_store};
 
@@ -13,7 +13,7 @@ fn store(env: &TestEnv) -> std::sync::Arc<dyn LocalStore> {
     open_store(&StateDir::resolve(Some(env.state()), None, None).unwrap()).unwrap()
 }
 
-fn anchor_of(env: &TestEnv, repo: &Repo<'_>, spec: &str) -> AnchorRecord {
+fn anchor_of(env: &TestEnv, repo: &Repo<'_>, spec: &str) -> CriteriaAnchor {
     let id = Worktree::open(repo.path()).unwrap().worktree_id();
     anchor::of(store(env).as_ref(), &id, spec).unwrap().expect("it has an anchor")
 }

@@ -30,7 +30,7 @@ pub struct WorkDiff {
 }
 
 /// One side of a file.
-enum DiffSide {
+enum DiffedContent {
     Absent,
     Text(Vec<u8>),
     /// Binary, too large, a folder or a submodule, or not to be read.
@@ -83,57 +83,59 @@ impl Worktree {
         Ok(diff)
     }
 
-    fn committed(&self, tree: &gix::Tree<'_>, path: &BStr, read: &mut u64) -> Result<DiffSide, Error> {
+    fn committed(&self, tree: &gix::Tree<'_>, path: &BStr, read: &mut u64) -> Result<DiffedContent, Error> {
         let doing = || format!("read {path} of the baseline");
         let entry = tree.lookup_entry(path.split(|byte| *byte == b'/')).map_err(|e| Error::read(doing(), e))?;
-        let Some(entry) = entry else { return Ok(DiffSide::Absent) };
+        let Some(entry) = entry else { return Ok(DiffedContent::Absent) };
         if !entry.mode().is_blob_or_symlink() {
-            return Ok(DiffSide::Other);
+            return Ok(DiffedContent::Other);
         }
         let size = self.repo.find_header(entry.object_id()).map_err(|e| Error::read(doing(), e))?.size();
         if size > LINES_UP_TO || size > *read {
-            return Ok(DiffSide::Other);
+            return Ok(DiffedContent::Other);
         }
         *read -= size;
         Ok(text(entry.object().map_err(|e| Error::read(doing(), e))?.data.clone()))
     }
 
-    fn present(&self, path: &BStr, read: &mut u64) -> DiffSide {
-        let Ok(relative) = gix::path::from_bstr(path) else { return DiffSide::Other };
+    fn present(&self, path: &BStr, read: &mut u64) -> DiffedContent {
+        let Ok(relative) = gix::path::from_bstr(path) else { return DiffedContent::Other };
         let file = self.root().join(relative);
-        let Ok(metadata) = fs::symlink_metadata(&file) else { return DiffSide::Absent };
+        let Ok(metadata) = fs::symlink_metadata(&file) else { return DiffedContent::Absent };
         if metadata.is_symlink() {
-            return fs::read_link(&file).map_or(DiffSide::Other, |target| DiffSide::Text(target.as_os_str().as_bytes().to_vec()));
+            return fs::read_link(&file).map_or(DiffedContent::Other, |target| DiffedContent::Text(target.as_os_str().as_bytes().to_vec()));
         }
         if !metadata.is_file() || metadata.len() > LINES_UP_TO || metadata.len() > *read {
-            return DiffSide::Other;
+            return DiffedContent::Other;
         }
         let mut bytes = Vec::new();
         // It may have grown since it was looked at.
-        let Ok(count) = File::open(&file).and_then(|file| file.take(LINES_UP_TO).read_to_end(&mut bytes)) else { return DiffSide::Other };
+        let Ok(count) = File::open(&file).and_then(|file| file.take(LINES_UP_TO).read_to_end(&mut bytes)) else {
+            return DiffedContent::Other;
+        };
         *read = read.saturating_sub(count as u64);
         text(bytes)
     }
 }
 
 /// Git's own test for what is no text.
-fn text(bytes: Vec<u8>) -> DiffSide {
-    if bytes[..bytes.len().min(8000)].contains(&0) { DiffSide::Other } else { DiffSide::Text(bytes) }
+fn text(bytes: Vec<u8>) -> DiffedContent {
+    if bytes[..bytes.len().min(8000)].contains(&0) { DiffedContent::Other } else { DiffedContent::Text(bytes) }
 }
 
 /// `None` where there is nothing to tell.
-fn part(name: &str, before: DiffSide, after: DiffSide) -> Option<String> {
+fn part(name: &str, before: DiffedContent, after: DiffedContent) -> Option<String> {
     let mut part = format!("diff --git a/{name} b/{name}\n");
     let (old, new) = match (&before, &after) {
-        (DiffSide::Absent, DiffSide::Absent) => return None,
-        (DiffSide::Absent, _) => ("/dev/null".to_owned(), format!("b/{name}")),
-        (_, DiffSide::Absent) => (format!("a/{name}"), "/dev/null".to_owned()),
+        (DiffedContent::Absent, DiffedContent::Absent) => return None,
+        (DiffedContent::Absent, _) => ("/dev/null".to_owned(), format!("b/{name}")),
+        (_, DiffedContent::Absent) => (format!("a/{name}"), "/dev/null".to_owned()),
         _ => (format!("a/{name}"), format!("b/{name}")),
     };
     let bytes = |side| match side {
-        DiffSide::Absent => Some(Vec::new()),
-        DiffSide::Text(bytes) => Some(bytes),
-        DiffSide::Other => None,
+        DiffedContent::Absent => Some(Vec::new()),
+        DiffedContent::Text(bytes) => Some(bytes),
+        DiffedContent::Other => None,
     };
     match (bytes(before), bytes(after)) {
         (Some(before), Some(after)) => {

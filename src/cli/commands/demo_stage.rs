@@ -47,6 +47,8 @@ impl DemoStage {
             vec!["init", "-q", "-b", "main"],
             vec!["config", "user.name", "Demo"],
             vec!["config", "user.email", "demo@example.org"],
+            // After a commit it would run on in the background now and then, and be named as left running.
+            vec!["config", "maintenance.auto", "false"],
             vec!["commit", "-q", "--allow-empty", "-m", "chore: start"],
         ] {
             let argv: Vec<String> = std::iter::once("git").chain(args).map(str::to_owned).collect();

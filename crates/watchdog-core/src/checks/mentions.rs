@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use regex::{Regex, RegexBuilder};
 
-use crate::config::settings::{SignalCriterion, SignalMatch};
+use crate::config::settings::{SignalMatch, SignalTextCriterion};
 
 /// So many bytes at the end of a text are looked at.
 const MOST_BYTES: usize = 1 << 20;
@@ -31,7 +31,7 @@ const QUESTIONS: usize = 100;
 
 /// What an agreed text looks like, and what the agent was asked, made ready to look through many texts.
 pub(super) struct PhraseMatcher<'a> {
-    criterion: &'a SignalCriterion,
+    criterion: &'a SignalTextCriterion,
     wanted: &'a str,
     /// `None` where lines are compared, or for a text that is too long to be a signal.
     pattern: Option<Regex>,
@@ -45,7 +45,7 @@ pub(super) struct PhraseMatcher<'a> {
 
 impl<'a> PhraseMatcher<'a> {
     /// Made ready; `prompts` is everything that the agent was asked.
-    pub(super) fn new(criterion: &'a SignalCriterion, prompts: &[&'a str]) -> Self {
+    pub(super) fn new(criterion: &'a SignalTextCriterion, prompts: &[&'a str]) -> Self {
         let wanted = criterion.text.trim();
         let mut mentions = PhraseMatcher {
             criterion,
@@ -109,7 +109,7 @@ impl<'a> PhraseMatcher<'a> {
 }
 
 /// What to look for where lines are not compared.
-fn pattern(criterion: &SignalCriterion, wanted: &str) -> Option<Regex> {
+fn pattern(criterion: &SignalTextCriterion, wanted: &str) -> Option<Regex> {
     let pattern = match criterion.matching {
         SignalMatch::Line => return None,
         SignalMatch::Word => format!("{}{}{}", edge(wanted, true), regex::escape(wanted), edge(wanted, false)),
@@ -181,7 +181,7 @@ fn bare(line: &str) -> &str {
 }
 
 /// The last line that is not blank. Elements of another kind that follow it, which programs read, are no lines of it.
-fn last_line(text: &str, criterion: &SignalCriterion) -> String {
+fn last_line(text: &str, criterion: &SignalTextCriterion) -> String {
     let mut text = text.trim_end();
     while let Some(before) = without_last_element(text, criterion) {
         text = before.trim_end();
@@ -190,7 +190,7 @@ fn last_line(text: &str, criterion: &SignalCriterion) -> String {
 }
 
 /// The text before an element that ends it and begins a line.
-fn without_last_element<'t>(text: &'t str, criterion: &SignalCriterion) -> Option<&'t str> {
+fn without_last_element<'t>(text: &'t str, criterion: &SignalTextCriterion) -> Option<&'t str> {
     let (body, name) = text.strip_suffix('>')?.rsplit_once("</")?;
     let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
     if !plain || criterion.matching == SignalMatch::Tag && name.eq_ignore_ascii_case(&criterion.tag) {
@@ -205,16 +205,16 @@ fn without_last_element<'t>(text: &'t str, criterion: &SignalCriterion) -> Optio
 mod tests {
     use super::*;
 
-    fn claims(criterion: &SignalCriterion, text: &str, prompts: &[&str]) -> bool {
+    fn claims(criterion: &SignalTextCriterion, text: &str, prompts: &[&str]) -> bool {
         PhraseMatcher::new(criterion, prompts).claimed_in(text)
     }
 
-    fn signal(matching: SignalMatch) -> SignalCriterion {
-        SignalCriterion::new("TASK_DONE", matching)
+    fn signal(matching: SignalMatch) -> SignalTextCriterion {
+        SignalTextCriterion::new("TASK_DONE", matching)
     }
 
     #[track_caller]
-    fn check(criterion: &SignalCriterion, table: &[(&str, bool)]) {
+    fn check(criterion: &SignalTextCriterion, table: &[(&str, bool)]) {
         for (text, claimed) in table {
             assert_eq!(claims(criterion, text, &[]), *claimed, "{text:?}");
         }
@@ -239,13 +239,13 @@ mod tests {
                 ("Everything works:\nTASK_DONE\n", true),
             ],
         );
-        let any_case = SignalCriterion { ignore_case: true, ..signal(SignalMatch::Line) };
+        let any_case = SignalTextCriterion { ignore_case: true, ..signal(SignalMatch::Line) };
         check(&any_case, &[("Task_Done", true), ("done", false)]);
     }
 
     #[test]
     fn the_last_line_alone_may_be_asked_for() {
-        let last = SignalCriterion { last_line: true, ..signal(SignalMatch::Line) };
+        let last = SignalTextCriterion { last_line: true, ..signal(SignalMatch::Line) };
         check(
             &last,
             &[
@@ -258,7 +258,7 @@ mod tests {
                 ("a </event>", false),
             ],
         );
-        let last = SignalCriterion { last_line: true, ..signal(SignalMatch::Tag) };
+        let last = SignalTextCriterion { last_line: true, ..signal(SignalMatch::Tag) };
         check(
             &last,
             &[
@@ -275,7 +275,7 @@ mod tests {
             &signal(SignalMatch::Word),
             &[("all fine (TASK_DONE)!", true), ("TASK_DONE", true), ("TASK_DONE2", false), ("a-TASK_DONE", false), ("XTASK_DONE", false)],
         );
-        let bracketed = SignalCriterion::new("[DONE]", SignalMatch::Word);
+        let bracketed = SignalTextCriterion::new("[DONE]", SignalMatch::Word);
         check(&bracketed, &[("so: [DONE]", true), ("x[DONE]", false), ("[DONE].", true)]);
     }
 
@@ -356,7 +356,7 @@ mod tests {
     fn an_empty_signal_is_never_found() {
         for matching in [SignalMatch::Line, SignalMatch::Word, SignalMatch::Contains, SignalMatch::Tag] {
             for text in ["", " ", "x", "<promise></promise>"] {
-                assert!(!claims(&SignalCriterion::new(" ", matching), text, &[]));
+                assert!(!claims(&SignalTextCriterion::new(" ", matching), text, &[]));
             }
         }
     }
@@ -366,7 +366,7 @@ mod tests {
         let long = format!("{}\nTASK_DONE", "é words\n".repeat(1 << 20));
         assert!(claims(&signal(SignalMatch::Line), &long, &["a question of several words"]));
         assert!(!claims(&signal(SignalMatch::Contains), &"</a>".repeat(1 << 18), &[]));
-        let last = SignalCriterion { last_line: true, ..signal(SignalMatch::Line) };
+        let last = SignalTextCriterion { last_line: true, ..signal(SignalMatch::Line) };
         assert!(!claims(&last, &"<a>\n</a>".repeat(1 << 16), &[]));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
-use crate::config::settings::{PhaseCriterion, SignalCriterion, SignalMatch};
+use crate::config::settings::{PhaseCriterion, SignalMatch, SignalTextCriterion};
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::display::plural;
 use watchdog_facts::verdict::Evidence;
@@ -131,7 +131,7 @@ impl PhaseCheck {
 
 /// Whether these words stand in the text as a claim of the agent's own.
 fn is_claimed(words: &str, text: &str, prompts: &[&str]) -> bool {
-    let signal = SignalCriterion { ignore_case: true, ..SignalCriterion::new(words, SignalMatch::Contains) };
+    let signal = SignalTextCriterion { ignore_case: true, ..SignalTextCriterion::new(words, SignalMatch::Contains) };
     PhraseMatcher::new(&signal, prompts).claimed_in(text)
 }
 

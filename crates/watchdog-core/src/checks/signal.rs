@@ -1,6 +1,6 @@
 //! The type `signal`: the agent says an agreed text. Its word alone, so that the evidence is claimed.
 
-use crate::config::settings::{SignalCriterion, SignalMatch, TextScope};
+use crate::config::settings::{SignalMatch, SignalTextCriterion, TextScope};
 use watchdog_facts::verdict::Evidence;
 
 use super::agent_words::{prompts, said};
@@ -11,12 +11,12 @@ use super::mentions::PhraseMatcher;
 /// Met when the agent says the text as its own claim.
 #[derive(Debug, Clone)]
 pub struct SignalCheck {
-    criterion: SignalCriterion,
+    criterion: SignalTextCriterion,
 }
 
 impl SignalCheck {
     /// A check of this signal.
-    pub fn new(criterion: SignalCriterion) -> Self {
+    pub fn new(criterion: SignalTextCriterion) -> Self {
         SignalCheck { criterion }
     }
 
@@ -71,13 +71,13 @@ mod tests {
     use super::*;
     use watchdog_facts::context::{ContextMessage, SessionContext};
 
-    fn judge(criterion: SignalCriterion, session: &SessionContext) -> CheckJudgement {
+    fn judge(criterion: SignalTextCriterion, session: &SessionContext) -> CheckJudgement {
         let fake = Fake::default();
         SignalCheck::new(criterion).check(&CheckContext::new(&fake).with_session(session))
     }
 
-    fn line() -> SignalCriterion {
-        SignalCriterion::new("TASK_DONE", SignalMatch::Line)
+    fn line() -> SignalTextCriterion {
+        SignalTextCriterion::new("TASK_DONE", SignalMatch::Line)
     }
 
     fn output(text: &str) -> SessionContext {
@@ -94,7 +94,7 @@ mod tests {
         let wanted =
             "signal \"TASK_DONE\" not found in output; when the work is done, write a line that is exactly TASK_DONE, in the last message";
         assert_eq!(judge(line(), &output("Still working...")), CheckJudgement::Unmet { feedback: wanted.into() });
-        let nothing = judge(SignalCriterion::new("OK", SignalMatch::Tag), &SessionContext::default());
+        let nothing = judge(SignalTextCriterion::new("OK", SignalMatch::Tag), &SessionContext::default());
         assert!(nothing.feedback().contains("no text of the agent is known"), "{nothing:?}");
         assert!(nothing.feedback().ends_with("write <promise>OK</promise> in the last message"), "{nothing:?}");
     }
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn users_and_tools_say_nothing_for_the_agent() {
         let message = |role: &str| ContextMessage { role: role.into(), text: Some("TASK_DONE".into()), tool_result: None };
-        let anywhere = SignalCriterion { scope: TextScope::Session, ..line() };
+        let anywhere = SignalTextCriterion { scope: TextScope::Session, ..line() };
         for (role, met) in [("assistant", true), ("user", false), ("tool", false), ("system", false)] {
             let session = SessionContext { messages: vec![message(role)], output: Some("bye".into()), ..SessionContext::default() };
             assert_eq!(judge(anywhere.clone(), &session).evidence() == Evidence::Claimed, met, "{role}");
@@ -112,6 +112,6 @@ mod tests {
 
     #[test]
     fn a_signal_without_text_cannot_be_run() {
-        assert!(matches!(judge(SignalCriterion::new(" ", SignalMatch::Contains), &output(" ")), CheckJudgement::Unrunnable { .. }));
+        assert!(matches!(judge(SignalTextCriterion::new(" ", SignalMatch::Contains), &output(" ")), CheckJudgement::Unrunnable { .. }));
     }
 }

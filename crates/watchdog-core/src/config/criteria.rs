@@ -29,7 +29,7 @@ pub enum CheckSpec {
 #[derive(Debug, Clone, PartialEq)]
 pub enum CheckKind {
     /// The agent says an agreed text.
-    Signal(SignalCriterion),
+    Signal(SignalTextCriterion),
     /// A program decides: the verify command.
     Command(CommandCriterion),
     /// Every step of a plan is done.
@@ -142,7 +142,7 @@ pub enum TextScope {
 
 /// An agreed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SignalCriterion {
+pub struct SignalTextCriterion {
     /// What to look for; never blank.
     pub text: String,
     /// How it must stand there.

@@ -57,7 +57,7 @@ fn signal() -> impl Strategy<Value = CheckKind> {
     let matching = prop::sample::select(vec![SignalMatch::Line, SignalMatch::Word, SignalMatch::Contains, SignalMatch::Tag]);
     ("[a-zA-Z_ ]{0,8}[A-Z]", matching, "[a-z][a-z_-]{0,5}", any::<bool>(), any::<bool>(), scope()).prop_map(
         |(text, matching, tag, ignore_case, last_line, scope)| {
-            let mut found = SignalCriterion::new(text, matching);
+            let mut found = SignalTextCriterion::new(text, matching);
             (found.ignore_case, found.last_line, found.scope) = (ignore_case, last_line, scope);
             if matching == SignalMatch::Tag {
                 found.tag = tag;

@@ -25,7 +25,7 @@ const FLUSH_ONE_BY_ONE: usize = 64;
 
 /// One file or symlink as it was at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ReadBlob {
+pub(super) struct CapturedFile {
     pub kind: EntryKind,
     pub id: ObjectId,
     pub stat: FileStat,
@@ -76,7 +76,7 @@ impl<'repo> ObjectSink<'repo> {
     /// Reads what is at `path` and keeps it. `None` where nothing is that git could hold.
     ///
     /// A file that changes meanwhile is read again; one that never rests is taken as it was last read.
-    pub(super) fn take(&mut self, below: &mut FolderWalk, path: &BStr, keep: BlobWriteRule) -> io::Result<Option<ReadBlob>> {
+    pub(super) fn take(&mut self, below: &mut FolderWalk, path: &BStr, keep: BlobWriteRule) -> io::Result<Option<CapturedFile>> {
         // What an earlier attempt at this file ended in counts only while no later one is better.
         let refused = self.refused.take();
         let outcome = self.take_at_rest(below, path, keep);
@@ -87,7 +87,7 @@ impl<'repo> ObjectSink<'repo> {
         outcome
     }
 
-    fn take_at_rest(&mut self, below: &mut FolderWalk, path: &BStr, keep: BlobWriteRule) -> io::Result<Option<ReadBlob>> {
+    fn take_at_rest(&mut self, below: &mut FolderWalk, path: &BStr, keep: BlobWriteRule) -> io::Result<Option<CapturedFile>> {
         let mut last = None;
         for _ in 0..ATTEMPTS {
             let Some(stat) = below.lstat(path)? else { return Ok(None) };
@@ -95,7 +95,7 @@ impl<'repo> ObjectSink<'repo> {
                 PathKind::Folder | PathKind::Special => return Ok(None),
                 PathKind::Link => below.read_link(path).and_then(|target| {
                     let id = self.buffer(&target, keep)?;
-                    Ok((ReadBlob { kind: EntryKind::Link, id, stat }, below.lstat(path)? == Some(stat)))
+                    Ok((CapturedFile { kind: EntryKind::Link, id, stat }, below.lstat(path)? == Some(stat)))
                 }),
                 PathKind::File { .. } => below.open_file(path).and_then(|(file, opened)| self.file(file, opened, keep)),
             };
@@ -110,7 +110,7 @@ impl<'repo> ObjectSink<'repo> {
     }
 
     /// Reads an opened file. The flag says whether it stayed as it was.
-    fn file(&mut self, mut file: File, stat: FileStat, keep: BlobWriteRule) -> io::Result<(ReadBlob, bool)> {
+    fn file(&mut self, mut file: File, stat: FileStat, keep: BlobWriteRule) -> io::Result<(CapturedFile, bool)> {
         let kind = match stat.kind {
             PathKind::File { executable: true } => EntryKind::BlobExecutable,
             _ => EntryKind::Blob,
@@ -123,7 +123,7 @@ impl<'repo> ObjectSink<'repo> {
             self.stream(&mut file, keep)?
         };
         let after = stat_of(&file)?;
-        Ok((ReadBlob { kind, id, stat: FileStat { size: read, ..stat } }, after == stat && read == stat.size))
+        Ok((CapturedFile { kind, id, stat: FileStat { size: read, ..stat } }, after == stat && read == stat.size))
     }
 
     /// Whether content is to be written. What is wanted is remembered for [`ObjectSink::vanished`].

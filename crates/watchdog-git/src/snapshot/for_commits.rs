@@ -7,7 +7,7 @@ use gix::bstr::{BStr, ByteSlice};
 use gix::objs::tree::EntryMode;
 
 use super::Snapshot;
-use super::blobs::{BlobWriteRule, ObjectSink, ReadBlob};
+use super::blobs::{BlobWriteRule, CapturedFile, ObjectSink};
 use super::disk::FolderWalk;
 use super::proof::{entry_at, tree_of};
 use super::spec_name::path_text;
@@ -45,7 +45,7 @@ fn parsed(hex: &str, doing: &str) -> Result<ObjectId, Error> {
     ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read(doing, e))
 }
 
-fn same(entry: Option<(EntryMode, ObjectId)>, taken: Option<ReadBlob>) -> bool {
+fn same(entry: Option<(EntryMode, ObjectId)>, taken: Option<CapturedFile>) -> bool {
     match (entry, taken) {
         (None, None) => true,
         (Some((mode, id)), Some(taken)) => mode.kind() == taken.kind && id == taken.id,

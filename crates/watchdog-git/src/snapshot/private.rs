@@ -17,7 +17,7 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::{Flags, Stage};
 use gix::objs::tree::{EntryKind, EntryMode};
 
-use super::blobs::{ObjectSink, ReadBlob};
+use super::blobs::{CapturedFile, ObjectSink};
 use super::diff::{self, PathDifference};
 use super::proof::{entry_at, tree_of};
 use super::record::{self, SnapshotRecord};
@@ -46,7 +46,7 @@ impl SnapshotParts {
         repo: &gix::Repository,
         index: &gix::index::File,
         changes: &BTreeMap<BString, TreeEdit>,
-        nested: &BTreeMap<BString, ReadBlob>,
+        nested: &BTreeMap<BString, CapturedFile>,
         blobs: &mut ObjectSink<'_>,
     ) -> Result<Self, Error> {
         let index_tree = tree::of_index(repo, index, blobs)?;
@@ -144,7 +144,7 @@ impl PrivatePaths {
     }
 
     /// The files of nested repositories that the shared snapshot has.
-    pub(super) fn without_nested(&self, nested: &BTreeMap<BString, ReadBlob>) -> BTreeMap<BString, ReadBlob> {
+    pub(super) fn without_nested(&self, nested: &BTreeMap<BString, CapturedFile>) -> BTreeMap<BString, CapturedFile> {
         nested.iter().filter(|(path, _)| !self.nested.contains(*path)).map(|(path, taken)| (path.clone(), *taken)).collect()
     }
 

@@ -12,7 +12,7 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::{Flags, Mode, Stage};
 use gix::objs::tree::EntryKind;
 
-use super::blobs::{BlobWriteRule, ObjectSink, ReadBlob};
+use super::blobs::{BlobWriteRule, CapturedFile, ObjectSink};
 use super::disk::{DiskEntry, FileStat, FolderWalk, PathKind, as_path, split};
 use super::ignore_rules::{FolderRules, join};
 use super::spec_name::path_text;
@@ -30,7 +30,7 @@ const DEEPEST: usize = 6;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TreeEdit {
     /// This content is there.
-    Put(ReadBlob),
+    Put(CapturedFile),
     /// This commit of a submodule is there.
     Submodule(ObjectId),
     /// This entry is there, whatever is on disk.
@@ -45,13 +45,13 @@ pub(super) struct ScannedChanges {
     /// Against the index, by path.
     pub changes: BTreeMap<BString, TreeEdit>,
     /// Uncommitted files of submodules and of linked worktrees that lie inside this one.
-    pub nested: BTreeMap<BString, ReadBlob>,
+    pub nested: BTreeMap<BString, CapturedFile>,
     /// Folders of other repositories inside this one.
     pub repositories: BTreeSet<BString>,
     /// What could not be read.
     pub left_out: Vec<LeftOut>,
     /// Ignored files that are kept all the same, each with the reason.
-    pub ignored: BTreeMap<BString, (ReadBlob, &'static str)>,
+    pub ignored: BTreeMap<BString, (CapturedFile, &'static str)>,
     /// A pipe or device bears the name of a file that gix would open and wait for.
     pub odd_rules: bool,
 }
@@ -151,7 +151,7 @@ impl DiskScan<'_, '_> {
         Ok(())
     }
 
-    fn put(&mut self, scope: &ScannedRepository<'_>, full: BString, taken: ReadBlob) {
+    fn put(&mut self, scope: &ScannedRepository<'_>, full: BString, taken: CapturedFile) {
         if scope.nested {
             self.found.nested.insert(full, taken);
         } else {

@@ -8,7 +8,7 @@ use gix::index::entry::{Flags, Mode, Stage};
 use gix::objs::tree::{Editor, Entry, EntryKind};
 use gix::objs::{Blob, Tree};
 
-use super::blobs::{ObjectSink, ReadBlob};
+use super::blobs::{CapturedFile, ObjectSink};
 use super::scan::{TreeEdit, kind_of};
 use crate::Error;
 
@@ -125,7 +125,7 @@ fn editor(repo: &gix::Repository, base: ObjectId) -> Result<Editor<'_>, Error> {
 pub(super) fn of_extras(
     repo: &gix::Repository,
     index: &gix::index::File,
-    nested: &BTreeMap<BString, ReadBlob>,
+    nested: &BTreeMap<BString, CapturedFile>,
     blobs: &mut ObjectSink<'_>,
 ) -> Result<Option<ObjectId>, Error> {
     let mut leaves: BTreeMap<BString, (EntryKind, ObjectId)> = BTreeMap::new();

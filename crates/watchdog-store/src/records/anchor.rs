@@ -15,7 +15,7 @@ type RecordedRef = (String, String);
 
 /// A recorded anchor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AnchorRecord {
+pub struct CriteriaAnchor {
     /// The text of the governing file; `None` where there was none.
     pub file: Option<String>,
     /// The commit that guards compare with; `None` = unborn.
@@ -27,29 +27,29 @@ pub struct AnchorRecord {
     pub at: Timestamp,
     /// The state at the end of the last session; `None` while one runs, or where its end was not seen.
     #[serde(default)]
-    pub end: Option<SessionEndState>,
+    pub end: Option<RefsAtSessionEnd>,
 }
 
 /// The state at the end of a session: later differences are not that session's work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SessionEndState {
+pub struct RefsAtSessionEnd {
     /// The commit that HEAD named; `None` = unborn.
     pub head: Option<String>,
     /// The refs of remotes, each with the object that it named.
     pub remotes: Vec<RecordedRef>,
 }
 
-impl SingleVersionRecord for AnchorRecord {
+impl SingleVersionRecord for CriteriaAnchor {
     const NAME: &'static str = "anchor";
 }
 
 /// The anchor of a spec, if it has one of its own.
-pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<AnchorRecord>, StoreError> {
-    row::load(store, &row::key::<AnchorRecord>(worktree_id, spec))
+pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<CriteriaAnchor>, StoreError> {
+    row::load(store, &row::key::<CriteriaAnchor>(worktree_id, spec))
 }
 
 /// The anchor that governs a spec: its own, else the newest of the worktree.
-pub fn effective(store: &dyn LocalStore, worktree_id: &str, spec: Option<&str>) -> Result<Option<AnchorRecord>, StoreError> {
+pub fn effective(store: &dyn LocalStore, worktree_id: &str, spec: Option<&str>) -> Result<Option<CriteriaAnchor>, StoreError> {
     let own = spec.map_or(Ok(None), |spec| of(store, worktree_id, spec))?;
     if own.is_some() {
         return Ok(own);
@@ -58,10 +58,10 @@ pub fn effective(store: &dyn LocalStore, worktree_id: &str, spec: Option<&str>) 
 }
 
 /// Every anchor of a worktree, each with its spec. An unreadable one is an error, because ignoring it would drop its criteria.
-pub fn of_worktree(store: &dyn LocalStore, worktree_id: &str) -> Result<Vec<(String, AnchorRecord)>, StoreError> {
+pub fn of_worktree(store: &dyn LocalStore, worktree_id: &str) -> Result<Vec<(String, CriteriaAnchor)>, StoreError> {
     let mut anchors = Vec::new();
     let mut failed = None;
-    row::each::<AnchorRecord>(store, &[worktree_id], |key, found| match found {
+    row::each::<CriteriaAnchor>(store, &[worktree_id], |key, found| match found {
         Ok(anchor) => anchors.push((key.last_part(), anchor)),
         Err(error) => failed = Some(error),
     })?;
@@ -69,13 +69,13 @@ pub fn of_worktree(store: &dyn LocalStore, worktree_id: &str) -> Result<Vec<(Str
 }
 
 /// Records an anchor in place of the former one.
-pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, anchor: &AnchorRecord) -> Result<(), StoreError> {
-    row::overwrite(store, &row::key::<AnchorRecord>(worktree_id, spec), anchor)
+pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, anchor: &CriteriaAnchor) -> Result<(), StoreError> {
+    row::overwrite(store, &row::key::<CriteriaAnchor>(worktree_id, spec), anchor)
 }
 
 /// Records an anchor where there is none, and says whether it did.
-pub fn record_if_absent(store: &dyn LocalStore, worktree_id: &str, spec: &str, anchor: &AnchorRecord) -> Result<bool, StoreError> {
-    row::create(store, &row::key::<AnchorRecord>(worktree_id, spec), anchor)
+pub fn record_if_absent(store: &dyn LocalStore, worktree_id: &str, spec: &str, anchor: &CriteriaAnchor) -> Result<bool, StoreError> {
+    row::create(store, &row::key::<CriteriaAnchor>(worktree_id, spec), anchor)
 }
 
 #[cfg(test)]
@@ -84,13 +84,13 @@ mod tests {
     use crate::SqliteStore;
     use crate::sqlite::tests::Scratch;
 
-    fn anchor(file: &str, at: i64) -> AnchorRecord {
-        AnchorRecord {
+    fn anchor(file: &str, at: i64) -> CriteriaAnchor {
+        CriteriaAnchor {
             file: Some(file.into()),
             commit: Some("a".repeat(40)),
             differing: BTreeMap::from([("tests/a".into(), None), ("tests/ü".into(), Some("b".repeat(40)))]),
             at: Timestamp::from_second(at).unwrap(),
-            end: Some(SessionEndState { head: None, remotes: vec![("refs/remotes/origin/main".into(), "c".repeat(40))] }),
+            end: Some(RefsAtSessionEnd { head: None, remotes: vec![("refs/remotes/origin/main".into(), "c".repeat(40))] }),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::key::RowKey;
 
 /// The kinds of rows whose first part is a worktree.
 const OF_WORKTREES: &[&str] = &[
-    anchor::AnchorRecord::KIND,
+    anchor::CriteriaAnchor::KIND,
     answer::AnswerRecord::KIND,
     baseline::BaselineRecord::KIND,
     before::ChecksBeforeRecord::KIND,
@@ -25,7 +25,7 @@ const OF_WORKTREES: &[&str] = &[
     check_cache::PassRecord::KIND,
     conversation::ConversationRecord::KIND,
     looped::LoopRecord::KIND,
-    notice_record::NoticeRecord::KIND,
+    notice_record::ShownNews::KIND,
     progress::CheckProgress::KIND,
     session::SessionRecord::KIND,
     sweep_cache::SweepCacheEntry::KIND,

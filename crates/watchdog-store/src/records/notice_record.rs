@@ -8,11 +8,11 @@ use crate::error::StoreError;
 
 /// The state in the first line, then the messages shown for it, the newest last.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct NoticeRecord {
+pub(super) struct ShownNews {
     last: String,
 }
 
-impl SingleVersionRecord for NoticeRecord {
+impl SingleVersionRecord for ShownNews {
     const NAME: &'static str = "told";
 }
 
@@ -37,7 +37,7 @@ pub fn is_repeated(
     state: Option<&str>,
     (what, again): (&str, RepeatedNotice),
 ) -> Result<bool, StoreError> {
-    row::update(store, &row::key::<NoticeRecord>(worktree_id, spec), |before: Option<NoticeRecord>| {
+    row::update(store, &row::key::<ShownNews>(worktree_id, spec), |before: Option<ShownNews>| {
         let before = before.map(|notices| notices.last).unwrap_or_default();
         let mut lines = before.lines();
         let known = lines.next().unwrap_or_default();
@@ -51,18 +51,18 @@ pub fn is_repeated(
         notices.push(what);
         let kept = &notices[notices.len().saturating_sub(MOST)..];
         let last = [&[state], kept].concat().join("\n");
-        (NoticeRecord { last }, is_last || (found.is_some() && again == RepeatedNotice::NewStateOnly))
+        (ShownNews { last }, is_last || (found.is_some() && again == RepeatedNotice::NewStateOnly))
     })
 }
 
 /// Forgets the messages of a spec, so that each counts as new again.
 pub fn forget(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
-    row::update(store, &row::key::<NoticeRecord>(worktree_id, spec), |_: Option<NoticeRecord>| (NoticeRecord { last: String::new() }, ()))
+    row::update(store, &row::key::<ShownNews>(worktree_id, spec), |_: Option<ShownNews>| (ShownNews { last: String::new() }, ()))
 }
 
 /// The last messages; empty where there were none.
 pub fn last(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<String, StoreError> {
-    let found = row::load::<NoticeRecord>(store, &row::key::<NoticeRecord>(worktree_id, spec))?;
+    let found = row::load::<ShownNews>(store, &row::key::<ShownNews>(worktree_id, spec))?;
     Ok(found.and_then(|notices| notices.last.lines().skip(1).last().map(str::to_owned)).unwrap_or_default())
 }
 
@@ -106,7 +106,7 @@ mod tests {
         for n in 0..100 {
             assert!(!is_repeated(&store, "w", "s", Some("1"), (&n.to_string(), RepeatedNotice::NewStateOnly)).unwrap());
         }
-        let found = row::load::<NoticeRecord>(&store, &row::key::<NoticeRecord>("w", "s")).unwrap().unwrap();
+        let found = row::load::<ShownNews>(&store, &row::key::<ShownNews>("w", "s")).unwrap().unwrap();
         assert_eq!(found.last.lines().count(), 1 + MOST);
     }
 }

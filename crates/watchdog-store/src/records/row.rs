@@ -198,10 +198,10 @@ pub(super) fn everywhere<R: RecordType>(store: &dyn SharedStore) -> Result<RowsB
 
 /// The revisions of all rows that a judgement of each worktree reads: the names of the rows with their revisions, as one text.
 pub fn rows_of_worktrees(store: &dyn LocalStore) -> Result<HashMap<String, String>, StoreError> {
-    use super::{anchor::AnchorRecord, baseline::BaselineRecord, progress::CheckProgress};
+    use super::{anchor::CriteriaAnchor, baseline::BaselineRecord, progress::CheckProgress};
     use watchdog_core::decision::breaker::Breaker;
     let mut rows: HashMap<String, String> = HashMap::new();
-    for kind in [AnchorRecord::KIND, BaselineRecord::KIND, Breaker::KIND, CheckProgress::KIND] {
+    for kind in [CriteriaAnchor::KIND, BaselineRecord::KIND, Breaker::KIND, CheckProgress::KIND] {
         for (key, rev) in store.revisions(&RowKey::prefix(kind, &[]))? {
             let text = rows.entry(key.first_part()).or_default();
             text.push_str(&format!("{key}={} ", rev.0));

@@ -22,7 +22,7 @@ fn assert_kept<R: RecordType>(rows: &[&str]) {
 
 #[test]
 fn a_row_that_is_read_and_written_again_has_the_same_bytes() {
-    assert_kept::<anchor::AnchorRecord>(&[
+    assert_kept::<anchor::CriteriaAnchor>(&[
         r#"{"v":1,"file":"{}","commit":"c0","differing":{"a":"1","b":null},"at":"2026-03-04T05:06:07Z","end":{"head":null,"remotes":[["refs/remotes/o/m","c1"]]}}"#,
         r#"{"v":1,"file":null,"commit":null,"differing":{},"at":"2026-03-04T05:06:07.5Z","end":null}"#,
     ]);
@@ -64,7 +64,7 @@ fn a_row_that_is_read_and_written_again_has_the_same_bytes() {
     assert_kept::<looped::LoopRecord>(&[
         r#"{"v":1,"id":"l","begun_at":"2026-03-04T05:06:07Z","origin":"c0","refs":"c0 refs/heads/main","finished":1,"work":"w","unchanged":0,"crashes":0,"waits":0,"spent":{"turns":1,"tokens":2,"cost_usd":0.5,"wall_seconds":3.0,"untold":[]},"records":[],"at_most":5,"under_way":[2,"2026-03-04T05:06:07Z"],"feedback":"f","session_id":null,"over":null,"birth":"b"}"#,
     ]);
-    assert_kept::<notice_record::NoticeRecord>(&[r#"{"v":1,"last":"state\ntimeout"}"#]);
+    assert_kept::<notice_record::ShownNews>(&[r#"{"v":1,"last":"state\ntimeout"}"#]);
     assert_kept::<outbox::OutboxNotice>(&[
         r#"{"v":1,"event":{"kind":"verdict"},"command":["a"],"url":null,"timeout_seconds":10,"retries":2,"attempts":1,"not_before":"2026-03-04T05:06:07Z"}"#,
     ]);
@@ -94,7 +94,7 @@ fn a_row_that_is_read_and_written_again_has_the_same_bytes() {
 #[test]
 fn members_that_the_first_watchdogs_did_not_write_may_be_missing() {
     let at = r#""2026-03-04T05:06:07Z""#;
-    let anchor = rewritten::<anchor::AnchorRecord>(&format!(r#"{{"v":1,"file":null,"commit":null,"at":{at}}}"#));
+    let anchor = rewritten::<anchor::CriteriaAnchor>(&format!(r#"{{"v":1,"file":null,"commit":null,"at":{at}}}"#));
     assert_eq!(anchor, format!(r#"{{"v":1,"file":null,"commit":null,"differing":{{}},"at":{at},"end":null}}"#));
     let conversation = rewritten::<conversation::ConversationRecord>(&format!(r#"{{"v":1,"baseline_at":{at},"before":[]}}"#));
     assert_eq!(conversation, format!(r#"{{"v":1,"baseline_at":{at},"before":[],"pinned":null}}"#));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::key_kinds::{FLAG, KeyKind, TEXT, ValueForm, list_of, nullable, optional, whole, word};
 use super::super::key_table::{KeyBlock, key, keys, no_rules};
 use super::super::reader::{ConfigNode, ConfigSection};
-use super::super::settings::{CheckKind, SignalCriterion, SignalMatch, SqlResultCriterion, StructuredCriterion, TextScope};
+use super::super::settings::{CheckKind, SignalMatch, SignalTextCriterion, SqlResultCriterion, StructuredCriterion, TextScope};
 use super::super::syntax::ValueKind;
 use super::check_type::CheckType;
 
@@ -19,22 +19,22 @@ const SCOPES: &[(&str, TextScope)] = &[("last", TextScope::Last), ("iteration", 
 /// The element that loops of all kinds have agents write.
 const TAG: &str = "promise";
 
-impl SignalCriterion {
+impl SignalTextCriterion {
     /// A text in the agent's last message, matched so, with the defaults of everything else.
     pub fn new(text: impl Into<String>, matching: SignalMatch) -> Self {
         let ignore_case = matching == SignalMatch::Tag;
-        SignalCriterion { text: text.into(), matching, tag: TAG.into(), ignore_case, last_line: false, scope: TextScope::Last }
+        SignalTextCriterion { text: text.into(), matching, tag: TAG.into(), ignore_case, last_line: false, scope: TextScope::Last }
     }
 }
 
 const TAG_NAME: ValueForm<String> = ValueForm { read: tag_name, ..TEXT };
 
-pub(super) static SIGNAL: CheckType<SignalCriterion> = CheckType {
+pub(super) static SIGNAL: CheckType<SignalTextCriterion> = CheckType {
     doc: "The agent says an agreed text.",
     block: KeyBlock {
         name: "signal",
-        defaults: || SignalCriterion::new("", SignalMatch::Line),
-        keys: keys! { SignalCriterion;
+        defaults: || SignalTextCriterion::new("", SignalMatch::Line),
+        keys: keys! { SignalTextCriterion;
             "text" => text: TEXT, "what to look for", required("it is the text to look for");
             "match" => matching: word(MATCHES),
                 "`line`: alone on a line; `tag`: the whole content of an element such as `<promise>DONE</promise>`",
@@ -56,7 +56,7 @@ const SCOPE_DOC: &str =
     "which of the agent's texts count: its `last` message, those of the `iteration` (since it was last asked), or all of the `session`";
 
 /// `tag` is for one match and asks for it, a text may be an element as a whole, and an element is found in any case.
-fn signal_keys_fit(section: &ConfigSection<'_>, found: &mut SignalCriterion, _: bool) {
+fn signal_keys_fit(section: &ConfigSection<'_>, found: &mut SignalTextCriterion, _: bool) {
     match (section.get("match"), section.get("tag")) {
         (None, Some(_)) => found.matching = SignalMatch::Tag,
         (Some(given), Some(tag)) if given.known_word(MATCHES).is_some_and(|matching| matching != SignalMatch::Tag) => {
@@ -200,16 +200,17 @@ mod tests {
 
     #[test]
     fn a_signal_is_a_whole_line_of_the_last_message_unless_told_otherwise() {
-        let line = SignalCriterion::new("TASK_DONE", SignalMatch::Line);
+        let line = SignalTextCriterion::new("TASK_DONE", SignalMatch::Line);
         assert_eq!((line.ignore_case, line.last_line, line.scope), (false, false, TextScope::Last));
         assert_eq!(criterion(r#"{"type": "signal", "text": "TASK_DONE"}"#), CheckKind::Signal(line.clone()));
         let found = criterion(r#"{"type": "signal", "text": "TASK_DONE", "last_line": true, "in": "session", "ignore_case": true}"#);
-        assert_eq!(found, CheckKind::Signal(SignalCriterion { last_line: true, scope: TextScope::Session, ignore_case: true, ..line }));
+        assert_eq!(found, CheckKind::Signal(SignalTextCriterion { last_line: true, scope: TextScope::Session, ignore_case: true, ..line }));
     }
 
     #[test]
     fn an_element_is_named_by_its_tag_or_written_out() {
-        let wanted = |tag: &str| CheckKind::Signal(SignalCriterion { tag: tag.into(), ..SignalCriterion::new("DONE", SignalMatch::Tag) });
+        let wanted =
+            |tag: &str| CheckKind::Signal(SignalTextCriterion { tag: tag.into(), ..SignalTextCriterion::new("DONE", SignalMatch::Tag) });
         assert_eq!(criterion(r#"{"type": "signal", "text": "DONE", "match": "tag"}"#), wanted("promise"));
         assert_eq!(criterion(r#"{"type": "signal", "text": "DONE", "tag": "vow"}"#), wanted("vow"));
         assert_eq!(criterion(r#"{"type": "signal", "text": "<vow> DONE </vow>", "match": "tag"}"#), wanted("vow"));

@@ -4,7 +4,7 @@ use super::super::nearest::hint;
 use super::super::problem::shown;
 use super::super::reader::{ConfigNode, ConfigSection};
 use super::super::settings::{
-    CheckKind, CheckSpec, CommandLine, CustomCriterion, IssueCriterion, PhaseCriterion, SignalCriterion, SignalMatch, TextScope,
+    CheckKind, CheckSpec, CommandLine, CustomCriterion, IssueCriterion, PhaseCriterion, SignalMatch, SignalTextCriterion, TextScope,
 };
 
 /// Keys of `behavior` that configure the agent and not its completion.
@@ -108,7 +108,7 @@ fn manual(behavior: &ConfigSection<'_>, config: Option<&ConfigNode<'_>>) -> Opti
     let section = config_section(behavior, config, "completionKeyword", "completionKeyword is required for the type manual")?;
     let text = section.get("completionKeyword").and_then(|n| n.text())?;
     // Any answer of an iteration could hold the keyword.
-    Some(CheckKind::Signal(SignalCriterion { scope: TextScope::Iteration, ..SignalCriterion::new(text, SignalMatch::Contains) }))
+    Some(CheckKind::Signal(SignalTextCriterion { scope: TextScope::Iteration, ..SignalTextCriterion::new(text, SignalMatch::Contains) }))
 }
 
 fn custom(behavior: &ConfigSection<'_>, config: Option<&ConfigNode<'_>>) -> Option<CheckKind> {
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn each_type_is_lowered() {
-        let keyword = SignalCriterion { scope: TextScope::Iteration, ..SignalCriterion::new("DONE", SignalMatch::Contains) };
+        let keyword = SignalTextCriterion { scope: TextScope::Iteration, ..SignalTextCriterion::new("DONE", SignalMatch::Contains) };
         let handler = CommandLine::Argv(vec!["completion/custom-handler.ts".into()]);
         for (behavior, wanted) in [
             (r#"{"completionType": "issue"}"#, CheckKind::Issue(IssueCriterion::new(None))),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::key_kinds::{COMMAND_LINE, TEXT, optional, whole};
 use super::super::key_table::{KeyBlock, keys};
 use super::super::reader::{ConfigNode, put};
-use super::super::settings::{CheckKind, CheckSpec, CommandCriterion, CommandLine, Limits, SignalCriterion, SignalMatch};
+use super::super::settings::{CheckKind, CheckSpec, CommandCriterion, CommandLine, Limits, SignalMatch, SignalTextCriterion};
 use super::limits::MAX_ITERATIONS;
 
 /// The block as it is written.
@@ -43,7 +43,7 @@ pub(in super::super) fn read(node: &ConfigNode<'_>, limits: &mut Limits) -> Vec<
     let mut found = CompletionBlock::default();
     BLOCK.read(node, &mut found);
     put(&mut limits.max_iterations, found.max_iterations);
-    let signal = found.signal.map(|text| CheckKind::Signal(SignalCriterion::new(text, SignalMatch::Line)));
+    let signal = found.signal.map(|text| CheckKind::Signal(SignalTextCriterion::new(text, SignalMatch::Line)));
     let verify = found.verify.map(|run| CheckKind::Command(CommandCriterion::new(run)));
     let named = [("signal", signal), ("verify", verify)].into_iter();
     named.filter_map(|(name, criterion)| Some(CheckSpec::Single { name: name.into(), criterion: criterion? })).collect()
