@@ -1,4 +1,4 @@
-//! The commands of the README and around a judgement, as a newcomer types them.
+//! Commands around a judgement, as a newcomer types them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -49,7 +49,7 @@ fn a_signal_ends_the_demo_and_its_processes_and_leaves_no_file() {
 }
 
 #[test]
-fn the_shell_loop_of_the_readme_goes_on_at_10_and_ends_at_0() {
+fn the_shell_loop_of_the_recipe_goes_on_at_10_and_ends_at_0() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("PROMPT.md", "MAIN TASK");
@@ -64,9 +64,9 @@ fn the_shell_loop_of_the_readme_goes_on_at_10_and_ends_at_0() {
 esac
 "#,
     );
-    let readme = include_str!("../../README.md");
-    let from = readme.find("session() {").expect("the README shows a loop");
-    let text = &readme[from..from + readme[from..].find("```").expect("the block ends")];
+    let recipe = include_str!("../../docs/recipes/shell-loop.md");
+    let from = recipe.find("session() {").expect("the recipe shows a loop");
+    let text = &recipe[from..from + recipe[from..].find("```").expect("the block ends")];
     let text = text.replace("--timeout 1h", "--timeout 1s --grace 1s");
     env.install("watchdog", std::path::Path::new(env!("CARGO_BIN_EXE_watchdog")));
     let out = env.command("sh", repo.path()).args(["-c", &text]).run().expect(0);

@@ -16,7 +16,7 @@ mod branch_switches;
 mod breaker_and_trust;
 // What judging costs: remembered passes, checks side by side.
 mod check_cost;
-// The commands of the README, as a newcomer types them.
+// Commands as a newcomer types them.
 mod commands;
 // Checks that ask programs, GitHub and models.
 mod check_types;
@@ -133,8 +133,8 @@ mod real_claude_silence;
 mod real_claude_tasks;
 // Repositories whose refs git itself must be asked for, and those with SHA-256 names.
 mod reftable;
-// The loop in plain shell that README shows.
-mod readme_loop;
+// The loop in plain shell that a recipe shows.
+mod recipe_loop;
 // Results that cannot be written.
 mod result_output;
 // Rescues: commits a person would keep, nothing lost, nothing leaked.

@@ -1,4 +1,4 @@
-//! The loop in plain shell that README shows, run as it stands there.
+//! The loop in plain shell that a recipe shows, run as it stands there.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,9 +13,9 @@ const SOON: Duration = Duration::from_secs(30);
 
 /// The block of shell that defines the session.
 fn shell_loop() -> String {
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).expect("README.md");
-    let blocks: Vec<&str> = readme.split("```sh\n").skip(1).filter_map(|block| block.split("```").next()).collect();
-    blocks.into_iter().find(|block| block.contains("while :")).expect("README has a loop").to_owned()
+    let recipe = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/recipes/shell-loop.md")).expect("a page");
+    let blocks: Vec<&str> = recipe.split("```sh\n").skip(1).filter_map(|block| block.split("```").next()).collect();
+    blocks.into_iter().find(|block| block.contains("while :")).expect("the recipe has a loop").to_owned()
 }
 
 fn program(env: &TestEnv, name: &str, text: &str) {
@@ -56,6 +56,9 @@ fn after_waiting_it_looks_again_and_starts_a_session_only_when_more_work_is_want
     assert!(out.stdout.ends_with("done\n"), "{out}");
     assert_eq!(fs::read_to_string(marks.join("slept")).expect("it slept"), "300\n", "{out}");
     let sessions = fs::read_to_string(marks.join("sessions")).expect("a session");
-    assert_eq!(sessions, "-p Build the thing.\n", "one session, after the look said that more work is wanted: {out}");
+    assert_eq!(
+        sessions, "-p Build the thing. --allowedTools Bash Edit Write\n",
+        "one session, after the look said that more work is wanted: {out}"
+    );
     assert_eq!(repo.subjects_since("HEAD~2"), ["feat: ok", "feat: a"]);
 }
