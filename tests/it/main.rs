@@ -105,6 +105,8 @@ mod plain_text_agents;
 mod probe_ask;
 // People who pull between two sessions.
 mod pulls_between;
+// Pages of the documentation that are made from the program.
+mod reference_pages;
 // What a period came to, in figures.
 mod report;
 // Replies of probed agents, read from fixtures.
