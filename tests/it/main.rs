@@ -8,6 +8,8 @@ mod support;
 mod anchor;
 // Where the anchor goes by a person's word, and where it stays.
 mod anchor_moves;
+// The documentation as Markdown: its links, its summary, its fences.
+mod book_links;
 // Facts beside a git that packs refs and objects.
 mod beside_gc;
 // Branches that are switched within the work of one spec.
