@@ -18,6 +18,8 @@ mod branch_switches;
 mod breaker_and_trust;
 // What judging costs: remembered passes, checks side by side.
 mod check_cost;
+// The two commands for a fresh machine, in a clean clone.
+mod clean_clone;
 // Commands as a newcomer types them.
 mod commands;
 // Checks that ask programs, GitHub and models.
@@ -209,6 +211,8 @@ mod sweep_beside;
 mod task_work;
 // Random trees, random faults, the real binary: whatever was in the work tree can be got back.
 mod torture;
+// The blocks of shell in README and the pages that claim to run.
+mod typed_blocks;
 // What helpers of a session hold and HEAD lacks, and worktrees inside of a worktree.
 mod unmerged_work;
 // Staying, and judging as things happen.
