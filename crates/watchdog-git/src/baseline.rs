@@ -1,4 +1,4 @@
-//! Reads the parts of a baseline: where HEAD is, what a revision names, and where all refs point.
+//! Reads the parts of a baseline: HEAD, revisions by name, and the targets of all refs.
 
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
@@ -20,7 +20,7 @@ impl BaselinePoint {
     /// The word for [`BaselinePoint::Unborn`] on the command line, in JSON and in the store.
     pub const UNBORN: &'static str = "unborn";
 
-    /// A commit that no repository has: whatever needs a baseline that nobody knows fails, and nothing is made up.
+    /// A commit id that no repository has: every operation that needs the unknown baseline fails.
     pub fn unknown() -> Self {
         BaselinePoint::Commit("0".repeat(40))
     }
@@ -44,7 +44,7 @@ impl std::fmt::Display for BaselinePoint {
 const OWN_REFS: &str = "refs/watchdog/";
 
 impl Worktree {
-    /// Where HEAD is now. Reads refs only; the commit itself is not looked at.
+    /// The commit of HEAD. Reads refs only, and not the commit itself.
     ///
     /// # Errors
     /// [`Error::Read`] where HEAD or its branch is damaged.
@@ -67,7 +67,7 @@ impl Worktree {
     /// Like [`Worktree::head`], as an object id.
     pub(super) fn head_id(&self) -> Result<Option<ObjectId>, Error> {
         match self.retry_if_refs_moved(|| self.head_id_now())? {
-            // A branch that is just being packed looks like one that has no commit.
+            // A branch may look unborn while git packs its ref.
             None => {
                 self.forget_packed_refs();
                 self.retry_if_refs_moved(|| self.head_id_now())
@@ -100,11 +100,11 @@ impl Worktree {
         }
     }
 
-    /// What a revision names, tags peeled to their commit; `unborn` is the void before the first commit.
+    /// The commit that a revision names, tags peeled; `unborn` is the void before the first commit.
     ///
     /// # Errors
-    /// [`Error::UnknownRevision`] where it names nothing here, [`Error::Read`] where it names something
-    /// that is no commit, or whose object is missing.
+    /// [`Error::UnknownRevision`] where it names nothing here, [`Error::Read`] where it names another
+    /// kind of object, or one that is missing.
     pub fn resolve(&self, rev: &str) -> Result<BaselinePoint, Error> {
         self.retry_while_packing(|| self.resolve_now(rev))
     }
@@ -140,7 +140,7 @@ impl Worktree {
     /// # Errors
     /// [`Error::Read`] where the refs cannot be listed. A single damaged ref is left out: it proves nothing.
     pub fn ref_tips(&self) -> Result<Vec<RefTip>, Error> {
-        // One that is just being packed looks damaged, and is there with the next look.
+        // A ref may look damaged while git packs it; the next read finds it.
         self.retry_if_refs_moved(|| self.ref_tips_now(true)).or_else(|_| self.retry_if_refs_moved(|| self.ref_tips_now(false)))
     }
 

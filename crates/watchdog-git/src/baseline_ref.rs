@@ -17,7 +17,7 @@ const ANCHORS: &str = "refs/watchdog/anchor/";
 /// A lock of this age has no owner any more.
 const STALE_LOCK: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// A baseline as its ref tells it.
+/// A baseline as its ref records it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptBaseline {
     /// The worktree that it was recorded in.
@@ -70,8 +70,8 @@ impl Worktree {
         written.map(drop).map_err(|e| Error::read(doing(), e))
     }
 
-    /// Removes the lock of a ref that only watchdog writes, if its owner must have been killed: the ref keeps its name
-    /// for ever, and the lock is held for less than a millisecond.
+    /// Removes the lock of a ref that only watchdog writes, if its owner must have been killed: the ref's name never
+    /// changes, and a live owner holds the lock for less than a millisecond.
     fn drop_stale_lock(&self, name: &str) -> bool {
         let lock = self.repo.common_dir().join(format!("{name}.lock"));
         let age = std::fs::metadata(&lock).and_then(|data| data.modified()).ok().and_then(|written| written.elapsed().ok());

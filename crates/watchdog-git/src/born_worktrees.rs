@@ -25,10 +25,10 @@ pub struct BornWorktree {
 }
 
 impl Worktree {
-    /// The worktrees that were born during the session and have no record of their own. Without recorded refs nobody knows who is a helper.
+    /// The worktrees that were created during the session and have no record of their own. Without recorded refs no helper is known.
     ///
     /// # Errors
-    /// [`Error::Read`] where what was recorded cannot be read.
+    /// [`Error::Read`] where the record cannot be read.
     pub fn helper_worktrees(&self, evidence: &OriginEvidence) -> Result<Vec<BornWorktree>, Error> {
         let Some(recorded) = &evidence.refs else { return Ok(Vec::new()) };
         let with_record = evidence.recorded_worktrees()?;

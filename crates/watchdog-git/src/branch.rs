@@ -14,7 +14,7 @@ impl Worktree {
         Some(name.shorten().to_str_lossy().into_owned())
     }
 
-    /// The name of the work where nobody gave one: the branch, or `detached`.
+    /// The default name of the work: the branch, or `detached`.
     pub fn default_spec(&self) -> String {
         self.branch().unwrap_or_else(|| "detached".to_string())
     }

@@ -21,10 +21,10 @@ use super::{staged, work_tree};
 use watchdog_facts::evidence::{Changes, Degradation, WarningCode};
 
 impl Worktree {
-    /// What is uncommitted here, ignored files aside.
+    /// The uncommitted changes, ignored files aside.
     ///
-    /// Untracked files are looked for whatever `status.showUntrackedFiles` says. `degraded` tells what
-    /// could not be seen: `unreadable_path` (it counts as a change where it is tracked), `hidden_entries`
+    /// Includes untracked files whatever `status.showUntrackedFiles` says. `degraded` names blind spots:
+    /// `unreadable_path` (it counts as a change where it is tracked), `hidden_entries`
     /// (edits behind assume-unchanged, skip-worktree or a submodule's `ignore` setting), `ignored_filters`
     /// (the repository's own filters did not run, so a file may only seem changed).
     ///

@@ -1,4 +1,4 @@
-//! What the parts of a comparison of HEAD, index and work tree found, gathered for one answer.
+//! The findings of a comparison of HEAD, index and work tree, gathered for one answer.
 
 use gix::ObjectId;
 use gix::bstr::BString;
@@ -6,7 +6,7 @@ use gix::bstr::BString;
 use super::file_state::FileState;
 use watchdog_facts::evidence::Degradation;
 
-/// What the parts of the comparison found.
+/// The findings of each part of the comparison.
 #[derive(Default)]
 pub(super) struct ComparisonParts {
     /// Paths whose index entry differs from HEAD, with the object that is staged.
@@ -19,7 +19,7 @@ pub(super) struct ComparisonParts {
     pub conflicted: Vec<BString>,
     /// Paths that differ behind assume-unchanged or skip-worktree.
     pub hidden: Vec<BString>,
-    /// What stands for the state of a changed submodule in the fingerprint.
+    /// A hash of each changed submodule's state, for the fingerprint.
     pub submodules: Vec<u64>,
     /// Paths that could not be read, with the reason.
     pub unreadable: Vec<(String, String)>,

@@ -17,11 +17,11 @@ use rustix::fs::{FileType, Mode as Access, OFlags};
 pub(super) enum FileComparison {
     Same,
     Changed,
-    /// Nobody can tell: it counts as changed, and the reason is named.
+    /// Unknown: it counts as changed, with the reason.
     Unreadable(String),
 }
 
-/// What the repository's configuration says about comparing.
+/// The repository's configuration of comparisons.
 #[derive(Clone, Copy)]
 pub(super) struct ContentRules {
     pub stat: stat::Options,
@@ -130,7 +130,7 @@ impl<'w> FileComparer<'w> {
         Ok(id == entry.id)
     }
 
-    /// A pipe called `.gitattributes` would keep us waiting for ever.
+    /// Opening a pipe called `.gitattributes` would block without end.
     fn refuse_odd_attributes(&self, path: &BStr) -> Result<(), String> {
         let root = self.repo.workdir().expect("only worktrees are opened");
         let folders = path.find_iter("/").map(|at| &path[..at]).chain([BStr::new("")]);

@@ -30,8 +30,8 @@ impl Worktree {
         Ok((changes, ids.collect()))
     }
 
-    /// What stands for the bytes on disk at a path (percent-escaped where not UTF-8): raw, without filters, so that nothing that git
-    /// records goes into it.
+    /// The id of the raw bytes on disk at a path (percent-escaped where not UTF-8), without filters, so that it does not depend on git's
+    /// records.
     pub fn content_id(&self, path: &str) -> String {
         match id_of(&self.root().join(OsStr::from_bytes(&unescape_path(path)))) {
             Ok(id) => id,

@@ -66,8 +66,8 @@ pub(super) fn inspect(dot_git: &Path) -> Result<bool, Error> {
     }
 }
 
-/// Whether a folder is the top of another repository's work tree, by git's own measure: a `.git` that
-/// is broken makes it an ordinary folder, unless nobody can tell.
+/// Whether a folder is the top of another repository's work tree, by git's own rule: with a broken
+/// `.git` it is an ordinary folder. An unreadable `.git` counts as a repository.
 pub(super) fn is_nested_repository(folder: &Path) -> bool {
     let dot_git = folder.join(".git");
     match fs::metadata(&dot_git) {
@@ -82,7 +82,7 @@ pub(super) fn looks_like_git_dir(path: &Path) -> bool {
     missing_part(path).is_none()
 }
 
-/// What keeps a folder from being a git directory that can be read.
+/// The reason why a folder is no readable git directory.
 pub(super) fn missing_part(path: &Path) -> Option<String> {
     let head = path.join("HEAD");
     let Some(names) = valid_head(&head) else { return Some(format!("{} is missing or damaged", head.display())) };
@@ -106,7 +106,7 @@ pub(super) fn missing_part(path: &Path) -> Option<String> {
     special_file(path, &common, &names).and_then(|file| special(&file))
 }
 
-/// What HEAD holds, where that can be a branch or a commit.
+/// The content of HEAD, where it can be a branch or a commit.
 fn valid_head(head: &Path) -> Option<Vec<u8>> {
     let metadata = fs::symlink_metadata(head).ok()?;
     if metadata.is_symlink() {

@@ -35,7 +35,7 @@ pub enum Error {
     /// Anything else that git's data refused.
     #[error("failed to {doing}: {why}")]
     Read {
-        /// What failed, as a verb with its object: "read HEAD".
+        /// The failed action, as a verb with its object: "read HEAD".
         doing: String,
         /// gix's or the operating system's error.
         why: String,
@@ -80,7 +80,7 @@ impl From<Error> for UnreadableFact {
     }
 }
 
-/// What helps where git's data cannot be read or written; the disk and its permissions are no damage.
+/// The remedy for unreadable or unwritable git data; faults of the disk and its permissions are no damage.
 fn remedy_for(why: &str) -> &'static str {
     match why {
         _ if ["No space left on device", "Disk quota exceeded"].iter().any(|full| why.contains(full)) => "make room on that disk",

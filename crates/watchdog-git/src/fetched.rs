@@ -1,4 +1,4 @@
-//! Finds where HEAD came to by a fast-forward or a rebase onto fetched commits, without any work of a session.
+//! Finds whether HEAD moved by a fast-forward or a rebase onto fetched commits, without any work of a session.
 
 use gix::ObjectId;
 

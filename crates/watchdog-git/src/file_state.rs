@@ -1,6 +1,6 @@
-//! What changes with a file: its times, its kind, its size and its place on the disk.
+//! The stat data that change with a file: its times, kind, size and inode.
 
-/// What changes with a file.
+/// The stat data that change with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FileState {
     pub(super) seconds: [i64; 2],

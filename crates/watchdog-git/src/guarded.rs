@@ -1,8 +1,8 @@
 //! Finds which of the files that define completion differ from a commit: in HEAD, in the index, and on disk.
 //!
-//! Nothing that a session could write is believed. Bytes on disk are hashed, whatever the index says of them; line endings are converted
-//! by the attributes of the commit alone, without programs; new files are found without the ignore rules of today. Where two things
-//! cannot be compared, they differ. Nothing excuses a difference but that it was there when the commit became the anchor.
+//! It trusts nothing that a session could write. It hashes the bytes on disk, whatever the index says of them; converts line endings by
+//! the attributes of the commit alone, without programs; finds new files without the current ignore rules. Files that it cannot compare
+//! count as different. Only one thing excuses a difference: it existed when the commit became the anchor.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -85,15 +85,15 @@ fn joined<'a>(parts: impl Iterator<Item = &'a str>) -> Option<String> {
 /// A file as git names it.
 type GitFileId = (Mode, ObjectId);
 
-/// What a path was when the commit became the anchor, where that was not what the commit has: the id of its content, or absent.
+/// The content of a path when the commit became the anchor, if that differed from the commit: the id of its content, or absent.
 type AnchorContent<'a> = Option<&'a Option<String>>;
 
 impl Worktree {
     /// The wanted files that differ from `commit` in HEAD, in the index or on disk, sorted. `differing` are those that differed on disk
-    /// when the commit became the anchor: what they were then is no difference.
+    /// when the commit became the anchor: the content of that moment counts as unchanged.
     ///
     /// # Errors
-    /// [`Error::UnknownRevision`] names a commit that is not here; [`Error::Read`] where anything that is needed cannot be read.
+    /// [`Error::UnknownRevision`] names a commit that is not here; [`Error::Read`] where a needed file or object cannot be read.
     pub fn changed_files(
         &self,
         commit: &BaselinePoint,
@@ -196,7 +196,7 @@ impl Worktree {
         Ok(())
     }
 
-    /// What lies at every wanted path that the commit or the index has, and at every other that is there.
+    /// The content on disk of every wanted path in the commit or the index, and of every other wanted path that exists.
     fn compare_disk(
         &self,
         before: ObjectId,
@@ -304,7 +304,7 @@ fn is_as_then(found: &DiskState, is_expected: bool, then: AnchorContent<'_>) -> 
     }
 }
 
-/// Whether nothing is at a path, as opposed to something that cannot be looked at.
+/// Whether the path does not exist, as opposed to being unreadable.
 pub(super) fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -21,10 +21,10 @@ use super::guarded::{has_dot_git, is_absent};
 use super::open::Worktree;
 use super::worktrees::worktrees_of;
 
-/// What lies at a path.
+/// The content of a path on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DiskState {
-    /// What the commit has there.
+    /// The same as in the commit.
     Same,
     /// Nothing.
     Absent,
@@ -51,7 +51,7 @@ impl<'w> DiskComparer<'w> {
         DiskComparer { worktree, tree, conversion: None, ignore: None }
     }
 
-    /// What lies at a path, compared with what the tree has there. Links on the way are not followed.
+    /// The content of a path on disk, compared with the tree. Follows no links on the way.
     pub(crate) fn at(&mut self, path: &BStr, expected: Option<(Mode, ObjectId)>) -> io::Result<DiskState> {
         let file = self.path_of(path);
         if !self.parents_are_folders(path) {
@@ -86,7 +86,7 @@ impl<'w> DiskComparer<'w> {
         if bits_count && executable != (mode == Mode::FILE_EXECUTABLE) {
             return Ok(DiskState::Content(format!("mode {id}")));
         }
-        // What cannot be converted cannot be compared, and counts as changed.
+        // Content that cannot be converted cannot be compared, and counts as changed.
         let same = id == wanted || self.is_converted(path, mode, wanted, &bytes).unwrap_or(false);
         Ok(if same { DiskState::Same } else { DiskState::Content(id.to_hex().to_string()) })
     }
@@ -134,7 +134,7 @@ impl<'w> DiskComparer<'w> {
                     found.insert(path, here);
                     continue;
                 }
-                // Another worktree of the repository is a place of work of its own, unless it lies where a glob looks by name.
+                // Another worktree of the repository is judged separately, unless a glob matches its path.
                 let other_worktree = top.is_empty() && has_dot_git(&entry.path()) && {
                     let others =
                         others.get_or_insert_with(|| worktrees_of(self.worktree.common_dir()).into_iter().map(|one| one.root).collect());
@@ -276,7 +276,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The SHA-256 of the content that a pointer of git-lfs stands for.
+/// The SHA-256 of the content that a pointer of git-lfs names.
 fn lfs_content(blob: &[u8]) -> Option<String> {
     let text =
         std::str::from_utf8(blob).ok().filter(|text| text.len() < 1024 && text.starts_with("version https://git-lfs.github.com/"))?;

@@ -13,14 +13,14 @@ use gix::open::{Options, Permissions};
 use super::error::Error;
 use super::reftable;
 
-/// What we ask of gix when it opens a repository.
+/// The options with which gix opens a repository.
 pub(super) fn options() -> Options {
     let mut permissions = Permissions::all();
     permissions.env.git_prefix = gix::sec::Permission::Deny;
     permissions.env.objects = gix::sec::Permission::Deny;
     permissions.config.env = false;
-    // Whoever works in the repository can make refs/replace, so they are not followed.
-    // git stores nanoseconds in the index; comparing them spares us re-reading every file of a fresh checkout.
+    // Any process in the repository can create refs/replace, so gix must not follow them.
+    // git stores nanoseconds in the index; comparing them saves reading every file of a fresh checkout.
     let options = Options::default().config_overrides(["gitoxide.core.useNsec=true", "core.useReplaceRefs=false"]);
     let options = user_files(options, &mut permissions, |name| std::env::var_os(name));
     options.permissions(permissions)
@@ -112,7 +112,7 @@ pub(super) enum RefStorage {
     Reftable,
 }
 
-/// git refuses a repository whose format it does not know, and so must we: what we cannot read is not "nothing".
+/// git refuses a repository of an unknown format, and so must we: an unreadable repository is not an empty one.
 pub(super) fn refuse_unknown_layout(repo: &gix::Repository) -> Result<RefStorage, Error> {
     let config = repo.config_snapshot();
     let doing = || format!("read the refs of {}", repo.common_dir().display());

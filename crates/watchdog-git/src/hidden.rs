@@ -1,5 +1,5 @@
-//! Index entries that git is told not to look at, and indexes that are folded up: what a plain
-//! comparison would pass over in silence.
+//! Index entries that git is configured to ignore, and sparse indexes: a plain
+//! comparison would skip both silently.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -44,7 +44,7 @@ pub(super) fn prepare(worktree: &Worktree, index: &State, found: &mut Comparison
             Some(_) if skipped && sparse_checkout => present.push(at),
             Some(metadata) => {
                 let same = Stat::from_fs(&metadata).is_ok_and(|stat| stat.matches(&entry.stat, stat_options));
-                // An entry that was never checked out has no times to compare; only its content can tell.
+                // An entry that was never checked out has no times to compare; only its content decides.
                 if !same && !content_is(worktree, entry, file.as_deref()) {
                     hidden.push(path.to_owned());
                 }
@@ -72,7 +72,7 @@ pub(super) fn prepare(worktree: &Worktree, index: &State, found: &mut Comparison
     Ok(Some(shown))
 }
 
-/// Entries of an index that git is told not to look at.
+/// Entries of an index that git is configured to ignore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HiddenEntries {
     /// How many there are.

@@ -33,7 +33,7 @@ impl Worktree {
         self.session_commits(baseline, &known.into())
     }
 
-    /// The same by all that watchdog recorded: the commits that rescues made are told apart from the session's own.
+    /// The same with everything that watchdog recorded: it separates the commits of rescues from the session's own.
     ///
     /// # Errors
     /// As [`Worktree::commits_since`].

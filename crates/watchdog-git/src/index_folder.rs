@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use gix::index::State;
 
-/// What the index has in one folder, looked up by name.
+/// The index entries of one folder, found by name.
 pub(super) struct IndexFolder<'i> {
     files: Vec<(Cow<'i, [u8]>, Range<usize>)>,
     folders: Vec<(Cow<'i, [u8]>, Range<usize>)>,

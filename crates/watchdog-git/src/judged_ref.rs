@@ -13,7 +13,7 @@ use super::snapshot::{delete_ref, spec_for_ref};
 /// Where judged heads are kept: below it the worktree's id, the spec, then time and commit.
 const PREFIX: &str = "refs/watchdog/judged/";
 
-/// How the time stands in a name; such names sort by time.
+/// The format of the time in a name; such names sort by time.
 const TIME: &str = "%Y%m%dT%H%M%SZ";
 
 impl Worktree {

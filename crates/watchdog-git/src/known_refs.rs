@@ -1,5 +1,5 @@
-//! The refs that were recorded with a baseline, read when they are first needed: mostly the reflog alone tells where commits came from,
-//! and a repository may have tens of thousands of refs.
+//! The refs that were recorded with a baseline, read on first use: mostly the reflog alone shows the origin of commits, and a repository
+//! may have tens of thousands of refs.
 
 use std::sync::{Arc, OnceLock};
 

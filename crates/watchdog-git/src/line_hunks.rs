@@ -25,7 +25,7 @@ impl ConsumeHunk for DiffHunks {
     type Out = Self;
 
     fn consume_hunk(&mut self, header: HunkHeader, lines: &[(DiffLineKind, &[u8])]) -> std::io::Result<()> {
-        // As git has it: a side without lines begins before its first.
+        // As in git: a side without lines begins before its first.
         let range = |start: u32, length: u32| format!("{},{length}", if length == 0 { start.saturating_sub(1) } else { start });
         let (before, after) =
             (range(header.before_hunk_start, header.before_hunk_len), range(header.after_hunk_start, header.after_hunk_len));

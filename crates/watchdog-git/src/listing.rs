@@ -1,5 +1,5 @@
-//! What is in a folder, read through its open descriptor into one buffer that serves folder after folder: a name of its own on the heap for
-//! each of a hundred thousand files would cost as much as to compare them.
+//! Lists a folder through its open descriptor into one buffer that is reused for every folder: a heap string for each of a hundred
+//! thousand names would cost as much as comparing the files.
 
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,12 +11,12 @@ use rustix::fs::{AtFlags, FileType};
 pub(super) struct NameListing {
     names: Vec<u8>,
     found: Vec<(Range<usize>, FileType)>,
-    /// What the kernel fills.
+    /// The buffer that the kernel fills.
     #[cfg(target_os = "linux")]
     raw: Vec<std::mem::MaybeUninit<u8>>,
 }
 
-/// How much the kernel may tell at once, in bytes.
+/// The size of that buffer, in bytes.
 #[cfg(target_os = "linux")]
 const RAW: usize = 32 << 10;
 
@@ -27,7 +27,7 @@ impl NameListing {
         self.clear();
         let mut raw = std::mem::take(&mut self.raw);
         raw.resize(RAW, std::mem::MaybeUninit::uninit());
-        // The descriptor's own place is used up, which nobody else reads from.
+        // Moves the offset of the descriptor, which no other code reads from.
         let mut entries = rustix::fs::RawDir::new(folder.as_fd(), &mut raw);
         while let Some(entry) = entries.next() {
             let entry = entry?;
@@ -62,7 +62,7 @@ impl NameListing {
         if name == b"." || name == b".." {
             return;
         }
-        // Some file systems do not tell.
+        // Some file systems report no kind.
         if kind == FileType::Unknown {
             match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(found) => kind = FileType::from_raw_mode(found.st_mode),

@@ -16,7 +16,7 @@ use super::origin::CommitOrigins;
 use super::tree_change::{self, ChangedFile, FileEntry};
 use super::walk::{CommitHistory, CommitPosition};
 
-/// What the commits made here add up to.
+/// The net effect of the commits made here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NetEffect {
     /// They changed something.
@@ -35,7 +35,7 @@ pub(super) struct RangeParts<'p> {
     pub made: &'p HashSet<CommitPosition>,
     /// Those that a rescue made.
     pub rescued: &'p HashSet<CommitPosition>,
-    /// What the evidence says of the others.
+    /// The evidence about the others.
     pub origins: &'p CommitOrigins,
 }
 

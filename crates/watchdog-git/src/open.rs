@@ -1,4 +1,4 @@
-//! Opens a worktree so that looking at it runs nothing that the repository itself names.
+//! Opens a worktree so that reading it runs no program that the repository itself names.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,21 +19,21 @@ pub struct Worktree {
     pub(super) repo: gix::Repository,
     /// How many filter drivers of the repository's own configuration are ignored.
     pub(super) ignored_filters: usize,
-    /// Whether `repo` was opened for a sibling: what it remembers of an index is the sibling's.
+    /// Whether `repo` was opened for a sibling: its cached index is the sibling's.
     pub(super) from_sibling: bool,
     pub(super) root: PathBuf,
     pub(super) git_dir: PathBuf,
     pub(super) common_dir: PathBuf,
-    /// Where git itself must be asked for refs.
+    /// The git server for refs that gix cannot read.
     pub(super) served: Option<ServedWorktree>,
 }
 
 impl Worktree {
     /// Opens the worktree that `path` lies in, as `git -C path` would find it.
     ///
-    /// Environment variables that move git elsewhere (`GIT_DIR`, `GIT_INDEX_FILE` and their like) are
-    /// ignored, so that the answer is the same inside a hook. Programs that the repository's own
-    /// configuration names are never run.
+    /// Ignores environment variables that redirect git (`GIT_DIR`, `GIT_INDEX_FILE` and their like),
+    /// so that the answer is the same inside a hook. Never runs programs that the repository's own
+    /// configuration names.
     ///
     /// # Errors
     /// [`Error::NotARepository`], [`Error::Bare`], [`Error::ForeignOwner`] (unless the user's or the

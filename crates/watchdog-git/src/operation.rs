@@ -9,7 +9,7 @@ use super::path_text::escape_path;
 use watchdog_facts::evidence::{Commits, GitOperation};
 
 impl Worktree {
-    /// What is half done here: an operation, and paths in conflict (percent-escaped where not UTF-8, at most [`Commits::LISTED`]).
+    /// The unfinished operation here, and paths in conflict (percent-escaped where not UTF-8, at most [`Commits::LISTED`]).
     ///
     /// # Errors
     /// [`Error::Read`] where the index cannot be read.
@@ -22,7 +22,7 @@ impl Worktree {
         Ok((self.operation(), conflicts))
     }
 
-    /// The operation that waits to be finished, if any; of several the one that git would go on with first.
+    /// The unfinished operation, if any; of several the one that git would continue first.
     pub fn operation(&self) -> Option<GitOperation> {
         match &self.served {
             // Some of the marks are refs.
@@ -47,7 +47,7 @@ fn in_git_dir(git_dir: &Path) -> Option<GitOperation> {
             return Some(operation);
         }
     }
-    // Between two picks of a series only the list of what is left tells.
+    // Between two picks of a series only the todo list shows the operation.
     if let Ok(todo) = fs::read(git_dir.join("sequencer/todo")) {
         let word = todo.trim_ascii_start().split(|b| b.is_ascii_whitespace()).next().unwrap_or_default();
         match word {

@@ -1,13 +1,13 @@
-//! Decides which new commits were made here and which came from elsewhere, by the recorded refs and by what the reflogs show. Where
-//! nothing places a commit elsewhere, it was made here.
+//! Decides which new commits were made here and which were imported, by the recorded refs and the reflogs. A commit without evidence of
+//! another origin was made here.
 //!
 //! The evidence, strongest first:
-//! 1. A ref recorded with the baseline reaches it: it was there before, imported. No reflog speaks against it, for whoever works here can
+//! 1. A ref recorded with the baseline reaches it: imported. No reflog counts against that, because any process in the worktree can
 //!    write reflogs.
-//! 2. HEAD's reflog shows it being made, with the parent or the amended commit that such an entry must have: made here.
-//! 3. The reflog of a helper's worktree or branch shows it being made: made here.
-//! 4. The reflog of somebody else's worktree or branch shows that it had it: imported.
-//! 5. HEAD's reflog shows it arriving: imported, unless it came by the name of a helper's branch, whose own log may be gone, and no
+//! 2. HEAD's reflog shows its creation, with the parent or the amended commit that such an entry must have: made here.
+//! 3. The reflog of a helper's worktree or branch shows its creation: made here.
+//! 4. The reflog of another worktree or branch contains it: imported.
+//! 5. HEAD's reflog shows its arrival: imported, unless it came by the name of a helper's branch, whose own log may be gone, and no
 //!    remote-tracking ref or last fetch reaches it.
 
 use std::collections::{HashMap, HashSet};
@@ -24,16 +24,16 @@ use super::reflog::{self, ReflogEntry};
 use super::walk::{CommitHistory, CommitPosition};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 
-/// How many commits outside of the range are looked at to find out who else reaches it.
+/// The maximum number of commits outside of the range that are read to find other refs which reach it.
 const MOST_COMMITS: usize = 50_000;
 
 /// How many steps through the range the reflog's movements may cost.
 const STEPS: usize = 20_000_000;
 
-/// What the evidence says about the commits of a range.
+/// The evidence about the commits of a range.
 #[derive(Default)]
 pub(super) struct CommitOrigins {
-    /// Proved to come from elsewhere.
+    /// Proved to be imported.
     pub imported: HashSet<CommitPosition>,
     /// Commits that HEAD's reflog shows being made by amending another.
     pub amended: HashSet<CommitPosition>,
@@ -137,8 +137,8 @@ fn made(
     Ok(made)
 }
 
-/// Whether an entry that says of a commit that it was made can be true: then it stands on where HEAD was, or in its place. A program can have
-/// git write `commit: moving to other` for a reset.
+/// Whether an entry that claims the creation of a commit can be true: then the commit is a child of the former HEAD, or replaces it. A
+/// program can have git write `commit: moving to other` for a reset.
 fn fits(worktree: &Worktree, history: &mut CommitHistory<'_>, entry: &ReflogEntry) -> Result<bool, Error> {
     let node = history.node(entry.new);
     if entry.old == entry.new || !history.load(node)? {
@@ -162,7 +162,7 @@ fn fits(worktree: &Worktree, history: &mut CommitHistory<'_>, entry: &ReflogEntr
     Ok(summary.as_deref() == Some(words.trim()))
 }
 
-/// What the logs of other worktrees and of branches show.
+/// The findings in the logs of other worktrees and of branches.
 struct OtherReflogs {
     made_by_helpers: HashSet<CommitPosition>,
     had_by_others: HashSet<CommitPosition>,
@@ -180,7 +180,7 @@ fn commits_seen_by_others(
         let owner = owners.of(&name, worktree.common_dir());
         logs.push((name.starts_with("refs/"), owner, reflog::read(&path, false, |_| false)?));
     }
-    // A commit on a branch that is checked out stands in two logs, with the same line: it is whoever's the worktree is.
+    // A commit on a checked-out branch has the same line in two logs: it belongs to the owner of that worktree.
     let mut lines: HashSet<u64> = own.iter().map(|entry| entry.line).collect();
     for (_, _, entries) in logs.iter().filter(|(is_branch, owner, _)| !is_branch && *owner == RefOwner::Helper) {
         lines.extend(entries.iter().map(|entry| entry.line));
@@ -205,7 +205,7 @@ fn commits_seen_by_others(
     Ok(OtherReflogs { made_by_helpers, had_by_others: history.descend(&had, all) })
 }
 
-/// How a commit first came to HEAD.
+/// How a commit first reached HEAD.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CommitArrival {
     /// From anywhere.
@@ -214,8 +214,8 @@ enum CommitArrival {
     ByName,
 }
 
-/// What HEAD's movements brought, each commit as it came first: for each movement what its end reaches and its start does not, without
-/// the commit that it made itself.
+/// The commits that HEAD's movements brought, each by its first movement: those that its end reaches and its start does not, without
+/// the commit that it created itself.
 fn arrivals(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
@@ -278,7 +278,7 @@ fn remote_tips(worktree: &Worktree) -> Result<Vec<ObjectId>, Error> {
     Ok(ids(tracked.chain(last_fetch(worktree))))
 }
 
-/// What was fetched last, unless from this same repository: `id TAB [not-for-merge] TAB branch 'x' of address`.
+/// The commits of the last fetch, unless from this same repository: `id TAB [not-for-merge] TAB branch 'x' of address`.
 fn last_fetch(worktree: &Worktree) -> Vec<ObjectId> {
     let text = fs::read(worktree.git_dir().join("FETCH_HEAD")).unwrap_or_default();
     let line = |line: &[u8]| (!line.ends_with(b" of .")).then(|| ObjectId::from_hex(line.split(|b| *b == b'\t').next()?).ok()).flatten();

@@ -1,4 +1,4 @@
-//! What watchdog itself recorded about where commits come from. It goes before what a session can write into the repository.
+//! watchdog's own records about the origin of commits. They outrank everything that a session can write into the repository.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct RescuedCommit {
     pub authored: String,
 }
 
-/// What watchdog recorded about where commits come from.
+/// watchdog's records about the origin of commits.
 #[derive(Clone, Default)]
 pub struct OriginEvidence {
     /// The refs of the moment when the baseline was recorded.
@@ -45,13 +45,13 @@ impl OriginEvidence {
         OriginEvidence { recorded_at: Some(at.as_second()), ..self }
     }
 
-    /// Adds how to read the ids of the worktrees that have a record of their own: what is made there is the work of their sessions.
+    /// Adds a reader for the ids of the worktrees with a record of their own: commits made there are the work of their sessions.
     #[must_use]
     pub fn with_recorded_worktrees(self, read: impl Fn() -> Result<HashSet<String>, String> + Send + Sync + 'static) -> Self {
         OriginEvidence { recorded_worktrees: Some(Arc::new(read)), ..self }
     }
 
-    /// Adds how to read the commits that rescues made. They are read anew at each look: the last rescue may be a moment old.
+    /// Adds a reader for the commits that rescues made. It is called each time: the last rescue may be a moment old.
     pub fn with_rescued(self, read: impl Fn() -> Result<Vec<RescuedCommit>, String> + Send + Sync + 'static) -> Self {
         OriginEvidence { rescued: Some(Arc::new(read)), ..self }
     }

@@ -1,6 +1,6 @@
-//! Every ref that watchdog keeps in a repository: what it is, which commits nothing else keeps, and how all of them are removed.
+//! Every ref that watchdog keeps in a repository: its kind, the commits that it alone keeps, and the removal of all refs.
 //!
-//! Only watchdog writes below `refs/watchdog/`, and whoever removes a ref holds the worktree's lock. A loose ref is therefore unlinked
+//! Only watchdog writes below `refs/watchdog/`, and removing a ref requires the worktree's lock. A loose ref is therefore unlinked
 //! without a lock of git's, so that a kill leaves no lock that would block the next try; only packed refs need a transaction.
 
 use std::collections::{HashMap, HashSet};
@@ -24,7 +24,7 @@ const PREFIX: &str = "refs/watchdog/";
 /// How long another git may hold the lock of the packed refs.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What a ref of ours keeps.
+/// The purpose of a ref of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OwnRefKind {
     /// The baseline of a spec.
@@ -59,7 +59,7 @@ impl OwnRefKind {
 pub struct OwnRef {
     /// Its whole name.
     pub name: String,
-    /// What it keeps.
+    /// Its purpose.
     pub kind: OwnRefKind,
     /// The worktree that it was written for; `None` where its name does not say so.
     pub worktree_id: Option<String>,
@@ -126,10 +126,10 @@ impl Worktree {
         Ok(sole)
     }
 
-    /// Removes refs of ours with their logs and the folders that become empty. One that moved meanwhile, or is gone, is left alone.
+    /// Removes refs of ours with their logs and the folders that become empty. Skips a ref that moved meanwhile, or is gone.
     ///
     /// # Errors
-    /// When a ref cannot be removed; those before it are gone then, and a second call goes on.
+    /// When a ref cannot be removed; those before it are gone then, and a second call removes the rest.
     pub fn remove_own_refs(&self, refs: &[&OwnRef]) -> Result<(), Error> {
         self.refresh()?;
         if let Some(served) = &self.served {
@@ -151,7 +151,7 @@ impl Worktree {
             if packed.try_find(own.name.as_str()).map_err(|e| Error::read(doing(), e))?.is_none() {
                 continue;
             }
-            // Left by a watchdog that was killed: whoever removes is alone here.
+            // A killed watchdog left it: this process holds the worktree's lock.
             let _ = fs::remove_file(self.common_dir().join(format!("{}.lock", own.name)));
             edits.push(RefEdit {
                 change: Change::Delete {

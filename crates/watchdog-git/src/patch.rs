@@ -92,7 +92,7 @@ impl<'r> PatchIds<'r> {
             if !mode.is_commit() {
                 let size = match header(self.repo, id)? {
                     Some(size) if size <= LINES_UP_TO => size,
-                    // A partial clone may not have it; its name is known all the same.
+                    // A partial clone may lack the object; its name is known all the same.
                     None if !self.partial => return Err(missing(id)),
                     Some(_) | None => {
                         lines = false;

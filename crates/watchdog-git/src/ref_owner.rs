@@ -19,7 +19,7 @@ pub(super) const MAIN_HEAD: &str = "main-worktree/HEAD";
 /// Whose something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RefOwner {
-    /// The worktree that is looked at, or its branch.
+    /// The worktree itself, or its branch.
     This,
     /// Born during the session, without a record of its own.
     Helper,
@@ -33,7 +33,7 @@ pub(super) struct RefOwners {
     own_branch: Option<String>,
     /// Names of what was there at the baseline; `None` without a record.
     recorded: Option<HashSet<String>>,
-    /// Whether the record tells of worktrees; an old one does not.
+    /// Whether the record lists worktrees; an old one does not.
     knows_worktrees: bool,
     with_record: HashSet<String>,
     /// Full names of the branches that somebody else's worktrees have checked out.
@@ -78,7 +78,7 @@ impl RefOwners {
             let is_other = there || !self.knows_worktrees || self.with_record.contains(&worktree_id(&git_dir, common_dir));
             return if is_other { RefOwner::Other } else { RefOwner::Helper };
         }
-        // Without a record nobody knows since when a branch is there; then its worktree alone tells.
+        // Without a record the age of a branch is unknown; then only a worktree that has it checked out proves its owner.
         let is_other = self.recorded.is_some() && there || self.taken.contains(name);
         if is_other { RefOwner::Other } else { RefOwner::Helper }
     }

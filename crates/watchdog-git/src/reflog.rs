@@ -20,7 +20,7 @@ pub(super) struct ReflogEntry {
     pub action: ReflogAction,
     /// Whether the message says that the new commit takes the place of the old one.
     pub amends: bool,
-    /// What a message of [`ReflogAction::Made`] says where a subject would stand, if git writes the same words for a mere movement.
+    /// The subject in a message of [`ReflogAction::Made`], if git writes the same words for a mere movement.
     pub moving_words: Option<String>,
     /// The names of what was merged, reset to or rebased onto, as the message has them.
     pub sources: Vec<String>,
@@ -28,7 +28,7 @@ pub(super) struct ReflogEntry {
     pub line: u64,
 }
 
-/// What an entry's message says about the commit it arrives at.
+/// The meaning of an entry's message for the commit that it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReflogAction {
     /// git made the commit here, from work done here.
@@ -43,7 +43,7 @@ pub(super) enum ReflogAction {
         /// Whether it came out of another repository.
         pulled: bool,
     },
-    /// The message tells nothing.
+    /// The message has no known meaning.
     Unknown,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn action(message: &str, pulls_locally: bool) -> ReflogAction {
     let mut words = what.split(' ');
     let verb = words.next().unwrap_or("");
     let pulled = match verb {
-        // Where `.` is pulled, or what the branch follows is a branch of this same repository, nothing came from elsewhere.
+        // A pull from `.`, or from a followed branch of this same repository, imports nothing.
         "pull" => {
             let mut args = words.clone().filter(|word| !word.starts_with('-')).peekable();
             if args.peek().is_none() { !pulls_locally } else { args.all(|arg| arg != ".") }
@@ -104,14 +104,14 @@ pub(super) fn action(message: &str, pulls_locally: bool) -> ReflogAction {
         ("clone", _) => ReflogAction::Moved { pulled: true },
         ("checkout" | "reset" | "push" | "branch" | "fetch", _) => moved,
         ("update", _) if what == "update by push" => moved,
-        // A program chose the first part; what follows is git's own.
+        // A program chose the first part; the rest is git's own.
         _ if rest.starts_with("Merge made by") => ReflogAction::Merged { pulled: false },
         _ if is_movement(rest) => moved,
         _ => ReflogAction::Unknown,
     }
 }
 
-/// What git says after the colon where a ref moves to a commit that was there already.
+/// git's words after the colon where a ref moves to an existing commit.
 fn is_movement(rest: &str) -> bool {
     ["moving to ", "moving from ", "Fast-forward", "fast-forward", "updating HEAD", "checkout ", "returning to ", "storing head"]
         .iter()

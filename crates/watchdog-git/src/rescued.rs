@@ -20,7 +20,7 @@ const TRAILER: &[u8] = b"Watchdog-Snapshot: refs/watchdog/rescue/";
 const MAX_BYTES: u64 = 64 << 20;
 
 impl Worktree {
-    /// What a store should keep of commits that a rescue made, so that they are known as such later.
+    /// The record of commits that a rescue made, for a store, so that they are recognized later.
     ///
     /// # Errors
     /// [`Error::Read`] where a commit cannot be read.
@@ -87,7 +87,7 @@ fn patch_of(history: &mut CommitHistory<'_>, patches: &mut PatchIds<'_>, node: C
     Ok(patches.name(before, after)?.map(|patch| hex(&patch)))
 }
 
-/// What a commit's own text says about it.
+/// The facts in a commit's own text.
 pub(super) struct RescueMessage {
     /// A name of author, author date and subject.
     pub authored: String,

@@ -1,9 +1,8 @@
-//! Reads again where a concurrent `git pack-refs`, `gc` or `repack` moved refs or objects while they were read: what is in neither place
-//! for a moment exists all the same. git writes the new place first and clears the old one afterwards, so a reader that has cached the old
-//! state of one, and comes late to the other, finds nothing. A second reading without the cache does.
+//! Reads again if a concurrent `git pack-refs`, `gc` or `repack` moved refs or objects during the read, when an existing ref may be in
+//! neither file for a moment.
 //!
-//! git writes the new place first and clears the old one afterwards, so a look that began with the old state of the one
-//! and came late to the other finds nothing. A second look with fresh eyes does.
+//! git writes the new file first and clears the old one afterwards, so a reader that has cached the old state of one, and comes late to
+//! the other, finds nothing. A second read without the cache finds it.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -16,10 +15,10 @@ use super::open::Worktree;
 /// How often it is looked again at most, and the pause before the first time, which grows with each.
 const AGAIN: u32 = 12;
 const PAUSE: Duration = Duration::from_millis(2);
-/// What moved within this time may be moving still. A repository that rests is not looked at twice: it is as it says.
+/// A change within this time may still be in progress. An older repository is read once.
 const RECENT: Duration = Duration::from_secs(10);
 
-/// What is another after `packed-refs` was written.
+/// The stat data that change when `packed-refs` is written.
 #[derive(PartialEq, Eq)]
 struct PackedRefsStamp(Option<(u64, u64, i64, i64, i64, i64)>);
 
@@ -29,7 +28,7 @@ impl Worktree {
         self.retry(read, |_, _| false)
     }
 
-    /// The same; what was read while refs were packed is read again, too, as one that was missed is no failure.
+    /// The same, and also after a success if `packed-refs` changed during the read, because a missed ref causes no error.
     pub(super) fn retry_if_refs_moved<T>(&self, read: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
         self.retry(read, |before, after| before != after)
     }
@@ -57,7 +56,7 @@ impl Worktree {
 
     /// Has `packed-refs` read again with the next look. Its time alone, which is what is compared, may be the same.
     pub(super) fn forget_packed_refs(&self) {
-        // There may be no such file; what is wrong with it shows when it is read.
+        // The file may be missing; another fault shows when it is read.
         self.repo.refs.force_refresh_packed_buffer().ok();
     }
 

@@ -1,7 +1,5 @@
 //! Searches folders for worktrees: each repository once, with all of its worktrees, wherever those are. It follows no links and enters no
 //! other file systems, so that the walk ends, and skips caches.
-//!
-//! Links are not followed and other file systems not entered, so that a walk ends; what is only a cache is passed by.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -16,7 +14,7 @@ use super::worktrees::{FoundWorktree, WorktreeState, git_dirs, git_dirs_by_name,
 const PASSED_BY: &[&str] =
     &[".git", "node_modules", "__pycache__", ".venv", ".tox", ".cache", ".cargo", ".rustup", ".npm", ".gradle", ".m2"];
 
-/// In the folder that holds it, everything can be made anew (<https://bford.info/cachedir/>).
+/// Everything in the folder that holds it can be created again (<https://bford.info/cachedir/>).
 const CACHE_TAG: &str = "CACHEDIR.TAG";
 
 /// How deep below a named folder is looked.
@@ -25,19 +23,19 @@ const DEEPEST: usize = 24;
 /// How many folders are looked through at most.
 const MOST_FOLDERS: usize = 300_000;
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SearchResult {
     /// Every worktree once, by its top folder.
     pub worktrees: Vec<FoundWorktree>,
-    /// What could not be looked through, for a person.
+    /// The paths that could not be searched, for a person.
     pub notes: Vec<String>,
 }
 
 /// Finds the worktrees of the named repositories, and of those in the named folders.
 ///
-/// A folder in which there is none is taken for a part of the worktree around it. A named path that is no folder, or in no
-/// repository, comes back as [`WorktreeState::Nothing`]. `is_over` is asked between folders; once it says so, the search ends.
+/// A folder without a repository counts as a part of the worktree around it. A named path that is no folder, or in no repository,
+/// comes back as [`WorktreeState::Nothing`]. The search calls `is_over` between folders, and ends once it returns `true`.
 pub fn find_worktrees(paths: &[PathBuf], is_over: &dyn Fn() -> bool) -> SearchResult {
     let mut walk =
         SearchWalk { found: Vec::new(), places: HashMap::new(), repositories: HashSet::new(), folders: 0, notes: Vec::new(), is_over };
@@ -45,7 +43,7 @@ pub fn find_worktrees(paths: &[PathBuf], is_over: &dyn Fn() -> bool) -> SearchRe
         walk.take(path);
     }
     let SearchWalk { mut found, notes, .. } = walk;
-    // A broken `.git` does not say whose it is; where its repository tells of the place, that is what counts.
+    // A broken `.git` does not name its repository; the repository's own list is then the source.
     let has_no_git_dir = |one: &FoundWorktree| one.git_dir == one.root.join(".git") || !one.git_dir.exists();
     let nameless = |one: &FoundWorktree| matches!(one.standing, WorktreeState::Broken { .. }) && has_no_git_dir(one);
     let named: HashSet<PathBuf> =
@@ -82,7 +80,7 @@ impl SearchWalk<'_> {
         }
     }
 
-    /// Looks through a folder; tells whether any repository is in there, known or not.
+    /// Searches a folder; returns whether it contains any repository, known or not.
     fn below(&mut self, top: &Path) -> bool {
         let Ok(device) = fs::metadata(top).map(|found| found.dev()) else { return false };
         let mut any = false;
@@ -119,7 +117,7 @@ impl SearchWalk<'_> {
             }
             for name in inner {
                 let path = folder.join(name);
-                // Gone meanwhile, or another file system: neither is ours to look at.
+                // It is gone, or on another file system: skip it.
                 if fs::symlink_metadata(&path).is_ok_and(|found| found.dev() == device) {
                     open.push((path, depth + 1));
                 }
@@ -142,14 +140,14 @@ impl SearchWalk<'_> {
         true
     }
 
-    /// Whether this is a linked worktree that its repository told of, and that was looked at then.
+    /// Whether this is a linked worktree that its repository listed, and that was added then.
     fn is_known(&self, folder: &Path, dot_git: &Path) -> bool {
         let git_dir = linked_git_dir(dot_git);
         let known = git_dir.and_then(|git_dir| self.places.get(&git_dir)).map(|at| &self.found[*at]);
         known.is_some_and(|known| known.standing == WorktreeState::There && known.root == folder)
     }
 
-    /// A usable `.git` entry: its whole repository, and this worktree even where the repository tells otherwise.
+    /// A usable `.git` entry: adds its whole repository, and this worktree even if the repository lists another path for it.
     fn entry(&mut self, folder: &Path, dot_git: &Path) {
         let (git_dir, common_dir) = match git_dirs(dot_git) {
             Ok(dirs) => dirs,
@@ -169,8 +167,8 @@ impl SearchWalk<'_> {
         }
     }
 
-    /// Adds what was found. One that was moved by hand is known to its folder, while its repository looks for it elsewhere:
-    /// what stands there counts.
+    /// Adds a worktree. If it was moved by hand, its repository still lists the old path:
+    /// then the `.git` at the new path decides.
     fn keep(&mut self, worktree: FoundWorktree) {
         match self.places.get(&worktree.git_dir) {
             None => {

@@ -27,7 +27,7 @@ pub(super) fn find(
     }
     let similar = gix::diff::Rewrites::default();
     compare(worktree, index, tree, TrackRenames::Given(similar), found)
-        // A partial clone may lack the contents that tell similar files; equal ones show without.
+        // A partial clone may lack the contents that similar files need; equal ones need none.
         .or_else(|_| compare(worktree, index, tree, TrackRenames::Given(gix::diff::Rewrites { percentage: None, ..similar }), found))
         .map_err(|e| Error::read(doing(), e))
 }
@@ -56,7 +56,7 @@ pub(super) fn cached_tree(index: &State) -> Option<ObjectId> {
 
 fn compare(worktree: &Worktree, index: &State, tree: ObjectId, renames: TrackRenames, found: &mut ComparisonParts) -> gix::Result<()> {
     found.staged.clear();
-    // Without patterns of our own gix would look no further than the folder that this process stands in.
+    // Without patterns of our own gix would search only the current folder of this process.
     let nothing = State::new(worktree.repo.object_hash());
     let mut everywhere = worktree.repo.pathspec(false, None::<&str>, false, &nothing, Source::IdMapping)?;
     worktree.repo.tree_index_status(&tree, index, Some(&mut everywhere), renames, |change, _, _| {

@@ -1,8 +1,8 @@
 //! Fingerprints of the files and folders that a scan of a worktree read. As long as their sizes, times and inode numbers are the same,
 //! another scan would find the same; git trusts its index by the same rule.
 //!
-//! It holds only for what is older than the look: what is written during it, or in the same tick of the clock, could
-//! change again without a trace. And only where the file system tells the time finely.
+//! A fingerprint is valid only for files that are older than the scan: a file written during it, or in the same tick of the clock, could
+//! change again with the same times. And the file system must keep fine-grained times.
 
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStringExt;
@@ -21,23 +21,23 @@ use super::path_text::{escape_path, unescape_path};
 use super::reftable::TABLES;
 use super::worktrees::FoundWorktree;
 
-/// From how many paths on they are not worth keeping: to look at them is most of a look.
+/// The maximum number of paths: beyond it, reading their stat data costs almost as much as a scan.
 pub(super) const MOST: usize = 4000;
 
-/// Older than the look by this much, for clocks that tick every few milliseconds.
+/// How much older than the scan a file must be, for clocks that tick every few milliseconds.
 const TICK: Duration = Duration::from_millis(50);
 
 /// The same for a file system that keeps whole seconds, or two.
 const COARSE: Duration = Duration::from_secs(4);
 
-/// The paths that a look rested on, from the top of the work tree.
+/// The paths that a scan read, from the top of the work tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatFingerprints(Vec<PathStat>);
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct PathStat {
     path: BString,
-    /// As the look itself found it: whoever changes it afterwards is noticed by the next one.
+    /// The state during the scan itself, so that the next scan notices any later change.
     state: Option<FileState>,
 }
 
@@ -50,7 +50,7 @@ pub struct FingerprintScope<'a> {
     pub more: &'a [PathBuf],
 }
 
-/// The traces of a look; `None` where a part of it leaves none that could be relied on.
+/// The fingerprints of a scan; `None` where a part of it has none that are reliable.
 pub(super) fn of(repo: &gix::Repository, index: &State, found: &ComparisonParts) -> Option<StatFingerprints> {
     if !(found.unreadable.is_empty() && found.degraded.is_empty() && found.submodules.is_empty()) || index.is_sparse() {
         return None;
@@ -86,7 +86,7 @@ fn settings(repo: &gix::Repository) -> Vec<PathBuf> {
     for key in ["core.excludesFile", "core.attributesFile"] {
         files.extend(config.trusted_path(key).ok().flatten());
     }
-    // Where git looks without being told.
+    // git reads these files without any configuration.
     for name in ["ignore", "attributes"] {
         let users = Source::Git.storage_location(&mut |name| std::env::var_os(name));
         files.extend(users.and_then(|config| Some(config.parent()?.join(name))));
@@ -101,13 +101,13 @@ impl StatFingerprints {
         self.0.iter().map(|entry| escape_path(&entry.path)).collect::<Vec<_>>().join("\n")
     }
 
-    /// What [`StatFingerprints::to_text`] wrote.
+    /// Parses the text of [`StatFingerprints::to_text`].
     pub fn read(text: &str) -> Self {
         StatFingerprints(text.split('\n').map(|path| PathStat { path: BString::from(unescape_path(path)), state: None }).collect())
     }
 
-    /// The state of everything that left traces, as a fingerprint. `None` where something is not older than `scanned_at`, where
-    /// the file system cannot be relied on, or where something could not be looked at.
+    /// A hash of the present state of all paths. `None` where a file is not older than `scanned_at`, the file system is unreliable, or a
+    /// file cannot be read.
     pub fn stamp(&self, scope: FingerprintScope<'_>, scanned_at: SystemTime) -> Option<String> {
         let worktree = scope.worktree;
         let mut hash = Sha256::new();
@@ -156,7 +156,7 @@ fn branch(git_dir: &Path) -> Option<Option<PathBuf>> {
     name.starts_with("refs/heads").then_some(Some(name))
 }
 
-/// A folder to look at files from: a long way to each of them would be most of the look.
+/// Opens a folder for relative lookups: resolving each full path would take most of the time.
 fn at(folder: &Path) -> Option<std::os::fd::OwnedFd> {
     let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
     rustix::fs::open(folder, flags, rustix::fs::Mode::empty()).ok()
@@ -172,7 +172,7 @@ fn add_all<'p>(hash: &mut Sha256, folder: &Path, names: impl IntoIterator<Item =
         hash.update([0]);
         let name = if name.as_os_str().is_empty() { Path::new(".") } else { name };
         let found = rustix::fs::statat(&open, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
-        // What a link leads to may change beside it.
+        // The target of a link may change independently.
         if found.is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Symlink) {
             return None;
         }
@@ -207,7 +207,7 @@ fn add(hash: &mut Sha256, path: &Path, scanned_at: SystemTime) -> Option<()> {
 }
 
 fn add_metadata(hash: &mut Sha256, found: &Metadata, scanned_at: SystemTime) -> Option<()> {
-    // What a link leads to may change beside it.
+    // The target of a link may change independently.
     if found.is_symlink() {
         return None;
     }
@@ -219,7 +219,7 @@ fn add_metadata(hash: &mut Sha256, found: &Metadata, scanned_at: SystemTime) -> 
     take(hash, state, scanned_at)
 }
 
-/// Takes one file's state in, unless it may have changed since the look began.
+/// Adds one file's state, unless it may have changed since the scan began.
 fn take(hash: &mut Sha256, FileState { seconds, nanos, rest }: FileState, scanned_at: SystemTime) -> Option<()> {
     let margin = if nanos == [0, 0] { COARSE } else { TICK };
     let latest = scanned_at.checked_sub(margin)?.duration_since(SystemTime::UNIX_EPOCH).ok()?;

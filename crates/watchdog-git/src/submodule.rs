@@ -23,7 +23,7 @@ const DEPTH: usize = 16;
 pub(super) struct SubmoduleScan {
     root: PathBuf,
     depth: usize,
-    /// What the user wants to see of each submodule, where that is not everything.
+    /// The `ignore` setting of each submodule, where it is not `none`.
     ignore: HashMap<BString, Ignore>,
     unreadable: Mutex<Vec<(String, String)>>,
     hidden: Mutex<Vec<String>>,
@@ -60,7 +60,7 @@ impl SubmoduleScan {
         }
     }
 
-    /// How the submodule differs, whatever its `ignore` setting; `None` where it does not.
+    /// The difference of the submodule, whatever its `ignore` setting; `None` where there is none.
     fn state(&self, entry: &gix::index::Entry, path: &BStr) -> Result<Option<SubmoduleState>, Error> {
         let folder =
             self.root.join(gix::path::from_bstr(path).map_err(|e| Error::read(format!("read the path of a submodule '{path}'"), e))?);
@@ -79,7 +79,7 @@ impl SubmoduleScan {
         Ok((commit_differs || dirty).then_some(state))
     }
 
-    /// What stands for the submodule's state, where it differs from its entry and is not to be passed over.
+    /// A hash of the submodule's state, where it differs from its entry and is not ignored.
     pub(super) fn differs(&self, entry: &gix::index::Entry, path: &BStr) -> Option<u64> {
         let SubmoduleState { fingerprint, other_commit: commit_differs, tracked, .. } = match self.state(entry, path) {
             Ok(found) => found?,
@@ -106,9 +106,9 @@ impl SubmoduleScan {
 pub struct UnsettledSubmodule {
     /// Its path, percent-escaped where not UTF-8.
     pub path: String,
-    /// Whether it stands at another commit than the index names.
+    /// Whether its HEAD is another commit than the index names.
     pub other_commit: bool,
-    /// Whether a branch or tag of its own leads to that commit. Otherwise nobody else can ever have it.
+    /// Whether a branch or tag of its own reaches that commit. Otherwise no other repository can fetch it.
     pub named: bool,
     /// Whether files in it are uncommitted.
     pub uncommitted: bool,
@@ -136,7 +136,7 @@ pub(super) fn is_named(folder: &Path, commit: ObjectId) -> bool {
 }
 
 impl Worktree {
-    /// The submodules that have changes or commits which nothing here names, whatever their `ignore` setting.
+    /// The submodules with changes or with commits that no ref here names, whatever their `ignore` setting.
     ///
     /// # Errors
     /// [`Error::Read`] where the index or a submodule cannot be read.

@@ -1,9 +1,7 @@
-//! Finds the paths that differ from the baseline, committed or not. A path counts where its committed, its staged or its present state
-//! differs: undoing a change in one of the three does not hide it in the others. What other people's commits brought, and nobody here
-//! changed since, does not count.
+//! Finds the paths that differ from the baseline, committed or not.
 //!
-//! A path counts where its committed, its staged or its present state differs: undoing a change in one of the three does not hide it in
-//! the others. What somebody else's commits brought, and nobody here changed since, does not count.
+//! A path counts if its committed, its staged or its present state differs: undoing a change in one of the three does not hide it in the
+//! others. Changes by imported commits do not count, unless a later change was made here.
 
 use std::collections::BTreeSet;
 
@@ -22,11 +20,11 @@ use super::walk::CommitHistory;
 use super::{hidden, origin, staged, work_tree};
 
 impl Worktree {
-    /// The paths that differ from `baseline`, sorted, of those that `wanted` says yes to; it is asked about paths as text,
-    /// percent-escaped where not UTF-8. A rename is told as both of its paths. `known` are the refs recorded with the baseline.
+    /// The paths that differ from `baseline` and that `wanted` accepts, sorted; `wanted` gets paths as text, percent-escaped where
+    /// not UTF-8. A rename gives both of its paths. `known` are the refs recorded with the baseline.
     ///
     /// # Errors
-    /// [`Error::UnknownRevision`] names a baseline that is not here; [`Error::Read`] where anything that is needed cannot be read.
+    /// [`Error::UnknownRevision`] names a baseline that is not here; [`Error::Read`] where a needed object cannot be read.
     pub fn touched_since(
         &self,
         baseline: &BaselinePoint,

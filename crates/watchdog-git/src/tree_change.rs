@@ -15,7 +15,7 @@ use super::open::Worktree;
 use super::patch::{LINES_UP_TO, is_binary, is_partial};
 use super::verified::VerifiedObjects;
 
-/// A file as a tree has it.
+/// The entry of a file in a tree.
 pub(super) type FileEntry = (EntryMode, ObjectId);
 
 /// A file that differs.
@@ -82,7 +82,7 @@ pub(super) fn verify(worktree: &Worktree, file: Option<FileEntry>) -> Result<(),
     let Some((mode, id)) = file.filter(|(mode, _)| !mode.is_commit()) else { return Ok(()) };
     debug_assert!(!mode.is_tree());
     match header(worktree, id)? {
-        // A partial clone may not have it; its name is known all the same.
+        // A partial clone may lack the object; its name is known all the same.
         None if is_partial(&worktree.repo) => Ok(()),
         _ => VerifiedObjects(&worktree.repo.objects).blob(id, &mut Vec::new()),
     }

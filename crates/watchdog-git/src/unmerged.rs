@@ -15,10 +15,10 @@ use super::worktrees::{WorktreeState, worktrees_of};
 /// So many commits are counted at most.
 const COUNTED: usize = 1_000;
 
-/// watchdog's own branches, which hold what a rescue could not commit elsewhere.
+/// watchdog's own branches, for work that a rescue could not commit on the current branch.
 const OWN_BRANCHES: &str = "refs/heads/watchdog/";
 
-/// What a helper has and HEAD lacks.
+/// A helper's work that HEAD lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnmergedWork {
     /// Its branch, or the folder of its worktree where that has none.
@@ -29,12 +29,12 @@ pub struct UnmergedWork {
     pub commits: u64,
     /// Uncommitted files.
     pub uncommitted: u64,
-    /// Why it could not be looked at.
+    /// The reason that it cannot be read.
     pub unreadable: Option<String>,
 }
 
 impl Worktree {
-    /// The helpers of the session that have something which HEAD lacks. Without recorded refs nobody knows who is one.
+    /// The helpers of the session with work that HEAD lacks. Without recorded refs no helper is known.
     ///
     /// # Errors
     /// [`Error::Read`] where refs or commits of this repository cannot be read.

@@ -1,4 +1,4 @@
-//! Reads objects whose bytes must match their names: whoever may write the repository can put other bytes into a loose object.
+//! Reads objects whose bytes must match their names: any process that can write to the repository can put other bytes into a loose object.
 
 use gix::ObjectId;
 use gix::hash::oid;

@@ -18,16 +18,16 @@ const UNINTERESTING: u8 = 1;
 const SEEN: u8 = 2;
 const QUEUED: u8 = 4;
 
-/// How many further uninteresting commits git looks at before it trusts that clocks were right.
+/// How many further uninteresting commits git reads before it trusts the commit dates.
 const SLOP: u32 = 5;
 
-/// How many commits one after the other are looked at before the range is walked as git does.
+/// How many commits in a row are read before the range is walked as git does.
 const CHAIN: usize = 1_000;
 
 /// From how many commits on the commit-graph file is worth opening.
 const GRAPH_AFTER: usize = 24;
 
-/// What is known of one commit.
+/// The facts about one commit.
 struct CommitFacts {
     id: ObjectId,
     flags: u8,
@@ -141,7 +141,7 @@ impl<'w> CommitHistory<'w> {
         Ok(true)
     }
 
-    /// What a commit's object says; `None` where it is missing or is no commit.
+    /// The data in a commit's object; `None` where it is missing or is no commit.
     fn read(&mut self, id: ObjectId) -> Result<Option<(u64, ObjectId, Vec<ObjectId>)>, Error> {
         let doing = || format!("read commit {id}");
         let (mut date, mut parents) = (0, Vec::new());
@@ -293,15 +293,15 @@ impl<'w> CommitHistory<'w> {
         Ok(found)
     }
 
-    /// The commits from `head` back to just before `baseline`, where each has one parent and so nothing else can be in between.
+    /// The commits from `head` back to just before `baseline`, if each has one parent, so that no other commit can be in between.
     ///
-    /// What the baseline reaches need not be looked at then: no commit that has it among its ancestors is one of them. `None`
-    /// says that the range must be walked, as from the first merge on, or where the baseline is not to be found this way.
+    /// The ancestors of the baseline need no walk then: a commit that descends from it is none of them. `None` means that the range must be
+    /// walked: there is a merge, or the baseline was not found this way.
     fn chain(&mut self, baseline: CommitPosition, head: CommitPosition) -> Option<Vec<CommitPosition>> {
         let oldest = self.date(baseline);
         let (mut node, mut commits) = (head, Vec::new());
         while node != baseline {
-            // Older than the baseline: then most likely not on the way to it. What cannot be read is told by the walk, if it matters.
+            // It is older than the baseline, and so most likely not on the way to it. The walk reports an unreadable commit, if it matters.
             if commits.len() >= CHAIN || !self.load(node).unwrap_or(false) || self.date(node) < oldest {
                 return None;
             }
@@ -314,8 +314,8 @@ impl<'w> CommitHistory<'w> {
 
     /// The commits of `new` that `tips` reach. Tips that are missing or no commits reach nothing.
     ///
-    /// Looks back no further than `new` itself, and at no more than `limit` other commits; the second
-    /// value tells whether that sufficed.
+    /// Reads no commits older than `new` itself, and at most `limit` other commits; the second value is
+    /// whether that was enough.
     pub(super) fn reached(
         &mut self,
         tips: &[ObjectId],
@@ -352,7 +352,7 @@ impl<'w> CommitHistory<'w> {
         Ok((self.descend(&starts, new), true))
     }
 
-    /// What `starts` reach inside of `new`, themselves included.
+    /// The commits of `starts` and their ancestors inside of `new`.
     pub(super) fn descend(&self, starts: &[CommitPosition], new: &HashSet<CommitPosition>) -> HashSet<CommitPosition> {
         let mut reached = HashSet::new();
         let mut stack: Vec<CommitPosition> = starts.to_vec();

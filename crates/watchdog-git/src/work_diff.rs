@@ -38,8 +38,8 @@ enum DiffedContent {
 }
 
 impl Worktree {
-    /// What differs between `baseline` and the work tree, at most about `limit` bytes. Of files that `hide` says yes to, by their
-    /// path as text, only the name is shown. `known` are the refs recorded with the baseline.
+    /// The difference between `baseline` and the work tree, at most about `limit` bytes. Shows only the name of a file if `hide` returns
+    /// `true` for its path. `known` are the refs recorded with the baseline.
     ///
     /// # Errors
     /// As [`Worktree::touched_since`].

@@ -7,8 +7,8 @@ use super::open::Worktree;
 use super::snapshot::{PrivateRule, SnapshotRequest};
 
 impl Worktree {
-    /// HEAD's tree where nothing at all is uncommitted, half done or hidden from a look, so that the tree is all there is but for what is
-    /// ignored; `None` otherwise.
+    /// HEAD's tree if nothing is uncommitted, half done or hidden, so that the tree is the complete state apart from ignored files; `None`
+    /// otherwise.
     ///
     /// # Errors
     /// As [`Worktree::changes`].
@@ -19,10 +19,10 @@ impl Worktree {
         Ok(clean.then(|| before.to_hex().to_string()))
     }
 
-    /// The state of the work: equal only where HEAD's tree and everything uncommitted are the same, whatever was written again with the
-    /// same content, and whatever commits there are that change nothing.
+    /// The state of the work: equal only if HEAD's tree and everything uncommitted are the same. Rewriting a file with the same content, and
+    /// commits that change nothing, leave it equal.
     ///
-    /// What is uncommitted is kept in a snapshot on the way, as before anything that could disturb it.
+    /// Takes a snapshot of the uncommitted files first, as before any operation that could damage them.
     ///
     /// # Errors
     /// As [`Worktree::take_snapshot`].

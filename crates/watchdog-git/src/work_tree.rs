@@ -1,9 +1,7 @@
-//! Compares the work tree with the index: changed, missing, conflicted and untracked files. One pass over the folders finds all of them.
-//! Ignore files are only read where there are untracked files, and contents only where the file times are not conclusive. What cannot be
-//! read is noted and skipped.
+//! Compares the work tree with the index: changed, missing, conflicted and untracked files.
 //!
-//! One pass over the folders finds all of them. Ignore files are only read where something untracked
-//! turns up, and contents only where the file times do not tell. What cannot be read is noted and gone around.
+//! One pass over the folders finds all of them. It reads ignore files only in folders with untracked files, and contents only if the file
+//! times are inconclusive. It notes unreadable paths, and skips them.
 
 use std::num::NonZero;
 use std::ops::Range;
@@ -40,7 +38,7 @@ const MAX_THREADS: usize = 8;
 struct PendingFolder {
     /// From the top, with a slash at the end; empty for the top.
     path: BString,
-    /// What the index has below it.
+    /// The index entries below it.
     span: Range<usize>,
     /// Whether ignore files can be used here; not below one that must not be opened.
     ignores: bool,
@@ -149,7 +147,7 @@ struct ScanThread<'w> {
     submodules: &'w SubmoduleScan,
     ignores: Option<gix::AttributeStack<'w>>,
     listing: NameListing,
-    /// Whether the states of the files are kept, for traces.
+    /// Whether to keep the states of the files, for fingerprints.
     keeps_states: bool,
     found: ComparisonParts,
 }
@@ -255,7 +253,7 @@ impl<'w> ScanThread<'w> {
         name == b".git" || self.rules.fold_case && name.eq_ignore_ascii_case(b".git")
     }
 
-    /// Compares what stands where the index has entries; tells whether that is a submodule's place.
+    /// Compares a path with its index entries; returns whether it is the path of a submodule.
     fn tracked(&mut self, open: &OwnedFd, name: &[u8], is_folder: bool, span: Range<usize>) -> bool {
         let entry = &self.index.entries()[span.start];
         let path = entry.path(self.index);
@@ -327,7 +325,7 @@ impl<'w> ScanThread<'w> {
         }
         let inner = self.repo.workdir().expect("only worktrees are opened").join(gix::path::from_bstr(path.as_bstr()).unwrap_or_default());
         if discover::is_nested_repository(&inner) {
-            // A worktree of this same repository is judged by itself, and nobody can commit it here.
+            // A worktree of this same repository is judged separately, and cannot be committed here.
             if worktrees::is_registered(&inner, self.common_dir) {
                 return;
             }

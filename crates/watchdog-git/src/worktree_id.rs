@@ -1,4 +1,4 @@
-//! The short names under which worktrees and repositories stand in watchdog's records.
+//! The short ids of worktrees and repositories in watchdog's records.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -16,13 +16,13 @@ use super::worktree_id::worktree_id;
 /// More linked worktrees than this of one repository are not listed.
 const MOST: usize = 100_000;
 
-/// From so many on they are looked at by more than one thread: nobody can begin with the first before the last is known.
+/// From this number on, several threads read them: the first scan cannot begin before the whole list is known.
 const THREADS_FROM: usize = 100;
 
 /// So many threads at most.
 const MAX_THREADS: usize = 4;
 
-/// One worktree, as its repository tells of it.
+/// One worktree, as its repository lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundWorktree {
     /// Its top folder; symlinks are resolved where it is there.
@@ -31,11 +31,11 @@ pub struct FoundWorktree {
     pub git_dir: PathBuf,
     /// The git directory that all worktrees of the repository share; the same as `git_dir` for a main one.
     pub common_dir: PathBuf,
-    /// Whether it can be looked at.
+    /// Whether it can be read.
     pub standing: WorktreeState,
 }
 
-/// Whether a worktree that is known of can be looked at.
+/// Whether a listed worktree can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorktreeState {
     /// Its folder and its git directory are there.
@@ -64,7 +64,7 @@ impl FoundWorktree {
     }
 }
 
-/// What the `.git` file of a linked worktree says, as it is written there; `None` where it is no such file.
+/// The git directory that the `.git` file of a linked worktree names, unresolved; `None` where it is no such file.
 pub(super) fn linked_git_dir(dot_git: &Path) -> Option<PathBuf> {
     let is_file = fs::symlink_metadata(dot_git).is_ok_and(|found| found.is_file());
     is_file.then(|| fs::read(dot_git).ok()).flatten().and_then(|text| pointed_to(&text, dot_git))
@@ -82,7 +82,7 @@ pub(super) fn git_dirs(dot_git: &Path) -> Result<(PathBuf, PathBuf), String> {
     Ok((git_dir, common_dir))
 }
 
-/// The same for a `.git` file that is broken: what its text says, as far as it says anything. Only to find its records.
+/// The same for a broken `.git` file, as far as its text names them. Only to find its records.
 pub(super) fn git_dirs_by_name(dot_git: &Path) -> (PathBuf, PathBuf) {
     let named = read_file(dot_git).ok().and_then(|text| pointed_to(&text, dot_git));
     let git_dir = named.unwrap_or_else(|| dot_git.to_owned());
@@ -92,7 +92,7 @@ pub(super) fn git_dirs_by_name(dot_git: &Path) -> (PathBuf, PathBuf) {
     (git_dir, common_dir)
 }
 
-/// Reads a file, and nothing that is none: a pipe would keep whoever opens it waiting for ever.
+/// Reads a regular file only: opening a pipe would block.
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     match fs::metadata(path)? {
         found if found.is_file() || found.is_dir() => fs::read(path),
@@ -100,7 +100,7 @@ fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Why git cannot use the `.git` of a folder that was a worktree; `None` where it can, as far as that is told without opening it.
+/// Why git cannot use the `.git` of a folder that was a worktree; `None` where it can, as far as that shows without opening it.
 pub fn why_broken(root: &Path) -> Option<String> {
     let dot_git = root.join(".git");
     match discover::inspect(&dot_git) {

@@ -1,4 +1,4 @@
-//! Sees to it that what is read of a worktree's refs is what they are now, whoever reads them.
+//! Refreshes the mirror of a worktree's refs before every read.
 
 use super::git_server::REFTABLE;
 use super::served_worktree::ServedWorktree;
@@ -16,7 +16,7 @@ impl Worktree {
         self.served.as_ref().map_or(Ok(()), |served| served.all_logs().map(drop))
     }
 
-    /// What to say where git itself must be asked for refs.
+    /// The warning that git itself must read the refs.
     pub fn served_note(&self) -> Option<Degradation> {
         let served = self.served.as_ref()?;
         let detail = format!(

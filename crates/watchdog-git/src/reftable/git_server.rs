@@ -1,4 +1,4 @@
-//! Who is asked about refs in tables: the git program, which another room runs for this one.
+//! The interface to the git program that reads refs in tables; another room runs it.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -6,14 +6,14 @@ use std::sync::OnceLock;
 /// The word of `extensions.refStorage` for what is served.
 pub(crate) const REFTABLE: &str = "reftable";
 
-/// What a git process said.
+/// The output of a git process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitAnswer {
     /// Its exit code; `None` where a signal or the deadline ended it.
     pub code: Option<i32>,
     /// All of its output.
     pub stdout: Vec<u8>,
-    /// What it complained.
+    /// Its messages.
     pub stderr: String,
 }
 
@@ -34,8 +34,8 @@ pub(super) struct GitServer {
 
 static SERVER: OnceLock<GitServer> = OnceLock::new();
 
-/// Says once for the process who runs git, and in which folder copies of refs are kept while they are looked at.
-/// Until then such repositories are refused. Only the first word counts.
+/// Sets for this process how to run git, and the folder for temporary copies of refs. Without this call such repositories are refused.
+/// Only the first call counts.
 pub fn serve_with(git: impl GitRunner + 'static, scratch: PathBuf) {
     // A second one would serve the same git.
     let _ = SERVER.set(GitServer { git: Box::new(git), scratch });

@@ -9,7 +9,7 @@ use super::mirror::RefValue;
 use super::served_worktree::ServedWorktree;
 use crate::Error;
 
-/// How often refs are listed again that move while they are looked at.
+/// How often refs are listed again that move during the listing.
 const ROUNDS: usize = 3;
 /// git keeps these as files in every format.
 const FILES: [&str; 2] = ["FETCH_HEAD", "MERGE_HEAD"];
@@ -73,7 +73,7 @@ fn parse(listed: &[u8]) -> Result<BTreeMap<String, RefValue>, String> {
     Ok(refs)
 }
 
-/// Names become paths, so none may lead elsewhere.
+/// Names become paths, so none may leave the folder.
 fn checked(name: &str) -> Result<(), String> {
     let odd = |why: &str| format!("'{}' is no name of a ref: {why}", name.escape_debug());
     if name.contains('/') && !name.starts_with("refs/") {

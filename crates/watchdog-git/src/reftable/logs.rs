@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::served_worktree::ServedWorktree;
 use crate::Error;
 
-/// Movements of HEAD that are looked at, newest first.
+/// The maximum number of HEAD's movements that are read, newest first.
 const HEADS: usize = 20_000;
 /// Movements of all refs together.
 const ALL: usize = 100_000;
@@ -34,7 +34,7 @@ impl ServedWorktree {
 
     fn logs(&self, of: &str, most: usize) -> Result<BTreeMap<String, String>, Error> {
         let most_text = format!("--max-count={most}");
-        // Whatever `log` is configured to show beside that is switched off.
+        // Switches off further output that `log` may be configured to show.
         let args = [
             "log",
             "--walk-reflogs",
@@ -56,8 +56,8 @@ impl ServedWorktree {
     }
 }
 
-/// Turns `commit NUL ref@{seconds zone} NUL message`, newest first, into the text of a reflog for each ref. Of a list that
-/// was `cut` the oldest entry of each ref is left out, as nobody knows where it began.
+/// Turns `commit NUL ref@{seconds zone} NUL message`, newest first, into the text of a reflog for each ref. Drops the oldest
+/// entry of each ref from a list that was `cut`, because its start is unknown.
 fn as_files(git_output: &str, cut: bool) -> BTreeMap<String, String> {
     let mut entries: BTreeMap<&str, Vec<(&str, &str, &str)>> = BTreeMap::new();
     for line in git_output.lines() {

@@ -1,5 +1,5 @@
-//! A folder of our own that looks to gix like a git directory whose refs are files: refs from git's output, and links to the rest. It
-//! exists as long as the value; a later process removes that of a killed one.
+//! A folder of our own that gix reads like a git directory whose refs are files: refs from git's output, and links to the rest. It exists
+//! as long as the value; a later process removes the folder of a killed one.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::Error;
 
-/// What gix looks for beside refs. Links may lead to nothing, which is how something that is not there looks.
+/// The files that gix reads beside refs. A dangling link looks like a missing file.
 const LINKED: [&str; 12] = [
     "config",
     "config.worktree",
@@ -29,14 +29,14 @@ const LINKED: [&str; 12] = [
     "rebase-merge",
     "sequencer",
 ];
-/// Held by whoever looks at a mirror.
+/// A process locks it while it reads a mirror.
 const LOCK: &str = "in-use";
 /// Younger folders may be without their lock yet.
 const LEFT_BEHIND: Duration = Duration::from_secs(3600);
-/// So many others are looked at, at most.
+/// The maximum number of other mirrors that one call checks.
 const OTHERS: usize = 1000;
 
-/// What a ref holds.
+/// The value of a ref.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RefValue {
     Object(ObjectId),
@@ -131,7 +131,7 @@ impl RefMirror {
 
 impl Drop for RefMirror {
     fn drop(&mut self) {
-        // What stays is removed by a later one.
+        // A later process removes the rest.
         fs::remove_dir_all(&self.folder).ok();
     }
 }
@@ -170,7 +170,7 @@ fn remove_left_behind(scratch: &Path) {
             Err(error) => error.kind() != io::ErrorKind::NotFound,
         };
         if !in_use {
-            // One that cannot be removed is in nobody's way.
+            // One that cannot be removed does no harm.
             fs::remove_dir_all(folder).ok();
         }
     }

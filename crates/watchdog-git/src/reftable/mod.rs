@@ -1,4 +1,4 @@
-//! Repositories whose refs gix cannot read (reftable): git itself is asked, and a folder of our own shows gix what it said.
+//! Repositories whose refs gix cannot read (reftable): git itself reads them, and a folder of our own shows gix the result.
 //!
 //! Everything else of such a repository (objects, index, configuration, work tree) is read as usual. Refs are written by
 //! `git update-ref` alone, and read back before they count.

@@ -10,13 +10,13 @@ use super::git_server::{self, GitAnswer, GitServer, REFTABLE};
 use super::mirror::{RefMirror, RefValue};
 use crate::Error;
 
-/// What changes with every ref of a repository that keeps them in tables (reftable), below each of its git directories.
+/// The file that changes with every ref of a repository that keeps them in tables (reftable), below each of its git directories.
 pub const TABLES: &str = "reftable/tables.list";
 
-/// What was last seen.
+/// The refs of the last read.
 #[derive(Default)]
 pub(super) struct MirroredRefs {
-    /// What the mirror shows was read after the tables were named so.
+    /// The list of tables that the mirror was read from.
     tables: Option<Vec<u8>>,
     pub refs: BTreeMap<String, RefValue>,
 }
@@ -31,10 +31,10 @@ pub(crate) struct ServedWorktree {
 }
 
 impl ServedWorktree {
-    /// Begins to serve the worktree with these git directories.
+    /// Starts to serve the worktree with these git directories.
     ///
     /// # Errors
-    /// When there is nobody to ask, the copy cannot be made, or git does not answer.
+    /// When no git server is set, the mirror cannot be written, or git does not answer.
     pub(crate) fn begin(git_dir: &Path, common_dir: &Path) -> Result<Self, Error> {
         let server = git_server::server().ok_or_else(|| Error::Read {
             doing: format!("read the refs of {}", common_dir.display()),
@@ -57,7 +57,7 @@ impl ServedWorktree {
         gix::refs::file::Store::at_opts(self.folder().to_owned(), repo.object_hash(), options)
     }
 
-    /// The folder that stands for the git directory where refs are read.
+    /// The folder that replaces the git directory for reading refs.
     pub(crate) fn folder(&self) -> &Path {
         self.mirror.folder()
     }
@@ -72,7 +72,7 @@ impl ServedWorktree {
             return Ok(());
         }
         let mut seen = self.seen.borrow_mut();
-        // Until all of it is written the mirror shows nothing that can be relied on.
+        // The mirror is invalid until all of it is written.
         seen.tables = None;
         let refs = self.list()?;
         self.mirror.show(&refs)?;
@@ -97,7 +97,7 @@ impl ServedWorktree {
         Ok(tables)
     }
 
-    /// Asks git, whatever it answers.
+    /// Runs git, and returns whatever it answers.
     pub(super) fn ask(&self, args: &[&str], stdin: &[u8]) -> Result<GitAnswer, Error> {
         // Nothing that the repository names runs, and nothing is left running.
         let fixed = [

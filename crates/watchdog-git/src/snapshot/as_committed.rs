@@ -1,4 +1,4 @@
-//! Files as git would commit them, or did: what a filter or a hook put there in place of what is on disk.
+//! Files as git would commit them, or did: the output of a filter or hook may differ from the file on disk.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ pub struct CommittedContent {
     pub path: String,
     /// As it was committed before.
     pub before: Option<Vec<u8>>,
-    /// As the snapshot has it.
+    /// The content in the snapshot.
     pub kept: Option<Vec<u8>>,
     /// As it is, or would be, committed.
     pub after: Vec<u8>,
@@ -30,7 +30,7 @@ impl Worktree {
         self.ignored_filters > 0
     }
 
-    /// What `tree` (hexadecimal) has otherwise than HEAD and the snapshot, each up to `limit` bytes.
+    /// The files of `tree` (hexadecimal) that differ from both HEAD and the snapshot, each up to `limit` bytes.
     ///
     /// # Errors
     /// When objects cannot be read.
@@ -39,7 +39,7 @@ impl Worktree {
         self.contents_between((self.head_tree()?, tree), snapshot, limit, &BTreeSet::new())
     }
 
-    /// What `commit` (hexadecimal) changed otherwise than the snapshot has it, and all that it has of `left_out`, each up to
+    /// The changes of `commit` (hexadecimal) that differ from the snapshot, and all that it has of `left_out`, each up to
     /// `limit` bytes.
     ///
     /// # Errors

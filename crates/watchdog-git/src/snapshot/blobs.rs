@@ -42,7 +42,7 @@ pub(super) struct ObjectSink<'repo> {
     dry: bool,
 }
 
-/// What is to become of a file that was read.
+/// How to store a file that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BlobWriteRule {
     /// Only its name is wanted.
@@ -142,7 +142,7 @@ impl<'repo> ObjectSink<'repo> {
         (self.written, self.kept) = mark;
     }
 
-    /// Whether a garbage collection took away what nothing referred to yet. To be asked once a ref does.
+    /// Whether a garbage collection removed objects that no ref named yet. Call it once a ref names them.
     pub(super) fn vanished(&self) -> bool {
         self.vanished_from(self.repo)
     }
@@ -169,7 +169,7 @@ impl<'repo> ObjectSink<'repo> {
         Ok(id)
     }
 
-    /// Takes down what came of writing the object that was to be `wanted`. What was never written is not relied on, or
+    /// Records the result of writing the object `wanted`. An object that was never written is not expected to exist, or
     /// a full disk would look like a garbage collection.
     fn note_written<E: std::error::Error>(&mut self, wanted: ObjectId, outcome: Result<ObjectId, E>) -> Result<ObjectId, E> {
         if !matches!(&outcome, Ok(id) if *id == wanted) {

@@ -21,7 +21,7 @@ use crate::submodule::is_named;
 use crate::{Error, Worktree};
 use watchdog_facts::evidence::GitOperation;
 
-/// What a snapshot says about one path.
+/// The change of one path in a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SnapshotKind {
     /// A file or symlink with this content.
@@ -35,11 +35,11 @@ pub enum SnapshotKind {
 /// One path of a snapshot that differs from the commit that it started from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotPath {
-    /// As git has it: bytes, separated by slashes.
+    /// As in git: bytes, separated by slashes.
     pub path: Vec<u8>,
     /// Percent-escaped where not UTF-8.
     pub text: String,
-    /// What it is.
+    /// The kind of change.
     pub kind: SnapshotKind,
     /// Size of the content in bytes.
     pub bytes: u64,
@@ -51,14 +51,14 @@ pub struct SnapshotPath {
     pub nested: bool,
 }
 
-/// Where a commit would go, and what stands against one.
+/// The branch that a commit would go to, and the obstacles to a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitState {
     /// The commit of HEAD, hexadecimal; `None` on an unborn branch.
     pub head: Option<String>,
     /// The branch without `refs/heads/`; `None` when detached.
     pub branch: Option<String>,
-    /// What is half done.
+    /// The unfinished operation.
     pub operation: Option<GitOperation>,
     /// Paths with unmerged index entries.
     pub conflicted: u64,
@@ -244,7 +244,7 @@ impl Worktree {
     }
 }
 
-/// What the commit of a snapshot tells.
+/// The record in the commit of a snapshot.
 pub(super) fn parsed_record(repo: &gix::Repository, commit: &str) -> Result<SnapshotRecord, Error> {
     let doing = "read the snapshot";
     let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;

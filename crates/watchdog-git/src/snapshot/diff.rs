@@ -10,9 +10,9 @@ use crate::Error;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PathDifference {
     pub path: BString,
-    /// What the first tree has there.
+    /// The entry in the first tree.
     pub before: Option<(EntryMode, ObjectId)>,
-    /// What the second tree has there.
+    /// The entry in the second tree.
     pub after: Option<(EntryMode, ObjectId)>,
     /// Size of the second tree's blob; 0 for what is no blob.
     pub bytes: u64,

@@ -15,7 +15,7 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-/// What is at a path.
+/// The kind of a path on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathKind {
     File {
@@ -23,11 +23,11 @@ pub(super) enum PathKind {
     },
     Link,
     Folder,
-    /// A pipe, socket or device: nothing that git could hold.
+    /// A pipe, socket or device, which git cannot store.
     Special,
 }
 
-/// What `lstat` says, as far as it tells whether a file was written.
+/// The fields of `lstat` that change when a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileStat {
     pub kind: PathKind,
@@ -77,7 +77,7 @@ pub(super) fn split(path: &BStr) -> (&BStr, &BStr) {
     }
 }
 
-/// Whether nothing can be at a path, as opposed to something that could not be looked at.
+/// Whether the path does not exist, as opposed to being unreadable.
 fn is_absent(errno: Errno) -> bool {
     // ELOOP and ENOTDIR: a parent is a symlink or a file, so git has nothing at this path either.
     matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
@@ -141,7 +141,7 @@ impl FolderWalk {
         self.last = None;
     }
 
-    /// What is at `path`; `None` where nothing is.
+    /// The stat data of `path`; `None` where it does not exist.
     pub(super) fn lstat(&mut self, path: &BStr) -> io::Result<Option<FileStat>> {
         let (parent, name) = split(path);
         let found = self.folder(parent).and_then(|dir| rustix::fs::statat(dir, os(name), AtFlags::SYMLINK_NOFOLLOW));
@@ -202,7 +202,7 @@ impl FolderWalk {
     }
 }
 
-/// What an opened file is at this moment.
+/// The stat data of an open file.
 pub(super) fn stat_of(fd: &impl AsFd) -> io::Result<FileStat> {
     Ok(FileStat::new(&rustix::fs::fstat(fd)?))
 }

@@ -17,9 +17,9 @@ use crate::{Error, Worktree};
 /// A file before the work and with it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileVersions {
-    /// As the commit has it that the work began at; `None` where it has no such file, or a larger one than was asked for.
+    /// The content in the commit that the work began at; `None` where it has no such file, or one over the limit.
     pub before: Option<Vec<u8>>,
-    /// As the snapshot has it; `None` where it is gone, no file, or larger than was asked for.
+    /// The content in the snapshot; `None` where it is gone, no file, or over the limit.
     pub after: Option<Vec<u8>>,
 }
 
@@ -28,16 +28,16 @@ pub struct FileVersions {
 pub struct EntryToCommit {
     /// git's mode in octal and the object's name; `None` where the path is gone.
     pub content: Option<(String, String)>,
-    /// Whether the work tree still has it as the snapshot does.
+    /// Whether the work tree still has the content of the snapshot.
     pub untouched: bool,
 }
 
-/// What a commit did besides what was asked of it.
+/// The changes of a commit beyond those that were requested.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommitSideEffects {
     /// Paths that the index still has as they were before the commit.
     pub behind: Vec<Vec<u8>>,
-    /// Paths that nobody asked for, and that a hook put into the commit.
+    /// Paths that were not requested, and that a hook added to the commit.
     pub added: Vec<Vec<u8>>,
 }
 
@@ -85,7 +85,7 @@ impl Worktree {
             Ok(Some(self.repo.find_object(id).map_err(|e| Error::read(doing, e))?.detach().data))
         };
         let before = entry_at(&self.repo, self.before(snapshot)?, path.as_bstr())?;
-        // What is kept apart is as HEAD has it in the snapshot itself: its content is elsewhere.
+        // In the snapshot itself a private path is as in HEAD: its content is in the private part.
         let after = match private::work_entry(&self.repo, parsed(&snapshot.commit, doing)?, path.as_bstr())? {
             Some(private) => Some(private),
             None => entry_at(&self.repo, parsed(&snapshot.tree, doing)?, path.as_bstr())?,
@@ -115,7 +115,7 @@ impl Worktree {
         Ok(found)
     }
 
-    /// Whether the work tree has every one of these paths byte for byte as HEAD has it.
+    /// Whether the work tree has every one of these paths with the bytes of HEAD.
     ///
     /// # Errors
     /// When HEAD cannot be read.
@@ -133,7 +133,7 @@ impl Worktree {
         Ok(true)
     }
 
-    /// What the commit of HEAD did besides what was asked of it, given the paths that it was asked for.
+    /// The changes of HEAD's commit beyond the requested paths.
     ///
     /// # Errors
     /// When the index or the commit cannot be read.
@@ -164,7 +164,7 @@ impl Worktree {
                 continue;
             }
             let now = indexed(change.path.as_bstr());
-            // What the user staged for it is the user's.
+            // Files that the user staged stay staged.
             if now != entry(change.after) && now == entry(change.before) {
                 after.behind.push(change.path.to_vec());
             }
@@ -173,10 +173,10 @@ impl Worktree {
         Ok(after)
     }
 
-    /// Those of `paths` that HEAD has with other content than the snapshot, put there by one of the commits `made`,
-    /// while the work tree agrees with HEAD: what a hook that reformats files leaves behind.
+    /// Those of `paths` whose content in HEAD differs from the snapshot because of one of the commits `made`,
+    /// while the work tree agrees with HEAD: the effect of a hook that reformats files.
     ///
-    /// A path that the commit left as it was, removed, or emptied is not among them.
+    /// Leaves out paths that the commit did not change, removed, or emptied.
     ///
     /// # Errors
     /// When commits cannot be read.
@@ -213,7 +213,7 @@ impl Worktree {
             }
             let mut agrees = blobs.take(&mut below, name, BlobWriteRule::Name).is_ok_and(|taken| same(Some(committed), taken));
             if !agrees {
-                // Converted on the way (line endings): git's own comparison tells.
+                // Converted on the way (line endings): git's own comparison decides.
                 if uncommitted.is_none() {
                     let changes = self.changes()?;
                     let whole = changes.paths.len() < watchdog_facts::evidence::Changes::LISTED;

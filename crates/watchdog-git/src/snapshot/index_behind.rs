@@ -13,7 +13,7 @@ use super::proof::{entry_at, tree_of};
 use super::{diff, nested};
 use crate::{Error, Worktree};
 
-/// What begins the line of a commit message that names the snapshot of a rescue.
+/// The start of the line in a commit message that names the snapshot of a rescue.
 const TRAILER: &str = "Watchdog-Snapshot: ";
 /// Commits of one rescue that are looked through at most.
 const COMMITS: usize = 100;
@@ -24,7 +24,7 @@ impl Worktree {
     /// Paths that the commits `made` changed and that the index still has as before: as their parents have them, as
     /// the index of the snapshot `snapshot` (a commit) has them, or announced without content.
     ///
-    /// Whatever else is staged is somebody's work, and not among them.
+    /// Leaves out everything else that is staged: it may be the user's work.
     ///
     /// # Errors
     /// When the index or a commit cannot be read.

@@ -27,10 +27,10 @@ impl Worktree {
         Ok(found)
     }
 
-    /// What is known of one snapshot, found as [`Worktree::restore`] finds it.
+    /// The summary of one snapshot, found as [`Worktree::restore`] finds it.
     ///
     /// # Errors
-    /// When there is no such snapshot, or several begin so.
+    /// When there is no such snapshot, or the prefix is ambiguous.
     pub fn snapshot_info(&self, id: &str) -> Result<SnapshotSummary, RestoreError> {
         Ok(self.find_snapshot(id)?.info())
     }

@@ -1,8 +1,8 @@
-//! Creates the ref of a snapshot as one file that appears whole or not at all, and takes no lock for it.
+//! Creates the ref of a snapshot as one file, atomically and without a lock.
 //!
-//! A transaction of gix locks `packed-refs` even for a new ref. One that a killed program left behind would hold up
-//! every snapshot, and a watchdog that is killed at that moment would leave one that holds up the user's git. A name
-//! that is new needs neither: the file is written elsewhere and linked to its place, which fails where one is there.
+//! A transaction of gix locks `packed-refs` even for a new ref. A lock that a killed program left behind would block
+//! every snapshot, and a watchdog that is killed at that moment would leave a lock that blocks the user's git. A new
+//! name needs neither: the file is written under a temporary name and linked, which fails if the name exists.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gix::ObjectId;
 
-/// How often the folders of the ref are made anew: git removes empty ones when it deletes or packs refs.
+/// How often the folders of the ref are created again: git removes empty ones when it deletes or packs refs.
 const ATTEMPTS: usize = 10;
 
 /// Creates `name` and makes it durable; `false` where a file of that name is there.

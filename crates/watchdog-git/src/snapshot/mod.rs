@@ -1,18 +1,19 @@
-//! Snapshots: all uncommitted work of a worktree as commits that nothing else refers to, and the way back.
+//! Snapshots: all uncommitted work of a worktree as commits that no branch contains, and their restore.
 //!
 //! A snapshot is a commit at `refs/watchdog/rescue/<spec>/<utc>-<n>`. Its tree is the work tree: tracked and
-//! untracked files byte for byte; of ignored files only those that the private rule asks for, kept apart. Its parents are, as its message names them:
+//! untracked files byte for byte; of ignored files only those that the private rule selects, in the private part. Its message names
+//! its parents:
 //! - `Watchdog-Head`: the commit that HEAD named, absent on an unborn branch;
 //! - `Watchdog-Index`: a commit of the exact index, absent where the index cannot be read;
 //! - `Watchdog-Extras`, only where needed: `conflicts/<stage>/<path>` holds the stages of a conflict,
 //!   `nested/<path>` the uncommitted files of submodules and of linked worktrees inside this one, and
 //!   `intent-to-add` the paths that were added without content.
 //!
-//! Secrets and over-size files can be kept apart, at `refs/watchdog/private/<spec>/<utc>-<n>`; see `private.rs`. Nothing of the
-//! snapshot's own commit leads there, and whatever reads a snapshot puts both together.
+//! Secrets and over-size files can go to `refs/watchdog/private/<spec>/<utc>-<n>` instead; see `private.rs`. The public commit does not
+//! reference the private one, and every reader of a snapshot merges both.
 //!
-//! The files of a repository inside the worktree that is no submodule are ordinary files of the snapshot; its own
-//! `.git` folder is not part of it. Modes are what git knows: executable or not, symlink or not.
+//! The files of a nested repository that is no submodule are ordinary files of the snapshot, without its
+//! `.git` folder. Modes are those of git: executable or not, symlink or not.
 
 mod as_committed;
 mod blobs;

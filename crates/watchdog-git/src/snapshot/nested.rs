@@ -9,7 +9,7 @@ use gix::index::entry::{Flags, Stage};
 
 use crate::Error;
 
-/// The same repository without any filter program, whoever configured it.
+/// The same repository without any filter program of any configuration.
 pub(super) fn quiet(repo: &gix::Repository) -> Result<gix::Repository, Error> {
     let mut repo = repo.clone();
     let mut config = repo.config_snapshot_mut();

@@ -1,13 +1,13 @@
-//! Keeps secrets and over-size files apart, so that the rest of a snapshot can be merged or pushed.
+//! Stores secrets and over-size files in a private part, so that the rest of a snapshot can be merged or pushed.
 //!
-//! They go into a commit of their own at `refs/watchdog/private/<spec>/<utc>-<n>`, the same id as the snapshot's. It has no
-//! parents, and nothing of the snapshot's commit leads to it but its name in the message (`Watchdog-Private`). Its tree:
-//! - `work/<path>`: the file as it was in the work tree,
-//! - `index/<path>`: as it was staged,
-//! - `conflicts/<stage>/<path>` and `nested/<path>`: what the snapshot's extras would otherwise hold,
+//! They go into a commit of their own at `refs/watchdog/private/<spec>/<utc>-<n>`, with the same id as the snapshot's. It has no
+//! parents, and the snapshot's commit references it only by the name in its message (`Watchdog-Private`). Its tree:
+//! - `work/<path>`: the file as in the work tree,
+//! - `index/<path>`: the file as staged,
+//! - `conflicts/<stage>/<path>` and `nested/<path>`: entries that would otherwise be in the snapshot's extras,
 //! - `why`: `<reason> <path>`, each ended by NUL.
 //!
-//! In the snapshot itself such a path is as HEAD has it.
+//! In the snapshot itself such a path is as in HEAD.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -30,10 +30,10 @@ use crate::Error;
 const WORK: &str = "work";
 const INDEX: &str = "index";
 const WHY: &str = "why";
-/// Why a file is kept apart that git ignores: it is no part of the work, and what reads a snapshot as work passes it by.
+/// The reason for storing an ignored file in the private part: it is no part of the work, and readers of the work skip it.
 pub(super) const IGNORED: &str = "ignored";
 
-/// What a snapshot consists of: what is found, and the trees that it makes.
+/// The parts of a snapshot: the scanned files, and their trees.
 pub(super) struct SnapshotParts {
     pub index: ObjectId,
     pub extras: Option<ObjectId>,
@@ -55,10 +55,10 @@ impl SnapshotParts {
     }
 }
 
-/// What HEAD has at a path.
+/// HEAD's entry of a path.
 type HeadEntry = Option<(EntryMode, ObjectId)>;
 
-/// What is to be kept apart.
+/// The paths of the private part.
 #[derive(Default)]
 pub(super) struct PrivatePaths {
     /// The private tree's entries, by path in it.
@@ -125,7 +125,7 @@ impl PrivatePaths {
         self.why.insert(path.to_owned(), why);
     }
 
-    /// How many paths are kept apart.
+    /// The number of private paths.
     pub(super) fn len(&self) -> u64 {
         self.why.len() as u64
     }
@@ -148,7 +148,7 @@ impl PrivatePaths {
         nested.iter().filter(|(path, _)| !self.nested.contains(*path)).map(|(path, taken)| (path.clone(), *taken)).collect()
     }
 
-    /// The index as the shared snapshot has it.
+    /// The index without private content, for the public snapshot.
     pub(super) fn without_staged(&self, index: &gix::index::File) -> gix::index::File {
         let mut left = index.clone();
         let private: BTreeMap<&BString, &HeadEntry> = self.staged.iter().chain(&self.conflicted).collect();
@@ -168,7 +168,7 @@ impl PrivatePaths {
         left
     }
 
-    /// Writes the tree of what is kept apart.
+    /// Writes the tree of the private part.
     pub(super) fn write(&self, repo: &gix::Repository, blobs: &mut ObjectSink<'_>) -> Result<ObjectId, Error> {
         let mut why = Vec::new();
         for (path, reason) in &self.why {
@@ -186,7 +186,7 @@ impl PrivatePaths {
 
 /// Writes the private commit of a snapshot.
 ///
-/// Its name stands in the snapshot's message. The salt in it keeps that name from being a fingerprint by which a short
+/// The snapshot's message contains its name. The salt in it keeps that name from being a fingerprint by which a short
 /// secret could be guessed.
 pub(super) fn commit(blobs: &mut ObjectSink<'_>, tree: ObjectId, of: &SnapshotRecord, line: &str) -> Result<ObjectId, Error> {
     let mut salt = [0; 16];
@@ -201,7 +201,7 @@ pub(super) fn commit(blobs: &mut ObjectSink<'_>, tree: ObjectId, of: &SnapshotRe
     record::commit(blobs, tree, None, of.at, message)
 }
 
-/// What the private part of the snapshot with this commit has for a file of the work tree, where it has anything.
+/// The entry of a work tree file in the private part of the snapshot with this commit, if it has one.
 pub(super) fn work_entry(repo: &gix::Repository, snapshot: ObjectId, path: &BStr) -> Result<HeadEntry, Error> {
     let commit = repo.find_commit(snapshot).map_err(|e| Error::read("read the snapshot", e))?;
     let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy());
@@ -243,7 +243,7 @@ impl WholeSnapshot {
         Ok(whole)
     }
 
-    /// What a person should know about a snapshot that is not whole.
+    /// The warning for a person about an incomplete snapshot.
     pub(super) fn note(&self) -> Option<String> {
         self.incomplete.then(|| "its private files (secrets, over-size files) are not in this repository any more".to_owned())
     }

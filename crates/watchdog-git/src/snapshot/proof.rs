@@ -22,11 +22,11 @@ const COMMITS: usize = 1000;
 impl Worktree {
     /// The paths of `snapshot` that are lost: neither committed since nor in the work tree with the same bytes.
     ///
-    /// What the snapshot keeps apart is proved as well. A commit that holds a converted form of a file (line endings, large file storage) does not count by itself;
-    /// the unchanged file in the work tree does. A deletion is lost only where the file is back in both.
+    /// Includes the private part. A commit that holds a converted form of a file (line endings, large file storage) is no proof by itself;
+    /// the unchanged file in the work tree is. A deletion is lost only if the file is back in both.
     ///
     /// # Errors
-    /// When the snapshot or HEAD cannot be read: what cannot be read is not proved.
+    /// When the snapshot or HEAD cannot be read: then there is no proof.
     pub fn missing_from(&self, snapshot: &Snapshot) -> Result<Vec<String>, Error> {
         self.refresh()?;
         let repo = &self.repo;
@@ -109,7 +109,7 @@ impl<'w> SiblingWorktrees<'w> {
     }
 }
 
-/// What a tree has at a path.
+/// The entry of a path in a tree.
 pub(super) fn entry_at(repo: &gix::Repository, tree: ObjectId, path: &BStr) -> Result<Option<(EntryMode, ObjectId)>, Error> {
     if tree.is_empty_tree() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The commit of a snapshot: what its message says, written and read again.
+//! The commit of a snapshot: writes and parses its message.
 
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
@@ -9,7 +9,7 @@ use super::{SnapshotSummary, blobs::ObjectSink};
 use crate::Error;
 use watchdog_facts::evidence::LeftOut;
 
-/// What a snapshot's commit tells about it.
+/// The record in a snapshot's commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SnapshotRecord {
     pub spec: String,
@@ -23,7 +23,7 @@ pub(super) struct SnapshotRecord {
     pub index: Option<ObjectId>,
     /// Conflict stages and files of nested repositories.
     pub extras: Option<ObjectId>,
-    /// The commit of what is kept apart, and of how many paths; nothing else leads to it.
+    /// The private commit, and its number of paths; no other object references it.
     pub private: Option<ObjectId>,
     pub private_files: u64,
     pub files: u64,
@@ -126,12 +126,12 @@ pub(super) fn commit(
     })
 }
 
-/// Who makes snapshots.
+/// The author of snapshots.
 pub(super) fn identity(at: Timestamp) -> gix::actor::Signature {
     gix::actor::Signature { name: "watchdog".into(), email: "watchdog@localhost".into(), time: gix::date::Time::new(at.as_second(), 0) }
 }
 
-/// A snapshot as its ref and commit tell it.
+/// A snapshot by its ref and its commit.
 pub(super) struct StoredSnapshot {
     pub name: String,
     pub commit: ObjectId,
@@ -140,7 +140,7 @@ pub(super) struct StoredSnapshot {
 }
 
 impl StoredSnapshot {
-    /// The ref of what is kept apart, where there is any.
+    /// The ref of the private part, if there is one.
     pub(super) fn private_name(&self) -> Option<String> {
         self.record.private.map(|_| self.name.replacen(PREFIX, PRIVATE_PREFIX, 1))
     }

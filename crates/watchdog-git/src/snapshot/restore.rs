@@ -22,7 +22,7 @@ use super::{diff, nested};
 use crate::{Error, Worktree};
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 
-/// What a branch does not hold: what is kept apart is never put on one.
+/// A note about private files, which are never put on a branch.
 fn private_note(stored: &StoredSnapshot) -> Option<String> {
     let (many, id) = (stored.record.private_files, stored.name.strip_prefix(PREFIX)?);
     let files = if many == 1 { "1 private file (secret or over-size) is" } else { "private files (secrets, over-size) are" };

@@ -1,4 +1,4 @@
-//! Restores into the work tree: looks at everything first, then writes.
+//! Restores into the work tree: reads everything first, then writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,10 +22,10 @@ use super::take::{read_index, scan};
 use crate::{Error, Worktree};
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 
-/// What the work tree is at, for deciding what may be written.
+/// The current state of the work tree, for deciding which paths may be written.
 struct CurrentWorkTree<'a> {
     index: gix::index::File,
-    /// What the snapshot wants, by path.
+    /// The changes of the snapshot, by path.
     wanted: BTreeMap<BString, &'a PathDifference>,
     below: FolderWalk,
     blobs: ObjectSink<'a>,
@@ -107,7 +107,7 @@ pub(super) fn in_place(worktree: &Worktree, stored: &StoredSnapshot) -> Result<R
     Ok(RestoreResult { to: RestoredTo::WorkTree { index }, files, left_out, note })
 }
 
-/// What is to be written and removed, and what cannot be.
+/// The paths to write and remove, and those that cannot be restored.
 fn plan(repo: &gix::Repository, start: ObjectId, tree: ObjectId) -> Result<(Vec<PathDifference>, Vec<LeftOut>), Error> {
     let mut left_out = Vec::new();
     let mut plan = diff::changes(repo, start, tree)?;
@@ -249,7 +249,7 @@ impl CurrentWorkTree<'_> {
         }
     }
 
-    /// What to do about an uncommitted file of a nested repository: written where nothing else would be lost.
+    /// Restores an uncommitted file of a nested repository, if that overwrites nothing.
     fn nested(&mut self, worktree: &Worktree, path: &BStr, id: ObjectId) -> NestedFile {
         let mut folder = split(path).0;
         let repo = loop {

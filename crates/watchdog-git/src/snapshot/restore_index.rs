@@ -14,9 +14,9 @@ use super::restore_result::RestoreError;
 use super::{diff, nested, tree};
 use crate::Error;
 
-/// Restores the index where HEAD is where it was, under git's own lock.
+/// Restores the index under git's own lock, if HEAD has not moved since the snapshot.
 ///
-/// Returns whether it did, and if not, why. An index that is not as HEAD has it is left alone.
+/// Returns whether it did, and the reason if not. Leaves an index alone that differs from HEAD.
 pub(super) fn restore_index(
     repo: &gix::Repository,
     stored: &StoredSnapshot,
@@ -49,8 +49,8 @@ pub(super) fn restore_index(
         if let Some(known) =
             current.entry_by_path(path).filter(|k| k.id == entry.id && k.mode == entry.mode && entry.stage() == Stage::Unconflicted)
         {
-            // A file changed within the second in which the index was written may look as it was; the new index is younger than that
-            // second, so that nobody would compare its content any more.
+            // A file changed within the second in which the index was written may look unchanged; the new index is younger than that
+            // second, so that git would not compare its content any more.
             if i64::from(known.stat.mtime.secs) < written {
                 entry.stat = known.stat;
             }

@@ -1,4 +1,4 @@
-//! Where a snapshot is brought back, what that did, and why it could not be done.
+//! The targets, results and errors of restoring a snapshot.
 
 use std::path::PathBuf;
 
@@ -34,16 +34,16 @@ pub enum RestoredTo {
     Directory(PathBuf),
 }
 
-/// What a restore did.
+/// The result of a restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoreResult {
     /// Where it went.
     pub to: RestoredTo,
     /// Paths that were written or removed.
     pub files: u64,
-    /// What was not brought back, and why: submodules (`nested_repository`), names that no work tree may hold (`excluded`).
+    /// The paths that were not restored, and why: submodules (`nested_repository`), names that no work tree may hold (`excluded`).
     pub left_out: Vec<LeftOut>,
-    /// What a person should know, such as why it is a branch.
+    /// A note for a person, such as why it is a branch.
     pub note: Option<String>,
 }
 
@@ -88,9 +88,9 @@ pub enum RestoreError {
     /// The branch is there already, or one that its name needs as a folder.
     #[error("cannot create the branch '{name}': {why}")]
     Branch {
-        /// The branch that was asked for, without `refs/heads/`.
+        /// The requested branch, without `refs/heads/`.
         name: String,
-        /// What stands in the way, for a person.
+        /// The obstacle, for a person.
         why: String,
     },
     /// The folder has something in it, or is no folder.

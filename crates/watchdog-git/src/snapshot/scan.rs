@@ -26,14 +26,14 @@ const TICK: i128 = 20_000_000;
 /// Repositories nested deeper than this in one another are left out, and named.
 const DEEPEST: usize = 6;
 
-/// What becomes of one path in the snapshot's tree.
+/// The change of one path in the snapshot's tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TreeEdit {
     /// This content is there.
     Put(CapturedFile),
     /// This commit of a submodule is there.
     Submodule(ObjectId),
-    /// This entry is there, whatever is on disk.
+    /// This entry, whatever is on disk.
     Exactly(EntryKind, ObjectId),
     /// Nothing is there.
     Remove,
@@ -48,7 +48,7 @@ pub(super) struct ScannedChanges {
     pub nested: BTreeMap<BString, CapturedFile>,
     /// Folders of other repositories inside this one.
     pub repositories: BTreeSet<BString>,
-    /// What could not be read.
+    /// The unreadable paths.
     pub left_out: Vec<LeftOut>,
     /// Ignored files that are kept all the same, each with the reason.
     pub ignored: BTreeMap<BString, (CapturedFile, &'static str)>,
@@ -103,7 +103,7 @@ impl DiskScan<'_, '_> {
         for entry in index.entries() {
             let path = entry.path(index);
             if entry.mode == Mode::DIR {
-                // The folder of a sparse index: what is on disk below it is found with the untracked files.
+                // The folder of a sparse index: the scan of untracked files finds the files below it.
                 continue;
             }
             let full = join(scope.prefix.as_bstr(), path);
@@ -142,7 +142,7 @@ impl DiskScan<'_, '_> {
                     }
                     self.put(scope, full, taken);
                 }
-                // It went away after it was looked at.
+                // It was removed after it was listed.
                 Ok(None) if scope.nested => {}
                 Ok(None) => drop(self.found.changes.insert(full, TreeEdit::Remove)),
                 Err(_) => self.found.leave_out(full.as_bstr(), LeftOutReason::Unreadable),
@@ -184,7 +184,7 @@ impl DiskScan<'_, '_> {
         Ok(())
     }
 
-    /// Takes what is uncommitted in a repository whose commits are safe elsewhere.
+    /// Takes the uncommitted files of a repository whose commits are kept in its own object database.
     fn nested_changes(&mut self, scope: &ScannedRepository<'_>, full: &BStr, repo: &gix::Repository) -> Result<(), Error> {
         match (scope.depth < DEEPEST).then(|| nested::index(repo)).flatten() {
             Some(index) => {
@@ -417,7 +417,7 @@ impl<'repo> NormalizedComparer<'repo> {
         }
         let Some((pipeline, index)) = self.pipeline.get_or_insert_with(|| repo.filter_pipeline(None).ok()) else { return false };
         let Ok((file, stat)) = below.open_file(full) else { return false };
-        // Conversions work on the whole file in memory, and nobody keeps text of that size.
+        // Conversions need the complete file in memory, and text files are not that large.
         if stat.size > 32 << 20 {
             return false;
         }

@@ -1,4 +1,4 @@
-//! What a snapshot changes, file by file and line by line, for a person to look at. Bounded, and nothing is run.
+//! The changes of a snapshot, file by file and line by line, for a person. Bounded, and runs no program.
 
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
@@ -21,7 +21,7 @@ const READ_AT_MOST: u64 = 128 << 20;
 /// A snapshot compared with the commit that HEAD named when it was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotDiff {
-    /// What is known of it.
+    /// Its summary.
     pub info: SnapshotSummary,
     /// In git's order; files of repositories inside the worktree last.
     pub files: Vec<FileDiff>,
@@ -36,7 +36,7 @@ pub struct SnapshotDiff {
 pub struct FileDiff {
     /// Percent-escaped where not UTF-8.
     pub path: String,
-    /// What it is in the snapshot.
+    /// The kind of change.
     pub kind: SnapshotKind,
     /// There was nothing at this path before.
     pub is_new: bool,
@@ -44,7 +44,7 @@ pub struct FileDiff {
     pub bytes: u64,
     /// Lines added and removed; `None` where it is not text, too large, or private.
     pub lines: Option<(u64, u64)>,
-    /// Why it is kept apart, if it is.
+    /// Why it is in the private part, if it is.
     pub private: Option<String>,
     /// The difference as git writes it, where it is text and not private. Whatever is not UTF-8 is replaced.
     pub patch: Option<String>,

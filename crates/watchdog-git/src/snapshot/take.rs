@@ -32,21 +32,21 @@ const GC_STALE: Duration = Duration::from_secs(12 * 3600);
 const PER_SECOND: usize = 1000;
 
 impl Worktree {
-    /// Keeps all uncommitted work of this worktree as a commit under `refs/watchdog/rescue/`.
+    /// Stores all uncommitted work of this worktree as a commit under `refs/watchdog/rescue/`.
     ///
-    /// `None` where there is nothing uncommitted. Where the newest snapshot of the spec holds the very same
-    /// state, that one is returned. Neither the index nor HEAD, work tree, stash, hooks or branches are touched,
-    /// and nothing that the repository names is run.
+    /// `None` where nothing is uncommitted. Returns the newest snapshot of the spec if it holds the very same
+    /// state. Does not touch index, HEAD, work tree, stash, hooks or branches,
+    /// and runs no program that the repository names.
     ///
     /// # Errors
-    /// When HEAD, its tree or the object database cannot be read or written. A file that cannot be read is no
-    /// error: it is named in [`Snapshot::left_out`].
+    /// When HEAD, its tree or the object database cannot be read or written. An unreadable file is no
+    /// error: [`Snapshot::left_out`] names it.
     pub fn take_snapshot(&self, request: &SnapshotRequest<'_>) -> Result<Option<Snapshot>, Error> {
         self.take_snapshot_with_private(request, &|_| None)
     }
 
-    /// The same; what `rule` names goes to `refs/watchdog/private/` under the same id instead, so that the snapshot's
-    /// own commit can be merged or pushed. Everything that reads a snapshot (restore, proof, paths) sees both as one.
+    /// The same; files that `rule` selects go to `refs/watchdog/private/` under the same id instead, so that the snapshot's
+    /// own commit can be merged or pushed. Every reader of a snapshot (restore, proof, paths) merges both.
     ///
     /// # Errors
     /// As [`Worktree::take_snapshot`].
@@ -124,7 +124,7 @@ impl Worktree {
         let private = PrivatePaths::find(repo, head_tree, &parts, &changed, &index, &found, rule)?;
         let mut private_tree = None;
         if let Some(private) = &private {
-            // Built anew: the trees that hold everything are not relied on.
+            // Builds them again: the trees with everything may be incomplete.
             blobs.forget_since(mark);
             let nested = private.without_nested(&found.nested);
             parts = SnapshotParts::build(repo, &private.without_staged(&index), &private.without(&found.changes), &nested, blobs)?;
@@ -195,10 +195,10 @@ fn snapshot(
     }
 }
 
-/// Waits, for a bounded time, until no `git gc` runs that may have looked at the refs before ours was there.
+/// Waits, for a bounded time, until no `git gc` runs that may have read the refs before ours existed.
 ///
-/// Only one with `--prune=now` could do harm, and which one it is cannot be told. A bare `git prune --expire=now`
-/// cannot be seen at all, as git itself warns about it.
+/// Only a gc with `--prune=now` could do harm, and the lock does not show its options. A bare `git prune --expire=now`
+/// leaves no trace at all, as git's own manual warns.
 fn wait_for_garbage_collection(common_dir: &Path) {
     let mark = common_dir.join("gc.pid");
     for _ in 0..GC_POLLS {
@@ -268,9 +268,9 @@ fn stale(scan: &mut DiskScan<'_, '_>, repo: &gix::Repository) -> BTreeSet<BStrin
     again
 }
 
-/// Changed paths as gix's own status lists them: the witness that the scan forgot nothing.
+/// Changed paths as gix's own status lists them: the check that the scan missed nothing.
 ///
-/// What it cannot list it leaves out; the scan has named what is unreadable.
+/// It leaves out paths that it cannot list; the scan has named the unreadable ones.
 fn listed_by_status(repo: &gix::Repository) -> Vec<BString> {
     // It panics where the system has no further thread for it, and a snapshot without its witness is better than none.
     catch_unwind(AssertUnwindSafe(|| list_by_status(repo))).unwrap_or_default()

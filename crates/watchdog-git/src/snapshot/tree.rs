@@ -26,9 +26,9 @@ struct TreeLeaf<'a> {
     id: ObjectId,
 }
 
-/// The tree that the index would be committed as.
+/// The tree that a commit of the index would have.
 ///
-/// A path in conflict is there as our side has it, or as theirs where we have none.
+/// A path in conflict has our version, or theirs if we have none.
 pub(super) fn of_index(repo: &gix::Repository, index: &gix::index::File, blobs: &mut ObjectSink<'_>) -> Result<ObjectId, Error> {
     let settled = |e: &gix::index::Entry| e.stage() == Stage::Unconflicted && !e.flags.contains(Flags::INTENT_TO_ADD);
     if index.entries().iter().all(settled)
@@ -121,7 +121,7 @@ fn editor(repo: &gix::Repository, base: ObjectId) -> Result<Editor<'_>, Error> {
     Ok(Editor::new(root, &repo.objects, repo.object_hash()))
 }
 
-/// What neither the index's tree nor the work tree's can hold; `None` where there is no such thing.
+/// The tree of everything that neither the index's tree nor the work tree's can hold; `None` where there is nothing.
 pub(super) fn of_extras(
     repo: &gix::Repository,
     index: &gix::index::File,

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use watchdog_facts::evidence::LeftOut;
 
-/// What to note down with a snapshot.
+/// The metadata of a new snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SnapshotRequest<'a> {
     /// The name of the work; becomes a part of the ref's name.
@@ -30,7 +30,7 @@ pub struct Snapshot {
     pub files: u64,
     /// Size of the files that differ, in bytes.
     pub bytes: u64,
-    /// What could not be kept, and why.
+    /// The paths that could not be stored, and why.
     pub left_out: Vec<LeftOut>,
     /// When it was taken.
     pub at: Timestamp,
@@ -38,12 +38,12 @@ pub struct Snapshot {
     pub reused: bool,
 }
 
-/// A snapshot of any time, as its commit tells about it.
+/// Any stored snapshot, as its commit describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotSummary {
     /// The whole name of its ref.
     pub name: String,
-    /// What follows `refs/watchdog/rescue/`: its name on the command line.
+    /// The part behind `refs/watchdog/rescue/`: its name on the command line.
     pub id: String,
     /// Its commit, hexadecimal.
     pub commit: String,
@@ -63,7 +63,7 @@ pub struct SnapshotSummary {
     pub files: u64,
     /// Size of the files that differ, in bytes.
     pub bytes: u64,
-    /// How many of them are kept apart, in a ref of their own that is never merged or pushed.
+    /// The number of private files, which are in a ref of their own that is never merged or pushed.
     pub private_files: u64,
 }
 
@@ -73,7 +73,7 @@ pub struct SnapshotCandidate<'a> {
     pub path: &'a str,
     /// Its size.
     pub bytes: u64,
-    /// git ignores it: it is in the snapshot only where it is kept apart, and no part of the work.
+    /// git ignores it: it can only be in the private part, and is no part of the work.
     pub ignored: bool,
     /// Reads all of it; `None` where it cannot be read. A symlink's content is its target.
     pub content: &'a dyn Fn() -> Option<Vec<u8>>,
@@ -81,5 +81,5 @@ pub struct SnapshotCandidate<'a> {
     pub committed: &'a dyn Fn() -> Option<Vec<u8>>,
 }
 
-/// Says why a changed or ignored file is to be kept apart; `None` where it need not be.
+/// The reason for storing a changed or ignored file in the private part; `None` for the public part.
 pub type PrivateRule<'a> = &'a dyn Fn(&SnapshotCandidate<'_>) -> Option<&'static str>;

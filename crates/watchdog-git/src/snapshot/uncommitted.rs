@@ -20,16 +20,16 @@ use crate::submodule::is_named;
 use crate::{Error, Worktree};
 use watchdog_facts::evidence::LeftOut;
 
-/// What is uncommitted, as a snapshot of this moment would have it.
+/// The uncommitted files, as a snapshot of this moment would store them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UncommittedFiles {
     /// In git's order; files of repositories inside the worktree last.
     pub paths: Vec<SnapshotPath>,
-    /// What could not be read.
+    /// The unreadable paths.
     pub left_out: Vec<LeftOut>,
 }
 
-/// What stands at a path: its kind, its object and its size where that is known.
+/// The content of a path: its kind, its object and its size where that is known.
 type PathState = (EntryKind, ObjectId, Option<u64>);
 
 impl Worktree {
@@ -46,7 +46,7 @@ impl Worktree {
         let found = scan(self, &repo, &index, &mut blobs, &|_| None)?;
         let committed = repo.index_from_tree(&head_tree).map_err(|e| Error::read("read the tree of HEAD", e))?;
         let before = |path: &BStr| committed.entry_by_path(path).and_then(|entry| Some((kind_of(entry.mode)?, entry.id)));
-        // What the index has, changed by what is on disk.
+        // The entries of the index, changed by the files on disk.
         let mut now: BTreeMap<BString, Option<PathState>> = BTreeMap::new();
         let settled = |e: &&gix::index::Entry| e.stage() != Stage::Base && !e.flags.contains(Flags::INTENT_TO_ADD);
         for entry in index.entries().iter().filter(settled) {
@@ -111,10 +111,10 @@ impl Worktree {
         Ok(UncommittedFiles { paths, left_out: found.left_out })
     }
 
-    /// A path's content as HEAD has it and as it is on disk, each up to `limit` bytes.
+    /// A path's content in HEAD and on disk, each up to `limit` bytes.
     ///
     /// # Errors
-    /// When HEAD cannot be read. What cannot be read on disk is `None`.
+    /// When HEAD cannot be read. An unreadable file on disk is `None`.
     pub fn versions_on_disk(&self, path: &[u8], limit: u64) -> Result<FileVersions, Error> {
         let doing = "read a file of HEAD";
         let name: &BStr = path.as_bstr();

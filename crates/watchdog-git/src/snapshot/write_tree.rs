@@ -44,8 +44,8 @@ impl Worktree {
         Ok(edited.to_hex().to_string())
     }
 
-    /// Writes every file of a tree below an empty folder, byte for byte: what filters would make of them is not made. Names that no work
-    /// tree may hold are left out.
+    /// Writes every file of a tree below an empty folder, byte for byte, without filters. Leaves out names that no work
+    /// tree may hold.
     ///
     /// # Errors
     /// Where an object cannot be read, or a file cannot be written.
