@@ -1,4 +1,4 @@
-//! Decides whether work on an input may begin: asks the breaker, and looks for git operations that are half done. Records the outcome with
+//! Decides whether work on an input may begin: queries the breaker, and refuses unfinished git operations. Records the outcome with the
 //! the breaker.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Asks the agent for a judgement: which session to ask, whether its last answer still stands, and what git says against the answer.
+//! Probes the agent for a judgement: finds the session to resume, reuses a valid earlier answer, and checks the answer against git.
 
 use sha2::{Digest, Sha256};
 
@@ -29,7 +29,7 @@ impl ActionExecutor {
         self.asking.seen.lock().expect("mutex poisoned")
     }
 
-    /// Finds out whether the last answer about this spec still stands. Then watchdog does not ask the agent again, and the number of
+    /// Reuses the last answer about this spec if it is still valid. Then watchdog does not probe the agent again, and the number of
     /// remaining rounds is what it was when that answer led to its verdict. `ran_a_session` = this call just ran a session, which makes a
     /// new state.
     pub fn stand_by_the_last_answer(
@@ -57,7 +57,7 @@ impl ActionExecutor {
             return Ok(self);
         }
         if last.last_word || !overrides.once {
-            // The question was put, and this is what it came to.
+            // The reused answer takes the place of the last round.
             let most = self.input.settings.completion_check.max_probes;
             earlier.rounds_used = most.saturating_sub(1);
             let replied = matches!(last.outcome, ProbeOutcome::Reply(_));
@@ -70,12 +70,12 @@ impl ActionExecutor {
         Ok(self)
     }
 
-    /// Whether the last answer stands, so that watchdog does not ask the agent.
+    /// Whether the last answer is reused, so that watchdog does not probe the agent.
     pub fn answer_stands(&self) -> bool {
         self.asking.standing.is_some()
     }
 
-    /// What the questions other than probes cost: plans, judges.
+    /// The cost of plans and judges, without probes.
     pub fn spent_beside(&self) -> ProbeUsage {
         self.sent_probe().beside
     }
@@ -95,7 +95,7 @@ impl ActionExecutor {
         Some(JudgedSession { id, known_by: whom.known_by.as_str(), idle_seconds: None })
     }
 
-    /// Whom questions go to, found out once and kept; looked at again where it is the latest conversation, which may grow.
+    /// The session to probe. Found once and then cached, except for the latest conversation, which may grow.
     pub(super) fn whom(&self) -> ProbeTarget {
         if let Some(whom) = self.sent_probe().whom.clone().filter(|whom| whom.known_by != SessionIdSource::Latest) {
             return whom;
@@ -113,7 +113,7 @@ impl ActionExecutor {
             ),
             None => Ok(ProbeTarget { resume: self.session_id.clone(), expected: None, known_by: SessionIdSource::Latest, has_grown: None }),
         };
-        // Records that cannot be read leave only the latest conversation; they are told of where they are written.
+        // Without readable records only the latest conversation is known; the writing functions report the error.
         let whom = found.unwrap_or_else(|_| ProbeTarget {
             resume: self.session_id.clone(),
             expected: self.latest_transcript().map(|transcript| transcript.session_id),
@@ -142,7 +142,7 @@ impl ActionExecutor {
         let settings = &self.input.settings;
         let to = whom.resume.as_deref().map(|id| format!(", session {id}")).unwrap_or_default();
         self.command_env.tell(&format!("no new commit; asking the agent ({number} of {}{to})", settings.completion_check.max_probes));
-        // What git says goes into the question, so that the agent answers about the same state.
+        // The prompt includes git's facts, so that the agent answers about the same state.
         self.journal().flush();
         self.remember_transcript();
         let git_facts = QuestionFacts { commits: facts.0.as_ref(), changes: facts.1.as_ref() };
@@ -173,7 +173,7 @@ impl ActionExecutor {
             }
         }
         self.command_env.tell(&probe_line(&record));
-        // Who answers from now on may be known only since this answer.
+        // This answer may be the first to identify the answering session.
         let state = state.and_then(|_| self.state(facts));
         self.sent_probe().last = state.map(|state| (state, record.clone()));
         record
@@ -211,7 +211,7 @@ impl ActionExecutor {
         }
     }
 
-    /// What a reply names and git does not have. What cannot be read casts no doubt.
+    /// The names in a reply that git does not have. An unreadable fact raises no dispute.
     fn missing_in_git(&self, reply: &Reply, (commits, changes): &(Option<Commits>, Option<Changes>)) -> Option<String> {
         let claims = ReplyClaims::of(reply);
         if claims.is_empty() {
@@ -255,8 +255,8 @@ impl ActionExecutor {
         Some(Sha256::digest(text.as_bytes())[..16].iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// Adds an answer that stood, or a new one, to the verdict and the records. Returns whether the verdict is the same as before, so that
-    /// nothing of it counts twice.
+    /// Adds a reused or new answer to the verdict and the records. Returns whether the verdict is the same as before, so that
+    /// no count includes it twice.
     pub fn settle_answer(&self, store: &dyn LocalStore, verdict: &mut Verdict) -> Result<bool, StoreError> {
         verdict.probe_usage = verdict.probes.iter().fold(self.spent_beside(), |sum, record| sum.plus(record.usage));
         let (worktree, spec) = (&self.input.worktree_id, &self.input.spec);
@@ -268,7 +268,7 @@ impl ActionExecutor {
             return Ok(false);
         }
         if let Some((state, record)) = last {
-            // A rescue of this judgement is no change that the agent has to be asked about again.
+            // A rescue of this judgement is no change that needs another probe.
             let state = if verdict.rescue_commits > 0 { self.state(&(None, None)).unwrap_or(state) } else { state };
             let before = answer::of(store, worktree, spec).ok().flatten().filter(|before| before.state == state);
             let answer = AnswerRecord {
@@ -286,7 +286,7 @@ impl ActionExecutor {
         }
         let Some(standing) = self.asking.standing.as_ref().filter(|_| stood) else { return Ok(false) };
         if standing.reason != verdict.reason.as_str() {
-            // The rounds of `--once` came to their end: that is news, once.
+            // The rounds of `--once` ended: report that once.
             let ended = AnswerRecord { reason: verdict.reason.as_str().to_owned(), last_word: is_last_word(verdict), ..standing.clone() };
             answer::record(store, worktree, spec, &ended)?;
             return Ok(false);

@@ -12,7 +12,7 @@ use watchdog_git::{Error, OriginEvidence, Snapshot, SnapshotRequest, Worktree};
 pub struct BornWorktreeSnapshots {
     /// Those that this call took.
     pub taken: Vec<Snapshot>,
-    /// What could not be kept, for a person.
+    /// The failures, for a person.
     pub failed: Vec<String>,
 }
 

@@ -9,7 +9,7 @@ use watchdog_store::StateDir;
 
 use crate::notify::delivery::NotificationWorker;
 
-/// Takes one line of progress, for a person. The text may hold anything: whoever shows it escapes it.
+/// Receives one line of progress, for a person. The text is unescaped: the receiver escapes it.
 pub type ProgressCallback = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The environment of a command.

@@ -26,7 +26,7 @@ pub struct EffectiveConfig {
     pub settings: ConfigSettings,
     /// Whether a file was found and is not trusted.
     pub trust: ConfigTrust,
-    /// What a person should know about it.
+    /// Warnings for a person.
     pub notes: Vec<Degradation>,
     /// The anchor of the spec, where it has one.
     pub anchor: Option<CriteriaAnchor>,
@@ -79,7 +79,7 @@ fn settled(
     let in_worktree = read_if_there(&path)?;
     let hash = |bytes: &[u8]| fingerprint(&worktree.repository_id(), Path::new(FILE), bytes);
     let store = TrustStore::new(&command_env.state);
-    // Who names the very bytes in the environment of this call has read them.
+    // A caller that names the hash of these bytes has read them.
     let named_now = |bytes: &[u8]| {
         let listed = command_env.trusted.as_deref().unwrap_or_default();
         let hash = hash(bytes);
@@ -91,7 +91,7 @@ fn settled(
         Some(bytes) if named_now(bytes) => as_it_is(bytes),
         _ => in_force(worktree, anchor.as_ref(), baseline, in_worktree.clone())?,
     };
-    // What nobody trusted does not stand in the way of what somebody did.
+    // An untrusted copy does not displace a trusted one.
     if let (Some(pinned), Some(bytes)) = (&found, &in_worktree)
         && pinned.note.is_some()
         && anchor.is_some()
@@ -113,7 +113,7 @@ fn settled(
     let mut notes: Vec<Degradation> =
         found.note.iter().map(|detail| Degradation { code: WarningCode::CriteriaChanged, detail: detail.clone() }).collect();
     let file = Some(found.text());
-    // Also an untrusted file is parsed: a mistake in it is told at once, and parsing runs nothing.
+    // Parses an untrusted file, too: that reports a mistake at once, and runs nothing.
     let effective = trusted(&found.bytes, &path)?;
     if allowed(&found.bytes)? {
         notes.extend(effective.notes);
@@ -191,7 +191,7 @@ fn in_force(
 fn named_one_changed(worktree: &Worktree, compared: Option<(&BaselinePoint, &str)>, path: &Path, bytes: &[u8]) -> Option<Degradation> {
     let inside = path.canonicalize().ok()?.strip_prefix(worktree.root()).ok()?.to_str()?.to_owned();
     let Some((BaselinePoint::Commit(commit), whose)) = compared else { return None };
-    // Where that commit has none, or cannot be read, there is nothing that it could differ from.
+    // If that commit has no such file, or is unreadable, there is nothing to compare.
     let before = worktree.blob_at(commit, &inside).ok().flatten()?;
     let detail = format!("{inside} differs from {whose}, and counts all the same, because --config names it");
     (before != bytes).then_some(Degradation { code: WarningCode::CriteriaChanged, detail })
@@ -209,7 +209,7 @@ pub fn bad(error: &ConfigError) -> UnreadableFact {
 }
 
 fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, UnreadableFact> {
-    // Whoever works in the worktree could put a pipe there, which to open is to wait for ever.
+    // Opening a pipe there would block without end.
     if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return Err(unreadable(path, &io::Error::other("not a regular file")));
     }

@@ -56,7 +56,7 @@ pub fn changed(input: &JudgementInput) -> ReadFact<CriteriaChanged> {
     changed.named.extend(changed_gates(input, &worktree, &point, &gates)?.into_iter().filter(|path| !guards.is_match(path)));
     changed.named.sort();
     changed.named.dedup();
-    // A file that was trusted and is gone is nobody's word that there are no criteria any more.
+    // Deleting a trusted file does not withdraw its criteria.
     if input.pins_file && root.join(FILE).symlink_metadata().is_err() && !changed.guarded.iter().any(|path| path == FILE) {
         changed.guarded.insert(0, FILE.to_owned());
     }
@@ -82,7 +82,7 @@ pub fn differing(worktree: &Worktree, settings: &ConfigSettings, point: &Baselin
         return Ok(DifferingFiles::new());
     }
     let mut found = worktree.differing_files(point, &GuardedPaths::new(&globs, named).map_err(wrong)?)?;
-    // More than a person could have left: what is not recorded counts as changed, and nothing is excused that nobody saw.
+    // A person would not leave so many: they stay unrecorded, so that all of them count as changed.
     if found.len() > MOST_DIFFERING {
         found.clear();
     }
@@ -116,7 +116,7 @@ fn add_protected(check: &CheckSpec, globs: &mut Vec<String>) {
     }
 }
 
-/// What differed from the commit of the anchor at the time when it became that commit.
+/// The files that differed from the anchor's commit when it became the anchor.
 fn differing_then(input: &JudgementInput) -> &DifferingFiles {
     static NONE: DifferingFiles = DifferingFiles::new();
     input.anchor.as_ref().map_or(&NONE, |anchor| &anchor.differing)
@@ -158,7 +158,7 @@ fn add_gates(check: &CheckSpec, gates: &mut Vec<GateFile>) {
     }
 }
 
-/// The gate files whose relevant part changed.
+/// The gate files with a change in their relevant part.
 fn changed_gates(input: &JudgementInput, worktree: &Worktree, point: &BaselinePoint, gates: &[GateFile]) -> ReadFact<Vec<String>> {
     if gates.is_empty() {
         return Ok(Vec::new());

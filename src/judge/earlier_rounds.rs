@@ -8,7 +8,7 @@ use super::judgement_input::JudgementInput;
 use crate::clock::now;
 
 impl JudgementInput {
-    /// What earlier calls with the same baseline left behind, and the fingerprint of the work at the first of them.
+    /// The rounds of earlier calls with the same baseline, and the fingerprint of the work at the first of them.
     pub fn earlier(&self, store: &dyn watchdog_store::LocalStore) -> Result<(EarlierRounds, Option<u64>), UnreadableFact> {
         let Some(progress) = progress::of(store, &self.worktree_id, &self.spec)? else {
             return Ok((EarlierRounds::default(), None));
@@ -19,7 +19,7 @@ impl JudgementInput {
             unmet: progress.unmet,
             ..EarlierRounds::default()
         };
-        // Only `--once` carries rounds on; a check that waits begins anew.
+        // Only `--once` continues the count; a check that waits starts at zero.
         if !self.overrides.once || progress.baseline != self.baseline_commit() {
             return Ok((streak, None));
         }

@@ -1,5 +1,5 @@
-//! Performs the actions of the decision machine through the adapters, and returns what came of each. Everything here blocks; the thread
-//! that drives the machine calls it.
+//! Performs the actions of the decision machine through the adapters, and returns the result of each. Every call blocks; the thread that
+//! drives the machine makes them.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -54,9 +54,9 @@ pub struct ActionExecutor {
     pub(super) root: PathBuf,
     /// The session to ask, where its id is known.
     pub(super) session_id: Option<String>,
-    /// What the session left running.
+    /// The processes that outlived the session.
     survivors: Vec<SurvivingProcess>,
-    /// What is known of the session, for checks.
+    /// The session's context, for checks.
     context: SessionContext,
     /// A spent budget is not spent further by questions.
     over_limit: bool,
@@ -143,7 +143,7 @@ impl ActionExecutor {
         self.input.settings.rescue.mode == RescueMode::Plan && !self.input.overrides.no_rescue && self.may_ask_for_a_plan()
     }
 
-    /// The fingerprint of the work when it was first looked at.
+    /// The fingerprint of the work when it was first read.
     pub fn fingerprint(&self) -> Option<u64> {
         self.seen().fingerprint
     }
@@ -371,7 +371,7 @@ impl ActionExecutor {
         self.seen().answered = Some(answered);
     }
 
-    /// Not where the user wants nobody to be asked, and not an agent that has just failed to answer.
+    /// Not with `--no-probe`, and not from an agent that has just failed to answer.
     fn may_ask_for_a_plan(&self) -> bool {
         let nobody =
             self.silent.load(Ordering::Relaxed) || self.input.overrides.no_probe || self.input.settings.completion_check.max_probes == 0;
@@ -412,8 +412,8 @@ impl ActionExecutor {
     }
 }
 
-/// How many expensive checks run at a time: as many as there are processors, but at least two, for many of them only wait, and not more
-/// than work can be told apart.
+/// How many expensive checks run at a time: as many as there are processors, but at least two, since many of them only wait, and at most
+/// eight.
 pub fn at_once() -> usize {
     std::thread::available_parallelism().map_or(2, NonZero::get).clamp(2, 8)
 }

@@ -10,7 +10,7 @@ use watchdog_store::{LocalStore, expiry, refs};
 
 use crate::clock::now;
 
-/// The key for the refs of baselines, in the place of a repository's name; no repository's name looks like it.
+/// The key for the refs of baselines, in place of a repository's name; no repository's name has this form.
 const RECORDED_REFS: &str = "recorded refs";
 
 /// How many snapshots one event names.
@@ -30,7 +30,7 @@ pub fn expire(worktree: &Worktree, store: &dyn LocalStore, keep_days: u32) -> Re
     drop_snapshots(worktree, store, keep_days, at).and(forgotten)
 }
 
-/// Refs are of all repositories together: a sweep of a thousand looks through them once, and not a thousand times.
+/// All repositories share the refs: a sweep of a thousand repositories searches them once.
 fn forget_refs(store: &dyn LocalStore, at: Timestamp) -> Result<(), String> {
     if expiry::due(store, RECORDED_REFS, at).map_err(|error| error.to_string())? {
         refs::forget_unused(store, at).map_err(|error| error.to_string())?;

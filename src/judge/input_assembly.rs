@@ -50,7 +50,7 @@ impl JudgementInput {
         }
     }
 
-    /// What the machine needs to know before the first fact.
+    /// The machine's setup before the first fact.
     pub fn setup(&self, earlier: EarlierRounds, session: Option<SessionEnd>, read_leftovers: bool) -> MachineSetup {
         MachineSetup {
             no_rescue: self.overrides.no_rescue,

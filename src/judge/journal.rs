@@ -81,7 +81,7 @@ impl CommandJournal {
         }
     }
 
-    /// The journal of a judgement, which also puts notifications into the outbox; what earlier commands could not deliver is tried again.
+    /// The journal of a judgement, which also puts notifications into the outbox and wakes the worker for undelivered ones.
     pub fn of(input: &JudgementInput, command_env: &CommandEnv, store: &Arc<dyn LocalStore>) -> Arc<Self> {
         let root = input.worktree.lock().expect("mutex poisoned").root().to_owned();
         CommandJournal::telling((&input.worktree_id, &input.spec), &root, &input.settings.notify, command_env, store)
@@ -128,7 +128,7 @@ impl CommandJournal {
         if events.is_empty() {
             return;
         }
-        // First, so that nobody misses what the death of this process keeps out of the journal.
+        // First the outbox, so that a kill before the journal is written loses no notification.
         if let Some((notices, notifications)) = &self.notifier {
             match notices.offer(self.store.as_ref(), &events) {
                 Ok(true) => notifications.wake(&self.store),
@@ -190,7 +190,7 @@ pub fn observed(journal: &CommandJournal, event: &MachineEvent) {
                 journal.note(kind::CHECK, json!({"name": check.name, "type": check.kind, "outcome": check.outcome.as_str()}));
             }
         }
-        // An answer that stands is no question; it was written down when it was given.
+        // A reused answer is no probe; the journal has it already.
         MachineEvent::Probe(record) if record.stands() => {}
         MachineEvent::Probe(record) => journal.write(kind::PROBE, probe_json(record)),
         MachineEvent::Rescue(Ok(outcome)) => {

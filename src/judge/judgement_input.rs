@@ -1,4 +1,4 @@
-//! The input of one judgement: the worktree, its baseline, and what is asked. `input_assembly` makes it, `admission` decides whether work
+//! The input of one judgement: the worktree, its baseline, and the options. `input_assembly` makes it, `admission` decides whether work
 //! on it may begin.
 
 use std::sync::Mutex;
@@ -16,7 +16,7 @@ use watchdog_facts::session_work::SessionUncommitted;
 use watchdog_git::{BaselinePoint, KnownRefs, OriginEvidence, Worktree};
 use watchdog_store::anchor::CriteriaAnchor;
 
-/// What the command line asks for, over what the configuration says.
+/// The options of the command line, which override the configuration.
 #[derive(Debug, Clone, Default)]
 pub struct Overrides {
     /// `--max-probes`.
@@ -35,7 +35,7 @@ pub struct Overrides {
     pub every: bool,
     /// `--no-cache`.
     pub no_cache: bool,
-    /// `--adopt`: what is uncommitted when the session begins is its work.
+    /// `--adopt`: files that are uncommitted when the session begins are its work.
     pub uncommitted: UncommittedRule,
     /// After so many fruitless sessions in a row under the same unmet checks watchdog asks for a person; `None` where a loop counts.
     pub no_progress_limit: Option<u32>,
@@ -75,7 +75,7 @@ pub struct JudgementInput {
     pub by_own_criteria: bool,
     /// The text of the worktree's file in force.
     pub governing_file: Option<String>,
-    /// What was uncommitted when the session began, and at its recorded end.
+    /// The uncommitted files when the session began, and at its recorded end.
     pub work: SessionUncommitted,
     /// The settings in force, with the overrides of the command line.
     pub settings: ConfigSettings,

@@ -35,28 +35,28 @@ use super::waiting_pace::drive_to_the_end;
 use crate::clock::now;
 use crate::wire::verdict_json::Judgement;
 
-/// What `run` knows of the session that it ran.
+/// The facts that `run` gathered about its session.
 #[derive(Debug, Default)]
 pub struct ObservedSession {
     /// How it ended.
     pub end: Option<SessionEnd>,
     /// The agent's own name for it.
     pub session_id: Option<String>,
-    /// What it left running.
+    /// The processes that outlived it.
     pub survivors: Vec<SurvivingProcess>,
     /// Its output.
     pub log: Option<PathBuf>,
-    /// What a person should know about it.
+    /// Warnings for a person.
     pub notes: Vec<Degradation>,
-    /// What was uncommitted when it had ended, where that is recorded.
+    /// The files that were uncommitted after its end, where that is recorded.
     pub uncommitted_at_end: Option<ContentIds>,
-    /// What its output says about it, for checks; its usage is that of this session alone.
+    /// Its context from its output, for checks; its usage is that of this session alone.
     pub context: SessionContext,
 }
 
-/// A judgement in progress: what is needed to drive it, and to record what follows from its verdict.
+/// A judgement in progress: drives the machine, and records the consequences of its verdict.
 pub struct JudgementRun {
-    /// What is judged.
+    /// The judged input.
     pub input: Arc<JudgementInput>,
     /// Performs the actions of the machine.
     pub executor: Arc<ActionExecutor>,
@@ -134,7 +134,7 @@ impl JudgementRun {
     pub fn settle(&self, verdict: Verdict) -> Judgement {
         let _within = self.span.enter();
         keep_judged_head(&self.input, &verdict);
-        // A sweep looks at many, and looks for helpers only beside what it keeps.
+        // A sweep judges many worktrees, and searches for helpers only after a `complete`.
         if !self.input.overrides.once || verdict.status() == Status::Complete {
             self.executor.snapshot_helpers("at the end of a judgement");
         }
@@ -177,8 +177,8 @@ impl JudgementRun {
 }
 
 impl JudgementRun {
-    /// Records that what changes from now on is nobody's work until a new baseline. Where that cannot be recorded, the next judgement only
-    /// counts more.
+    /// Records that later changes belong to no session until a new baseline. If that fails, the next judgement only counts more of them as
+    /// work.
     fn completed(&self) {
         let Some(recorded_at) = self.input.recorded_at else { return };
         let left = self.executor.has_read_changes().then(|| self.worktree_uncommitted()).flatten();

@@ -28,7 +28,7 @@ pub struct OpenWorktree {
     pub worktree_id: String,
     /// watchdog's records.
     pub store: Arc<dyn LocalStore>,
-    /// What weakened the store.
+    /// Faults of the store.
     pub notes: Vec<Degradation>,
 }
 
@@ -55,7 +55,7 @@ impl OpenWorktree {
         self.worktree.root()
     }
 
-    /// Takes the worktree's lock; refused where somebody else has it.
+    /// Takes the worktree's lock; refuses while another process holds it.
     pub fn lock(&self, command_env: &CommandEnv, command: &str, session_active: bool) -> Result<WorktreeLock, Refusal> {
         match self.try_lock(command_env, command, session_active)? {
             LockedWorktree::Ours(lock) => Ok(lock),
@@ -63,7 +63,7 @@ impl OpenWorktree {
         }
     }
 
-    /// Takes the worktree's lock, or says who has it.
+    /// Takes the worktree's lock, or names its holder.
     fn try_lock(&self, command_env: &CommandEnv, command: &str, session_active: bool) -> Result<LockedWorktree, UnreadableFact> {
         let begun = Instant::now();
         loop {

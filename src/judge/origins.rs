@@ -51,7 +51,7 @@ pub fn settle_beside(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
             Err(error) => verdict.degraded.push(Degradation { code: WarningCode::HelpersUnread, detail: error.to_string() }),
         }
     }
-    // What a rescue left behind was not looked at after it.
+    // The rest after a rescue is not read again.
     let after_rescue = verdict.changes.is_none() && verdict.reason == Reason::Rescued;
     if after_rescue || verdict.changes.as_ref().is_some_and(Changes::any) {
         let is_change = |path: &String| verdict.changes.as_ref().is_none_or(|changes| changes.paths.contains(path));

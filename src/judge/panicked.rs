@@ -26,8 +26,8 @@ pub fn verdict_of_panic(panic: &(dyn Any + Send)) -> Verdict {
     Verdict::new(Reason::GitError, why)
 }
 
-/// The verdict on a worktree whose judgement the system had no room to finish, in the journal where that can be written. Everything is opened
-/// anew: what the judgement held is gone with it.
+/// The verdict on a worktree whose judgement ran out of system resources, in the journal if it can be written. Opens everything again,
+/// because the panic dropped the judgement's handles.
 pub fn judged_without_room(around: &CommandEnv, why: UnreadableFact) -> Judgement {
     let begun = now();
     let mut judgement = about(around, None, Verdict::unreadable(why), begun);

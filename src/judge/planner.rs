@@ -33,7 +33,7 @@ pub struct CommitPlanner<'a> {
     pub timeout: Duration,
     /// When that time began.
     pub begun: Timestamp,
-    /// What its questions cost so far.
+    /// The cost of its questions so far.
     pub spent: Mutex<ProbeUsage>,
 }
 

@@ -40,7 +40,7 @@ pub(super) fn load_session_context(
         return seen;
     }
     let mut context = seen;
-    // Plain text tells its end only; the transcript also has what was done.
+    // Plain text only has the end of a session; the transcript has its actions, too.
     if context.messages.is_empty()
         && input.settings.agent.preset == Preset::Claude
         && let Some(summary) = by_transcript(input, store, &command_env.claude_home)
@@ -59,7 +59,7 @@ fn by_transcript(input: &JudgementInput, store: &dyn LocalStore, home: &ClaudeHo
     let recorded = recorded.filter(|session| input.recorded_at.is_none_or(|at| at <= session.started_at));
     match recorded.and_then(|session| session.session_id) {
         Some(id) => session_summary(&root, home, Some(&id), None),
-        // Without a baseline's time nobody knows which transcript is about this work.
+        // Without a baseline's time the transcript of this work is unknown.
         None => {
             let at = input.recorded_at?;
             let whom = ProbeTarget::of(store, (&input.worktree_id, &input.spec), (&root, home), None, Some(at), true).ok()?;

@@ -6,12 +6,12 @@ use watchdog_facts::evidence::{Changes, Degradation, WarningCode};
 use watchdog_facts::session_work::{FileOwner, SessionUncommitted};
 use watchdog_git::{Error, StatFingerprints, Worktree};
 
-/// What is uncommitted, parted into the session's work and the rest.
+/// The uncommitted files, divided into the session's work and the rest.
 #[derive(Debug, Default)]
 pub struct SessionWork {
     /// All of it, with the session's part counted.
     pub changes: Changes,
-    /// What would have to move if anything changed.
+    /// Fingerprints that change with any of the files.
     pub fingerprints: Option<StatFingerprints>,
     /// The paths that are not the session's: no rescue commits them.
     pub others: BTreeSet<String>,

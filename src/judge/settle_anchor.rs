@@ -65,14 +65,14 @@ pub fn after_verdict(input: &JudgementInput, store: &dyn LocalStore, verdict: &V
     if verdict.status() != Status::Complete || !input.by_own_criteria || input.trust != ConfigTrust::Settled {
         return Ok(());
     }
-    // Whoever is judged does not say when that is over.
+    // A session must not end its own judgement.
     if inside(store)?.is_some() {
         return Ok(());
     }
     let Some(commits) = &verdict.commits else { return Ok(()) };
     let commit = commits.head.clone().map_or(BaselinePoint::Unborn, BaselinePoint::Commit);
     let worktree = input.worktree.lock().expect("mutex poisoned");
-    // What came after the judgement was not judged.
+    // Later changes were not judged.
     if worktree.head()? != commit {
         return Ok(());
     }

@@ -48,7 +48,7 @@ impl SignalState {
                         SignalUrgency::Hurry => enough = true,
                     });
                     if enough {
-                        // Whoever sends a third signal wants the prompt back more than a verdict.
+                        // A third signal asks for the prompt rather than a verdict.
                         #[expect(clippy::disallowed_methods, reason = "the sessions are killed already; nothing is left to drop")]
                         std::process::exit(128 + kind.as_raw_value());
                     }
@@ -91,7 +91,7 @@ impl SignalState {
         SignalState { urgency, last: Arc::clone(&self.last) }
     }
 
-    /// What was asked for so far.
+    /// The most urgent signal so far.
     pub fn urgency(&self) -> SignalUrgency {
         *self.urgency.borrow()
     }
@@ -101,7 +101,7 @@ impl SignalState {
         self.last.load(Ordering::Relaxed)
     }
 
-    /// Waits until an end was asked for at least this urgently.
+    /// Waits for a signal of at least this urgency.
     pub async fn reached(&mut self, at_least: SignalUrgency) {
         if self.urgency.wait_for(|urgency| *urgency >= at_least).await.is_err() {
             std::future::pending::<()>().await;

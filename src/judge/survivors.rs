@@ -33,7 +33,7 @@ pub fn find(input: &JudgementInput, store: &dyn LocalStore, at: Timestamp) -> Su
     }
     let sample = ActivitySample { at, used: used(&running), written: written(input) };
     let quiet = after_sample(record.quiet, sample);
-    // A look that is not written down only makes the next one begin to count anew.
+    // If the sample is not saved, the next one only starts the count again.
     if record.quiet != Some(quiet) {
         let same = |found: &SessionRecord| found.started_at == record.started_at;
         let _ = session::update(store, &input.worktree_id, &input.spec, |found| {

@@ -71,7 +71,7 @@ impl MachinePace for WaitingPace<'_> {
 }
 
 impl WaitingPace<'_> {
-    /// What cuts an action or a pause short: the next signal.
+    /// The urgency that interrupts an action or a pause: the next signal.
     fn cut_short_by(&self) -> SignalUrgency {
         if self.interrupted { SignalUrgency::Hurry } else { SignalUrgency::Interrupted }
     }

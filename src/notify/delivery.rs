@@ -92,7 +92,7 @@ impl NotificationWorker {
         let telling = state.telling.take();
         drop(state);
         if let Some(key) = telling {
-            // If the store refuses, it is told once more: better twice than never.
+            // If the store refuses, the notice is delivered once more: better twice than never.
             let _ = outbox::remove(store.as_ref(), &key);
         }
         outbox::waiting(store.as_ref()).map_or(0, |waiting| waiting.len())
@@ -111,7 +111,7 @@ impl WorkerShared {
                 state.woken = false;
                 state.closing
             };
-            // A store that refuses now is asked again with the next notice, or by the next command.
+            // A store error is retried with the next notice, or by the next command.
             let next = self.round(store).ok().flatten();
             let mut state = self.state.lock().expect("mutex poisoned");
             if closing {
@@ -132,7 +132,7 @@ impl WorkerShared {
     /// Delivers each notice that is due, once; returns when the next one is.
     fn round(&self, store: &dyn LocalStore) -> Result<Option<Timestamp>, StoreError> {
         let mut next: Option<Timestamp> = None;
-        // Whoever could not be reached is not asked again in the same round: the others shall not wait for it, and its own order stays.
+        // An unreachable target is not tried again in the same round: other targets shall not wait for it, and its notices stay in order.
         let mut unreachable: Vec<NotifyTarget> = Vec::new();
         for (key, waiting) in outbox::waiting(store)? {
             let at = now();
@@ -226,7 +226,7 @@ fn recipient(to: &NotifyTarget) -> &str {
     }
 }
 
-/// Scheme and host of an address, without what stands before an `@`.
+/// Scheme and host of an address, without credentials before an `@`.
 fn origin(url: &str) -> &str {
     let host = url.find("://").map_or(0, |at| at + 3);
     let end = url[host..].find(['/', '?', '#']).map_or(url.len(), |at| host + at);
@@ -261,7 +261,7 @@ fn run(argv: &[String], notice: &OutboxNotice, body: String) -> Result<(), Strin
     }
 }
 
-/// What a program is told beside the event on its stdin.
+/// The environment variables for a program, beside the event on its stdin.
 fn variables(event: &Value) -> BTreeMap<OsString, Option<OsString>> {
     let text = |value: &Value| value.as_str().map(OsString::from);
     [

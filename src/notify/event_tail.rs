@@ -1,5 +1,5 @@
-//! Follows the end of the journal. Waits for a change of the state directory, and reads from time to time as well: a network folder reports
-//! no changes, and a replaced store goes on in a new file.
+//! Follows the end of the journal. Waits for a change of the state directory, and polls as well: a network folder reports
+//! no changes, and a replaced store continues in a new file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -41,10 +41,10 @@ impl EventTail {
         EventTail { store, cursor, moved, watching: watching.ok(), stirred: false }
     }
 
-    /// What was appended since the last call, at most one batch of it, read in a thread of its own; empty where nothing was.
+    /// The events since the last call, at most one batch, read in a thread of its own; may be empty.
     ///
     /// # Errors
-    /// When the store cannot be read; the next call tries again at the same place.
+    /// When the store cannot be read; the next call retries at the same position.
     pub async fn read(&mut self) -> Result<Vec<StoredEvent>, StoreError> {
         let (store, cursor) = (Arc::clone(&self.store), self.cursor);
         let reading = tokio::task::spawn_blocking(move || store.read(cursor, BATCH));

@@ -40,7 +40,7 @@ impl NotificationRules {
     pub fn offer(&self, store: &dyn LocalStore, events: &[NewEvent]) -> Result<bool, StoreError> {
         let mut any = false;
         for event in events {
-            // What is told again is decided for every event, as the next one is compared with it.
+            // Every event updates the record of repeats, because the next one is compared with it.
             if self.is_empty() || is_repeated(store, event)? {
                 continue;
             }
@@ -60,16 +60,16 @@ impl NotificationRules {
 }
 
 /// Whether an event repeats the last one of its spec about the same state: the same verdict on the same commits and changes, or the end of
-/// a task whose verdict was sent already. A new session, or a new task, begins anew.
+/// a task whose verdict was sent already. A new session, or a new task, is never a repeat.
 fn is_repeated(store: &dyn LocalStore, event: &NewEvent) -> Result<bool, StoreError> {
     let spec = event.spec.as_deref().unwrap_or_default();
     let text = |key: &str| event.data.get(key).and_then(Value::as_str).unwrap_or_default();
     match event.kind.as_str() {
         kind::VERDICT => {
-            // The agent is asked again after a pause: what it is asked about is still the same. An answer that cannot be read is none.
+            // A probe that was repeated after a pause is about the same state. An unreadable answer counts as none.
             let answered = answer::of(store, &event.worktree, spec).ok().flatten().map(|answer| answer.state).unwrap_or_default();
             let state = [text("baseline"), text("head"), &answered].join(" ");
-            // Where HEAD was not looked at, nothing says that it moved.
+            // Without a known HEAD nothing shows that it moved.
             let state = (!text("head").is_empty()).then_some(state.as_str());
             let again =
                 if matches!(text("status"), "error" | "failed") { RepeatedNotice::AfterOthers } else { RepeatedNotice::NewStateOnly };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What to send.
+/// The request to send.
 #[derive(Debug, Clone)]
 #[cfg_attr(not(feature = "webhooks"), expect(dead_code, reason = "a build without webhooks sends nothing"))]
 pub struct WebhookPost<'a> {

@@ -16,14 +16,14 @@ const MOST_REFS: usize = 2_000;
 /// Guarded files that differ from a commit, each with the id of its content or `None` where it is absent.
 pub type DifferingFiles = BTreeMap<String, Option<String>>;
 
-/// What an anchor is made of.
+/// The parts of an anchor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnchorParts {
     /// The text of the governing file, if there is one.
     pub file: Option<String>,
     /// The commit that guards compare with.
     pub commit: BaselinePoint,
-    /// What differed from it already.
+    /// The files that differed from it already.
     pub differing: DifferingFiles,
 }
 
@@ -103,7 +103,7 @@ pub fn completed(
     Ok(())
 }
 
-/// A session has ended: what moves from now on was not moved by it.
+/// Marks the end of a session: later movements of HEAD are not its own.
 pub fn ended(store: &dyn LocalStore, worktree: &Worktree, spec: &str) -> Result<(), UnreadableFact> {
     let remotes = worktree.remote_tips(MOST_REFS)?;
     let head = commit_of(&worktree.head()?);
@@ -111,8 +111,8 @@ pub fn ended(store: &dyn LocalStore, worktree: &Worktree, spec: &str) -> Result<
     Ok(update(store, &worktree.worktree_id(), spec, |anchor| anchor.end.clone_from(&end))?)
 }
 
-/// Between two sessions, the anchor goes with HEAD to what a fast-forward or a rebase brought from a remote.
-/// `file` is the name of the governing file: where the anchor's commit had it, it goes along.
+/// Between two sessions, moves the anchor with HEAD to commits that a fast-forward or a rebase brought from a remote.
+/// `file` is the name of the governing file: if the anchor's commit had it, the anchor takes its new content.
 pub fn follow(store: &dyn LocalStore, worktree: &Worktree, spec: Option<&str>, file: &str, now: Timestamp) -> Result<(), UnreadableFact> {
     let id = worktree.worktree_id();
     let Some((own, found)) = with_spec(store, &id, spec)? else { return Ok(()) };
@@ -124,7 +124,7 @@ pub fn follow(store: &dyn LocalStore, worktree: &Worktree, spec: Option<&str>, f
     let was = found.commit.as_deref().map_or(Ok(None), committed)?;
     let file = if was.as_deref() == found.file.as_ref().map(String::as_bytes) {
         match committed(commit)? {
-            // One that does not parse would govern for ever and judge nothing.
+            // A file that does not parse would govern permanently and judge nothing.
             Some(bytes) if parse_bytes(&bytes, file.as_ref()).is_err() => found.file.clone(),
             bytes => bytes.and_then(|bytes| String::from_utf8(bytes).ok()),
         }

@@ -24,14 +24,14 @@ pub struct RecordedBaseline {
     pub at: Timestamp,
     /// When the spec's own baseline was recorded, also where another commit was named in its place.
     pub record_at: Option<Timestamp>,
-    /// What was uncommitted then, and at the recorded end of the session.
+    /// The uncommitted files then, and at the recorded end of the session.
     pub work: SessionUncommitted,
-    /// What weakens the record.
+    /// Faults of the record.
     pub notes: Vec<Degradation>,
 }
 
 impl RecordedBaseline {
-    /// A baseline that nobody recorded: nothing is known of the moment when the session began.
+    /// A baseline without a record: the state when the session began is unknown.
     pub fn made_up(spec: String, point: BaselinePoint, at: Timestamp) -> Self {
         RecordedBaseline {
             spec,
@@ -45,18 +45,18 @@ impl RecordedBaseline {
     }
 }
 
-/// What becomes of files that are uncommitted when a session begins.
+/// The ownership of files that are uncommitted when a session begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UncommittedRule {
-    /// They are kept, and are nobody's work; but for what an earlier session of the spec left.
+    /// They are kept, but are not its work, except those that an earlier session of the spec left.
     #[default]
     Inherit,
     /// They are the spec's work: the session is to finish them.
     Adopt,
 }
 
-/// The spec of a session that begins now: the one that is named; else that of the worktree's recorded baseline until its work is
-/// complete, whatever branch is checked out by now; else the branch's name.
+/// The spec of a new session: the named one; else that of the worktree's recorded baseline until its work is complete, even after a
+/// switch of branches; else the branch's name.
 pub fn spec_of_new_session(store: &dyn LocalStore, worktree: &Worktree, named: Option<&str>) -> Result<String, UnreadableFact> {
     if let Some(named) = named {
         return Ok(named.to_owned());
@@ -85,8 +85,8 @@ pub fn record(
     let commit = match &point {
         BaselinePoint::Unborn => None,
         BaselinePoint::Commit(commit) => {
-            // The ref keeps the commit from garbage collection. Without it the baseline still holds, so a repository
-            // that cannot be written is told about and not refused.
+            // The ref keeps the commit from garbage collection. Without it the baseline still holds, so a failure to write it
+            // is a warning and no refusal.
             if let Err(error) = worktree.keep_baseline(&spec, commit) {
                 notes.push(Degradation { code: WarningCode::BaselineRefUnwritten, detail: error.to_string() });
             }
@@ -117,7 +117,7 @@ fn record_uncommitted(
             let left = match earlier {
                 None => ContentIds::new(),
                 Some(earlier) if earlier.work.end.is_some() => earlier.work.left_by_session(),
-                // It began and nobody saw its end, as after a crash: whatever came since then is taken for its work.
+                // It has no recorded end, as after a crash: later changes count as its work.
                 Some(earlier) => match session::of(store, &worktree_id, spec)? {
                     Some(session) if session.started_at >= earlier.baseline_at => inherited(ids.clone(), &earlier.work.inherited),
                     _ => ContentIds::new(),
@@ -131,7 +131,7 @@ fn record_uncommitted(
     Ok(work)
 }
 
-/// What was recorded of uncommitted work with a baseline, and what watchdog itself wrote into the worktree.
+/// The record of uncommitted work with a baseline, and the files that watchdog itself wrote into the worktree.
 fn work_recorded(store: &dyn LocalStore, worktree_id: &str, spec: &str, at: Timestamp) -> Result<SessionUncommitted, UnreadableFact> {
     let found = uncommitted::of(store, worktree_id, spec)?.filter(|found| found.baseline_at == at);
     Ok(found.map(|found| found.work).unwrap_or_default())

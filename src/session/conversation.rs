@@ -1,5 +1,5 @@
-//! Whom a question about a session goes to: the id that its output or a hook told, or the one transcript of this folder that was begun
-//! during it. Where nobody can tell, the latest conversation is asked, and who answered is recorded: it stays the same.
+//! Finds the session to probe: the id from its output or a hook, or the one transcript of this folder that was started during it.
+//! Otherwise the latest conversation is probed, and the answering session is recorded: later probes go to the same one.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -23,7 +23,7 @@ pub enum SessionIdSource {
     Hook,
     /// It is the one transcript that was begun since the baseline.
     Transcript,
-    /// Nobody can tell: it is the latest conversation, or the one that answered before.
+    /// Unknown: the latest conversation, or the one that answered before.
     Latest,
 }
 
@@ -48,13 +48,13 @@ pub struct ProbeTarget {
     pub expected: Option<String>,
     /// How it is known.
     pub known_by: SessionIdSource,
-    /// Whether its transcript has grown since the baseline; `None` where that cannot be told.
+    /// Whether its transcript has grown since the baseline; `None` where that is unknown.
     pub has_grown: Option<bool>,
 }
 
 impl ProbeTarget {
-    /// What is known of the session of a spec. `told` is the id that the session itself told to whoever ran it; `baseline_at` is `None`
-    /// where no baseline is recorded, and then the latest conversation is meant. `by_transcript` = the agent keeps transcripts here.
+    /// Finds the session of a spec. `told` is the id that the session itself reported; `baseline_at` is `None` where no baseline is
+    /// recorded, which selects the latest conversation. `by_transcript` = the agent keeps transcripts here.
     pub fn of(
         store: &dyn LocalStore,
         (worktree_id, spec): (&str, &str),
@@ -99,7 +99,7 @@ impl ProbeTarget {
         Ok(ProbeTarget { resume: None, expected: latest.map(|latest| latest.session_id), known_by: SessionIdSource::Latest, has_grown })
     }
 
-    /// Records who answers questions about this spec from now on, where nobody told it. `answered` is who did, where its output tells.
+    /// Records the session that answers probes about this spec, if its id was unknown. `answered` is the id in its output.
     pub fn pin(&self, store: &dyn LocalStore, worktree_id: &str, spec: &str, answered: Option<&str>) -> Result<(), StoreError> {
         if matches!(self.known_by, SessionIdSource::Output | SessionIdSource::Hook) {
             return Ok(());
@@ -121,7 +121,7 @@ impl ProbeTarget {
     }
 }
 
-/// Records which conversations there are at a baseline, so that it is known later which one was begun, or went on.
+/// Records the existing conversations at a baseline, to detect later which one was started or continued.
 pub fn note_conversations(
     store: &dyn LocalStore,
     (worktree_id, spec): (&str, &str),

@@ -9,7 +9,7 @@ use crate::agent::usage_limit;
 use watchdog_facts::evidence::{ProcessExit, SessionEnd};
 use watchdog_process::SessionOutcome;
 
-/// What the outcome of a session's process means. A usage limit counts only if it was the last that the session said.
+/// The meaning of a session process's outcome. A usage limit counts only if it is the last message of the session.
 pub fn describe_end(outcome: &SessionOutcome, now: Timestamp) -> SessionEnd {
     if outcome.timed_out {
         return SessionEnd::TimedOut { after: outcome.duration };
@@ -25,7 +25,7 @@ pub fn describe_end(outcome: &SessionOutcome, now: Timestamp) -> SessionEnd {
 const LOGS_KEPT: usize = 20;
 
 /// The log file of a session: below `logs`, by worktree and start, so that names sort by time.
-/// Makes room for it: the oldest logs of the worktree go. Where that fails, so will writing the log, and that is told.
+/// Deletes the oldest logs of the worktree first. If that fails, writing the log will fail and report the cause.
 pub fn log_path(logs: &Path, worktree_id: &str, started: Timestamp) -> PathBuf {
     let folder = logs.join(worktree_id);
     if fs::create_dir_all(&folder).is_ok() {

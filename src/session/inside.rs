@@ -18,7 +18,7 @@ pub fn inside(store: &dyn LocalStore) -> Result<Option<String>, StoreError> {
 pub fn inside_of(store: &dyn LocalStore) -> Result<Option<(String, String)>, StoreError> {
     let ancestry = ProcessAncestry::of_this_process();
     for (worktree_id, spec, found) in session::everywhere(store)? {
-        // A session whose record cannot be read is nobody's word that there is none, and no reason to refuse a person either.
+        // An unreadable record proves nothing, and is no reason to refuse a person.
         let Ok(found) = found else { continue };
         let runs = found.ended_at.is_none() && found.pid.is_some_and(|pid| ancestry.is_inside(pid) && still_runs(pid, found.started_at));
         if runs {

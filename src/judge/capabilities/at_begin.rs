@@ -41,7 +41,7 @@ pub(super) fn find(input: &JudgementInput, store: &dyn LocalStore, ended: &Basel
         Some(OutcomeRecord { check: check.clone(), tree: tree.to_owned(), before, tests: ended.tests, at: now() })
     };
     let begun = record.begun(&check).cloned();
-    // What was found on this very tree since the session began was found for this work: a pass that came since is new.
+    // A result for this very tree since the session began is a result for this work: a later pass is new.
     let found_here = begun.as_ref().is_some_and(|mark| mark.tree == origin_tree && input.recorded_at.is_some_and(|at| mark.at >= at));
     let identical = now_on(&origin_tree).filter(|_| nothing_done && !found_here);
     let known = match (identical, begun.clone()) {
@@ -56,7 +56,7 @@ pub(super) fn find(input: &JudgementInput, store: &dyn LocalStore, ended: &Basel
     });
     let begins = known.clone().filter(|mark| begun.as_ref() != Some(mark));
     if seen.is_some() || begins.is_some() {
-        // What is not remembered is unknown to the next look.
+        // An unsaved result is unknown to the next judgement.
         let _ = before::update(store, &input.worktree_id, &input.spec, |record| {
             begins.iter().for_each(|mark| record.begin(mark.clone()));
             seen.iter().for_each(|mark| record.see(mark.clone()));

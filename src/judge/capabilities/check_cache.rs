@@ -47,7 +47,7 @@ impl CheckCache {
         let command = command(input, request, rule);
         let before = self.pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&command);
         if let Some((inputs, _)) = inputs(input, &command).filter(|(now, _)| before.as_ref() == Some(now)) {
-            // What is not remembered runs again.
+            // Without a cache entry the command runs again.
             let _ = check_cache::remember(self.store.as_ref(), &input.worktree_id, &inputs, tests, now());
         }
     }

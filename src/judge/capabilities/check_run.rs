@@ -52,7 +52,7 @@ fn work_tree_id(capabilities: &SystemCapabilities<'_>) -> Result<String, String>
     let request = SnapshotRequest { spec: &input.spec, at: now(), why: "for a check in a scratch checkout" };
     let taken = worktree.take_snapshot_with_private(&request, &rescue::private_rule(&input.settings.rescue)).map_err(refused)?;
     match taken {
-        // What is not the session's work was there before it, or is nobody's.
+        // Other files existed before the session, or belong to no session.
         Some(taken) => {
             let others = session_work::read(&worktree, &input.work).map_err(refused)?.others;
             if others.is_empty() { Ok(taken.tree) } else { worktree.tree_without(&taken.tree, &others).map_err(refused) }

@@ -10,13 +10,13 @@ use watchdog_git::{BaselinePoint, Worktree, unescape_path};
 
 use crate::judge::judgement_input::JudgementInput;
 
-/// A difference of more bytes is not looked at by lines.
+/// The maximum size of a diff that is searched by lines.
 const MOST_BYTES: usize = 4 << 20;
 
 /// The most test files that are compared.
 const MOST_FILES: usize = 200;
 
-/// What differs from the point that guards compare with.
+/// The edited tests since the commit that guards compare with.
 pub(super) fn find(input: &JudgementInput, root: &Path, lines: bool) -> ReadFact<TestEdits> {
     let point = input.criteria_point();
     let BaselinePoint::Commit(commit) = &point else { return Ok(TestEdits::default()) };

@@ -29,7 +29,7 @@ use crate::judge::criteria_files;
 use crate::judge::judgement_input::JudgementInput;
 use crate::judge::session_work;
 
-/// What the checks of one judgement may do outside.
+/// The system access of one judgement's checks.
 pub struct SystemCapabilities<'a> {
     pub(super) input: &'a JudgementInput,
     pub(super) root: &'a Path,
@@ -92,7 +92,7 @@ impl<'a> SystemCapabilities<'a> {
         SystemCapabilities { at_tree: Some(tree), ..self }
     }
 
-    /// What the questions to models cost so far.
+    /// The cost of the questions to models so far.
     pub fn spent(&self) -> ProbeUsage {
         *self.spent.lock().expect("mutex poisoned")
     }
@@ -102,7 +102,7 @@ impl<'a> SystemCapabilities<'a> {
         *spent = spent.plus(usage);
     }
 
-    /// What every program of a check finds in its environment.
+    /// The environment variables for every program of a check.
     fn variables(&self) -> BTreeMap<OsString, Option<OsString>> {
         BTreeMap::from([("WATCHDOG_SPEC".into(), Some(OsString::from(&self.input.spec)))])
     }
@@ -268,7 +268,7 @@ impl Capabilities for SystemCapabilities<'_> {
     }
 }
 
-/// What is run for a command line.
+/// The arguments that run a command line.
 fn argv(line: &CommandLine) -> Vec<OsString> {
     match line {
         CommandLine::Shell(line) => vec!["sh".into(), "-c".into(), line.into()],

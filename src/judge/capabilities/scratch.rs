@@ -40,7 +40,7 @@ impl ScratchCheckout {
 
 impl Drop for ScratchCheckout {
     fn drop(&mut self) {
-        // What cannot be removed now is removed by the next one.
+        // The next scratch checkout removes the rest.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
