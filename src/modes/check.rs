@@ -28,7 +28,7 @@ use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
 use crate::wire::verdict_json::Judgement;
 
-/// What to judge.
+/// The options of a check.
 #[derive(Debug, Clone, Default)]
 pub struct CheckRequest {
     /// Any git revision; by default the recorded baseline.
@@ -88,7 +88,7 @@ pub fn judge_worktree(
     Ok(prepared.judge_here(ObservedSession::default(), signals))
 }
 
-/// A recorded session, such as a hook's, whose worktree nobody has locked: who judges its work should know that it has stalled.
+/// A recorded session, such as a hook's, without a lock on its worktree: the judgement of its work should mention that it has stalled.
 fn stalled_session(command_env: &CommandEnv, open: &OpenWorktree) -> Option<Degradation> {
     let running = RunningSession::of(command_env, open.store.as_ref(), (&open.worktree_id, open.root()), None).ok()??;
     (running.live.doing == SessionActivity::Stalled).then(|| Degradation { code: WarningCode::SessionStalled, detail: running.in_words() })

@@ -60,7 +60,7 @@ impl LiveSession {
         JudgedSession { id: record.session_id.clone(), known_by, idle_seconds: self.idle.map(|idle| idle.as_secs()) }
     }
 
-    /// What to add to a sentence about it; empty where there is nothing to say.
+    /// A clause about it for a sentence; may be empty.
     pub fn in_words(self) -> String {
         let minutes = self.idle.unwrap_or_default().as_secs() / 60;
         match self.doing {
@@ -102,7 +102,7 @@ impl RunningSession {
         Ok(Some(RunningSession { spec, pid, record, live }))
     }
 
-    /// What to say of it.
+    /// A sentence about it.
     pub fn in_words(&self) -> String {
         let RunningSession { spec, pid, record, live } = self;
         format!("a session of '{spec}' runs in this worktree since {:.0} (process {pid}){}", record.started_at, live.in_words())
@@ -132,7 +132,7 @@ pub fn live_session(record: &SessionRecord, root: &Path, state: &StateDir, home:
             .filter(|found| Timestamp::try_from(found.modified).is_ok_and(|at| record.started_at <= at)),
     };
     let written = found.as_ref().and_then(|found| Timestamp::try_from(found.modified).ok()).map(since);
-    // Where neither tells, nothing is known of what it says: that proves no stall.
+    // Without output or transcript its activity is unknown: that proves no stall.
     if output.is_none() && written.is_none() {
         return LiveSession { doing: SessionActivity::Running, idle: None };
     }
@@ -153,7 +153,7 @@ pub fn live_session(record: &SessionRecord, root: &Path, state: &StateDir, home:
         let runs = last.and_then(|sample| sample.youngest).is_some_and(|youngest| youngest < quiet);
         let calls = calls_in_transcript(found.as_ref().map(|found| found.path.as_path()));
         if calls.iter().any(|tool| may_wait_for_person(tool, runs)) {
-            // Whether anybody can answer is not known here; nobody is told that it stalled.
+            // Whether a person can answer is unknown here, so that no stall is reported.
             signals.waits = PersonWait::ForPerson { can_answer: true };
         }
         judged = silence(at, Some(limit), &signals);

@@ -10,7 +10,7 @@ use crate::judge::spawn_io::spawn_io;
 /// Waits in a thread of its own. A first signal ends the waiting, not the process.
 ///
 /// # Errors
-/// When the process cannot be looked at.
+/// When the process table cannot be read.
 pub async fn end_of(pid: u32, timeout: Option<Duration>, signals: &mut SignalState) -> Result<PidWaitOutcome, WaitPidError> {
     let cancel = CancelFlag::new();
     let waiting = {

@@ -13,14 +13,14 @@ use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
 use crate::judge::settle_anchor::{accept_criteria, between_sessions, session_begins};
 
-/// What is to be recorded.
+/// The options of a baseline.
 #[derive(Debug, Clone, Default)]
 pub struct BaselineOrder {
     /// The name of the work; by default that of the recorded baseline, or the branch.
     pub spec: Option<String>,
-    /// What is uncommitted now is the spec's work.
+    /// Files that are uncommitted now are the spec's work.
     pub adopt: bool,
-    /// Accepts the criteria and guarded files as they are here, whoever changed them.
+    /// Accepts the present criteria and guarded files, including a session's changes.
     pub accept_criteria: bool,
 }
 

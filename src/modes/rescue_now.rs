@@ -20,12 +20,12 @@ use crate::judge::origins::remember_rescued;
 use crate::judge::planner::CommitPlanner;
 use crate::judge::refusal::Refusal;
 
-/// What a rescue came to.
+/// The result of a rescue.
 #[derive(Debug)]
 pub enum RescueReport {
     /// Nothing was uncommitted.
     Nothing,
-    /// What would be committed; nothing was changed.
+    /// A preview of the commits; nothing was changed.
     Preview(RescuePreview),
     /// Everything is in the snapshot, and what could be is committed.
     Rescued {
@@ -36,7 +36,7 @@ pub enum RescueReport {
     },
 }
 
-/// What is to be rescued.
+/// The options of a rescue.
 #[derive(Debug, Clone, Default)]
 pub struct RescueOrder {
     /// The name of the work; by default that of the recorded baseline, or the branch.
@@ -107,7 +107,7 @@ fn rescue_uncommitted(
     Ok(RescueReport::Rescued { snapshot: Box::new(snapshot), outcome: Box::new(outcome) })
 }
 
-/// Commits by mode; in `plan` the agent is asked.
+/// Commits by mode; `plan` asks the agent for a plan.
 fn commit(
     command_env: &CommandEnv,
     open: &OpenWorktree,

@@ -85,7 +85,7 @@ struct KnownWorktrees {
     own: String,
     there: BTreeMap<String, FoundWorktree>,
     ids: BTreeSet<String>,
-    /// Their folders, as the baselines tell them.
+    /// Their folders, from their baselines.
     recorded: HashMap<String, PathBuf>,
     half_forgotten: BTreeSet<String>,
 }

@@ -1,4 +1,4 @@
-//! What watchdog left of worktrees, by kind: what is removed, and what stays.
+//! The leftovers of worktrees in watchdog's records, by kind: those that are removed, and those that stay.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use crate::hooks::settings_file::SettingsFile;
 use watchdog_git::OwnRef;
 use watchdog_store::left_rows::RowOwners;
 
-/// What is to be forgotten.
+/// The worktrees to forget.
 #[derive(Debug, Clone)]
 pub struct ForgetOrder {
     /// Every worktree of the repository, also those whose folder is gone.
@@ -17,7 +17,7 @@ pub struct ForgetOrder {
     pub program: String,
 }
 
-/// What watchdog left, by kind, in the order in which it is removed.
+/// The leftovers, by kind, in the order in which they are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LeftoverKind {
     /// Entries in Claude Code's settings of the worktree.
@@ -102,7 +102,7 @@ pub struct LeftoverCount {
 /// Why something stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeepReason {
-    /// Snapshots of the worktrees that are meant.
+    /// Snapshots of the target worktrees.
     Snapshots,
     /// Refs that alone keep commits.
     SoleRefs,
@@ -133,7 +133,7 @@ impl KeepReason {
     }
 }
 
-/// A worktree that is meant.
+/// A worktree to forget.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetWorktree {
     /// Its name in the records.
@@ -144,18 +144,18 @@ pub struct TargetWorktree {
     pub there: bool,
 }
 
-/// What watchdog left of worktrees.
+/// The leftovers of worktrees.
 #[derive(Debug)]
 pub struct Leftovers {
-    /// The worktrees that are meant.
+    /// The target worktrees.
     pub worktrees: Vec<TargetWorktree>,
-    /// What is removed: every kind, in its order.
+    /// The removed rows and refs: every kind, in its order.
     pub counts: Vec<(LeftoverKind, LeftoverCount)>,
     /// The records by their kind.
     pub records: Vec<(&'static str, u64)>,
-    /// What stays, where there is any.
+    /// The kept rows and refs, by reason.
     pub kept: Vec<(KeepReason, u64)>,
-    /// What could not be looked at, for a person.
+    /// Read errors, for a person.
     pub notes: Vec<String>,
     pub(super) owners: RowOwners,
     pub(super) settings: Vec<SettingsFile>,

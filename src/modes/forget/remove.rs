@@ -29,16 +29,16 @@ use crate::judge::refusal::Refusal;
 /// The name of this command in a lock.
 const COMMAND: &str = "watchdog forget";
 
-/// Removes what was left, and returns what that was.
+/// Removes the leftovers, and returns them.
 ///
 /// # Errors
-/// Where a session runs in one of the worktrees, another watchdog holds one, or something could not be read or removed. What was removed
-/// until then is gone; a second call goes on.
+/// Where a session runs in one of the worktrees, another watchdog holds one, or a row or ref could not be read or removed. Earlier removals
+/// stay; a second call removes the rest.
 pub fn forget(command_env: &CommandEnv, open: &OpenWorktree, order: &ForgetOrder) -> Result<Leftovers, Refusal> {
     let meant = find_leftovers(command_env, open, order)?;
     let locks = lock_all(command_env, &meant)?;
     refuse_live_sessions(open, &meant)?;
-    // What others did until we had the locks is forgotten as well.
+    // Includes leftovers that other processes created before we had the locks.
     let mut found = find_leftovers(command_env, open, order)?;
     if found.owners.worktrees != meant.owners.worktrees {
         return Err(Verdict::new(Reason::Locked, "worktrees of this repository came or went meanwhile; try again").into());
@@ -85,7 +85,7 @@ fn lock_all(command_env: &CommandEnv, meant: &Leftovers) -> Result<Vec<WorktreeL
 fn refuse_live_sessions(open: &OpenWorktree, meant: &Leftovers) -> Result<(), Refusal> {
     for (id, spec, record) in session::everywhere(open.store.as_ref())? {
         let Some(worktree) = meant.worktrees.iter().find(|worktree| worktree.id == id) else { continue };
-        // One that cannot be read is no reason to keep what was left for ever.
+        // An unreadable record is no reason to keep leftovers permanently.
         let Ok(record) = record else { continue };
         let running = record.pid.filter(|pid| record.ended_at.is_none() && still_runs(*pid, record.started_at));
         if let Some(pid) = running {

@@ -1,4 +1,4 @@
-//! Answers one hook, in time in every case. On a deadline, a signal, a failure or a panic the agent may go on, and the user sees why.
+//! Answers one hook, in time in every case. On a deadline, a signal, a failure or a panic it lets the agent continue and shows the user why.
 
 use std::io::Read;
 use std::time::Duration;
@@ -39,7 +39,7 @@ pub async fn answer_hook(
         () = sleep(deadline) => format!("it took longer than {} s", deadline.as_secs_f64()),
         () = signals.reached(SignalUrgency::Interrupted) => "a signal ended it".to_owned(),
     };
-    // Whatever a check runs must not outlive the answer. Its result comes too late to count.
+    // The program of a check must not outlive the answer. Its result comes too late to count.
     cancel.cancel_now();
     let _ = timeout(WIND_UP, work).await;
     failed(&why)
@@ -49,12 +49,12 @@ fn settled(done: Result<HookReply, JoinError>) -> HookReply {
     done.unwrap_or_else(|_| failed("this is a bug in watchdog; please report it"))
 }
 
-/// Lets the agent go on as if watchdog were not there, and tells the user why.
+/// Lets the agent continue as if watchdog were not installed, and tells the user why.
 fn failed(why: &str) -> HookReply {
     HookReply::tell(format!("watchdog: could not judge, so the agent was not held: {why}"))
 }
 
-/// What is to be said about an event.
+/// The reply to an event.
 fn respond(command_env: &CommandEnv, request: &HookRequest, input: impl Read, cancel: &CancelFlag) -> HookReply {
     let input = match HookInput::read(input) {
         Ok(input) => input,
@@ -72,7 +72,7 @@ fn respond(command_env: &CommandEnv, request: &HookRequest, input: impl Read, ca
     }
     let hooked = match HookWorktree::open(command_env, request, &input) {
         Ok(hooked) => hooked,
-        // Settings of a user speak for every folder, also for those that no git looks after.
+        // A user's settings apply in every folder, also in those without a repository.
         Err(unreadable) if unreadable.kind == FaultKind::NotARepository && command_env.config.is_none() => {
             command_env.tell(&format!("{}; there is nothing to judge", unreadable.why));
             return HookReply::quiet();

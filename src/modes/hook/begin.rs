@@ -1,4 +1,4 @@
-//! Answers the begin of a session, or its continuation: records once where it began, and tells the agent what completion means.
+//! Handles the start or the resumption of a session: records its baseline once, and tells the agent what completion means.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -38,7 +38,7 @@ pub fn begin(
     let named = request.spec.clone().or_else(|| earlier.and_then(|earlier| earlier.spec));
     let spec = active.as_ref().map(|(spec, _)| spec.clone()).or(named);
     let before = recorded(&open.store, &open.worktree_id, spec.as_deref())?;
-    // Only a session that is new begins anew. One that is resumed, cleared or compacted goes on, and so does one inside another.
+    // Only a new session gets a new baseline. A resumed, cleared or compacted session keeps its baseline, and so does one inside another.
     let fresh = active.is_none() && input.source.as_deref().unwrap_or("startup") == "startup";
     let recorded = match before {
         Some(before) if !fresh => before,
@@ -75,7 +75,7 @@ pub fn begin(
     note(&open, &recorded.spec, kind::SESSION_STARTED, data, at)?;
     let effective = effective(command_env, &open, Some(&recorded.spec), Some(&recorded.point))?;
     let effective = if fresh { settle_anchor::session_begins(&open, &recorded, effective)? } else { effective };
-    // One that goes on was kept when it began; a session inside another one is that one's to keep.
+    // A resumed session has a snapshot from its start; the outer session takes the snapshots of an inner one.
     let unkept = if active.is_none() { keep(command_env, &open, &recorded.spec, &effective.settings.rescue, at).err() } else { None };
     let reply = what_done_means(&effective);
     let unkept = unkept.map(|why| format!("watchdog: what is uncommitted could not be kept in a snapshot before the session: {why}"));

@@ -30,11 +30,11 @@ pub struct HookRequest {
     pub spec: Option<String>,
     /// Whether the user named the worktree; otherwise it is the session's.
     pub worktree_named: bool,
-    /// What the environment of the host says.
+    /// The host, from its environment variables.
     pub host: HookHost,
 }
 
-/// What the environment of a hook tells about the host.
+/// The host as its environment variables describe it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookHost {
     /// The folder that the session was started in (`CLAUDE_PROJECT_DIR`).
@@ -52,7 +52,7 @@ pub struct HookHost {
 }
 
 impl Default for HookHost {
-    /// What Claude Code does by itself.
+    /// The defaults of Claude Code.
     fn default() -> Self {
         HookHost { project: None, session_id: None, pid: None, entrypoint: None, stop_blocks: 8, output_retries: 5 }
     }
@@ -69,7 +69,7 @@ impl HookHost {
 pub struct HookWorktree {
     /// The worktree with watchdog's records.
     pub open: OpenWorktree,
-    /// What is kept about the session; `None` where nothing is.
+    /// The record of the session; `None` where there is none.
     pub session: Option<HookSession>,
 }
 
@@ -98,7 +98,7 @@ fn folder(command_env: &CommandEnv, request: &HookRequest, input: &HookInput, se
     let project = there(request.host.project.as_deref());
     let found = match request.event {
         _ if request.worktree_named => None,
-        // A session that is resumed elsewhere works there from now on.
+        // A session that is resumed in another folder works there from now on.
         HookEvent::SessionStart => reported.or(project),
         _ => there(began).or(project).or(reported),
     };

@@ -254,7 +254,7 @@ fn most(limits: &Limits, request: &HookRequest, holding: HoldMode) -> u32 {
 
 /// When the session began, as its own start hook recorded it.
 fn session_began(store: &dyn watchdog_store::LocalStore, worktree_id: &str, spec: &str, hook_input: &HookInput) -> Option<Timestamp> {
-    // It only serves the time budget: what cannot be read is unknown, and counts neither as spent nor as zero.
+    // It only serves the time budget: an unreadable record is unknown usage, and counts neither as spent nor as zero.
     let found = session::of(store, worktree_id, spec).ok().flatten()?;
     (found.session_id.is_some() && found.session_id == hook_input.session_id).then_some(found.started_at)
 }

@@ -22,7 +22,7 @@ pub async fn wait_for_its_end(
 ) -> Result<(), Box<Verdict>> {
     let recorded = session::of(store.as_ref(), worktree_id, spec).ok().flatten();
     let Some(pid) = recorded.filter(|session| session.ended_at.is_none()).and_then(|session| session.pid) else { return Ok(()) };
-    // Numbers are used again: what no watchdog started is not that session.
+    // The system reuses pids: a process without a watchdog's mark is not that session.
     if !started_by_a_watchdog(pid) {
         return Ok(());
     }

@@ -5,14 +5,14 @@ use std::time::Duration;
 use watchdog_core::decision::iteration::next::PauseFor;
 use watchdog_core::decision::iteration::record::IterationRecord;
 
-/// What an iteration came to, in one line.
+/// The result of an iteration, in one line.
 pub fn in_words(record: &IterationRecord, message: &str) -> String {
     let crash = record.crash.as_deref().map(|why| format!("; the session ended badly: {why}")).unwrap_or_default();
     let (number, seconds) = (record.number, record.duration.as_secs());
     format!("iteration {number} after {seconds} s: {} ({}): {message}{crash}", record.reason.status().as_str(), record.reason.as_str())
 }
 
-/// What becomes of a session that falls silent.
+/// The handling of silent sessions, in words.
 pub fn about_silence(idle_timeout: Option<Duration>) -> String {
     match idle_timeout {
         Some(limit) => format!("ends a session that is silent for {} s (--idle-timeout)", limit.as_secs_f64()),
@@ -20,7 +20,7 @@ pub fn about_silence(idle_timeout: Option<Duration>) -> String {
     }
 }
 
-/// What a pause is for.
+/// The reason for a pause, in words.
 pub fn why_in_words(why: PauseFor) -> &'static str {
     match why {
         PauseFor::Cooldown => "cooldown",

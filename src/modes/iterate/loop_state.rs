@@ -1,4 +1,4 @@
-//! What a loop keeps in the store: a new one, or the one that was cut short.
+//! A loop's state in the store: a new one, or that of an interrupted loop.
 
 use std::sync::Arc;
 
@@ -75,11 +75,11 @@ impl LoopState {
         })
     }
 
-    /// The stored part of the last verdict, for the next prompt of a loop that goes on in another process.
+    /// The stored part of the last verdict, for the next prompt of a loop that another process resumes.
     pub fn last_verdict(&self) -> Option<Verdict> {
         let last = self.record.records.last()?;
         let feedback = self.record.feedback.clone();
-        // A person has answered what a person was asked; for the agent it is unfinished work.
+        // Resuming means that a person has decided; for the agent it is unfinished work.
         let reason = if last.reason == Reason::Interrupted { Reason::Working } else { last.reason };
         Some(Verdict { feedback, ..Verdict::new(reason, last.message.clone()) })
     }

@@ -72,13 +72,13 @@ struct LoopRun {
     view: Arc<dyn LoopView>,
     status: LoopStatus,
     begun: Timestamp,
-    /// What earlier processes of the same loop took.
+    /// The time that earlier processes of the same loop took.
     wall_before: Duration,
-    /// What the last iteration came to.
+    /// The judgement of the last iteration.
     last: Option<Judgement>,
 }
 
-/// What came since the last step.
+/// The input of the next step.
 enum IterationInput {
     Begin,
     Played(Box<FinishedIteration>),
@@ -113,7 +113,7 @@ impl LoopRun {
             None => effective(command_env, &open, Some(&spec), Some(&origin))?,
         };
         if let ConfigTrust::Untrusted { allow_with } = &effective.trust {
-            // No session could come to anything: what it is for would not be read, and nothing could be complete.
+            // A session would be useless: its criteria would not be read, and no verdict could be `complete`.
             let why = format!("completion.json is not trusted, so nothing was started; read it, then type: {allow_with}");
             return Err(Verdict::new(Reason::Untrusted, why).into());
         }
@@ -340,7 +340,7 @@ impl LoopRun {
         let action = self.machine.step(now(), self.wall(), LoopEvent::Judged(Box::new(outcome)));
         let standing = self.machine.standing().clone();
         let kept = match (interrupted, standing.finished == before) {
-            // Judged again by whoever goes on with this loop: its commits count then.
+            // The process that resumes this loop judges it again: its commits count then.
             (true, _) => self.memory.keep(|kept| kept.standing = standing),
             (false, true) => self.memory.keep(|kept| (kept.standing, kept.under_way) = (standing, None)),
             (false, false) => self.memory.judged(&standing, record, &judgement.verdict),

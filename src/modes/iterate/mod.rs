@@ -1,8 +1,8 @@
-//! `watchdog loop`: sessions one after the other, each judged, until the work is complete or something ends it.
+//! `watchdog loop`: runs sessions one after the other, and judges each, until the work is complete or a limit is reached.
 //!
-//! `request` is what is asked, `looped` drives the state machine of [`watchdog_core::decision::iteration`], `session` runs one iteration,
-//! `loop_state` stores the state of the loop, `pause` waits, `left_over` waits for the session of a killed watchdog, `view` is what a
-//! terminal shows.
+//! `request` holds the options, `looped` drives the state machine of [`watchdog_core::decision::iteration`], `session` runs one iteration,
+//! `loop_state` stores the state of the loop, `pause` waits, `left_over` waits for the session of a killed watchdog, `view` is the
+//! interface to a terminal.
 
 mod left_over;
 mod loop_messages;

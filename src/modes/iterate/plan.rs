@@ -1,4 +1,4 @@
-//! What a loop would do, without doing it: `--dry-run`.
+//! The plan of a loop for `--dry-run`: starts nothing.
 
 use std::time::Duration;
 
@@ -22,28 +22,28 @@ use crate::session::spec_of_new_session;
 use super::loop_state::LoopState;
 use super::request::LoopRequest;
 
-/// What a loop would do.
+/// The plan of a loop.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoopPlan {
     /// The name of the work.
     pub spec: String,
     /// The iteration that would be next, from 1.
     pub iteration: u32,
-    /// Whether it would go on with a loop that was cut short.
+    /// Whether it would resume an interrupted loop.
     pub resumed: bool,
     /// Where that loop began, or this one would.
     pub first_baseline: String,
-    /// What would be started, `{prompt}` standing for the prompt.
+    /// The command line of a session, with `{prompt}` in place of the prompt.
     pub command: Vec<String>,
-    /// What the session would be told.
+    /// The prompt of the session.
     pub prompt: String,
     /// After how much silence a session would be ended; `None` = never.
     pub idle_timeout: Option<Duration>,
-    /// What would be left to spend.
+    /// The remaining budget.
     pub budget: String,
     /// Why nothing would be started, if so.
     pub refused: Option<String>,
-    /// What a person should know.
+    /// Warnings for a person.
     pub notes: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ pub fn plan_loop(command_env: &CommandEnv, request: &LoopRequest) -> Result<Loop
     })
 }
 
-/// What is left to spend, in words.
+/// The remaining budget, in words.
 pub fn budget(limits: &Limits, standing: &LoopStanding) -> String {
     let spent = &standing.spent;
     let mut left = vec![format!("{} of {} iterations", limits.max_iterations.saturating_sub(standing.finished), limits.max_iterations)];

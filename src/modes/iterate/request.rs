@@ -1,4 +1,4 @@
-//! What a loop is asked to do.
+//! The options of a loop.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use watchdog_process::OutputMirror;
 use crate::judge::configuration::EffectiveConfig;
 use crate::judge::judgement_input::Overrides;
 
-/// What to repeat, and until when.
+/// The sessions to repeat, and the limits.
 #[derive(Debug, Clone)]
 pub struct LoopRequest {
     /// The name of the work; by default the branch.
     pub spec: Option<String>,
-    /// Who works.
+    /// The agent.
     pub worker: SessionWorker,
-    /// Whether each session goes on in the conversation of the last one, instead of a new one.
+    /// Whether each session continues the conversation of the last one, instead of starting a new one.
     pub same_conversation: bool,
     /// The prompt of the sessions.
     pub prompts: PromptSet,
@@ -28,11 +28,11 @@ pub struct LoopRequest {
     pub no_progress: u32,
     /// The longest usage limit to wait for.
     pub max_wait: Duration,
-    /// Whether to start anew instead of resuming an interrupted loop.
+    /// Whether to start a new loop instead of resuming an interrupted one.
     pub restart: bool,
     /// When a session is ended; by default what the configuration says.
     pub timeout: Option<Duration>,
-    /// How long a session may be silent; zero = for ever, by default what the configuration says.
+    /// How long a session may be silent; zero = no limit, by default the configured limit.
     pub idle_timeout: Option<Duration>,
     /// Between TERM and KILL.
     pub grace: Duration,
@@ -42,15 +42,15 @@ pub struct LoopRequest {
     pub end_survivors: bool,
     /// Where the sessions' output is shown.
     pub mirror: OutputMirror,
-    /// What else the command line asks for.
+    /// Further options of the command line.
     pub overrides: Overrides,
     /// The criteria, where they do not come from a `completion.json`.
     pub effective: Option<EffectiveConfig>,
 }
 
 impl LoopRequest {
-    /// How long a session may be silent before it is ended, given what the configuration says; `None` = for ever. A loop has nobody who
-    /// would notice, so that it has a limit also where nobody named one.
+    /// How long a session may be silent before watchdog ends it, given the configured limit; `None` = no limit. A loop runs unattended, so
+    /// that it has a limit by default, too.
     pub fn idle_timeout(&self, configured: Option<Duration>) -> Option<Duration> {
         self.idle_timeout.or(configured).or(Some(USUAL_LIMIT)).filter(|limit| !limit.is_zero())
     }

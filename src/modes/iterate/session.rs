@@ -33,11 +33,11 @@ use crate::wire::verdict_json::Judgement;
 
 use super::request::LoopRequest;
 
-/// What all iterations of a loop share.
+/// The context that all iterations of a loop share.
 pub struct LoopContext {
     /// The environment of the command.
     pub command_env: CommandEnv,
-    /// What is asked.
+    /// The options.
     pub request: LoopRequest,
     /// watchdog's records.
     pub store: Arc<dyn LocalStore>,
@@ -51,14 +51,14 @@ pub struct LoopContext {
     pub origin: BaselinePoint,
     /// The refs of that moment.
     pub refs: KnownRefs,
-    /// The criteria, as they were when this process began: nothing that a session does changes them.
+    /// The criteria at the start of this process: no session can change them.
     pub effective: EffectiveConfig,
     /// The prompt as a file, for programs that want one.
     pub prompt_file: PathBuf,
 }
 
 impl LoopContext {
-    /// What is asked, the limits of the command line included.
+    /// The settings, the limits of the command line included.
     pub fn settings(&self) -> &ConfigSettings {
         &self.effective.settings
     }
@@ -86,7 +86,7 @@ impl LoopContext {
         Ok(self.input(open, recorded, true, false))
     }
 
-    /// The input of the session that started last, for one that was interrupted or whose work goes on in the background.
+    /// The input of the session that started last, for one that was interrupted or still works in the background.
     pub fn input_of_last_session(&self, no_probe: bool) -> Result<JudgementInput, UnreadableFact> {
         let open = self.open()?;
         let found = recorded(&open.store, &self.worktree_id, Some(&self.spec))?;
@@ -114,7 +114,7 @@ impl LoopContext {
         notes.into_iter().find(|note| note.code == WarningCode::CriteriaChanged && !known.contains(note))
     }
 
-    /// What a session is started with. `Err` says why a prompt cannot be given.
+    /// The order that starts a session. `Err` is the reason why it cannot have a prompt.
     pub fn order(&self, number: u32, prompt: &str, spent: SpentUsage, session_id: Option<&str>) -> Result<SessionOrder, String> {
         let conversation =
             if self.request.same_conversation && number > 1 { ConversationChoice::Resumed(session_id) } else { ConversationChoice::Fresh };
@@ -181,7 +181,7 @@ pub fn crash_of(seen: &ObservedSession) -> Option<(String, bool)> {
     }
 }
 
-/// What came of an iteration, for the state machine.
+/// The outcome of an iteration, for the state machine.
 pub fn outcome(judgement: &Judgement, crash: Option<(String, bool)>, work: Option<String>, spent: SpentUsage) -> IterationOutcome {
     let (crash, overloaded) = crash.map_or((None, false), |(why, overloaded)| (Some(why), overloaded));
     IterationOutcome {

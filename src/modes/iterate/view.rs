@@ -1,4 +1,4 @@
-//! What a live view shows of a loop, whenever something of it changes.
+//! The status of a loop for a live view, sent after every change.
 
 use jiff::Timestamp;
 use watchdog_core::decision::breaker::BreakerState;
@@ -7,7 +7,7 @@ use crate::agent::stream::StreamTap;
 use watchdog_core::decision::iteration::next::PauseFor;
 use watchdog_core::decision::termination::SpentUsage;
 
-/// How a loop stands right now.
+/// The present status of a loop.
 #[derive(Debug, Clone)]
 pub struct LoopStatus {
     /// The name of the work.
@@ -18,9 +18,9 @@ pub struct LoopStatus {
     pub max_iterations: u32,
     /// When this process began with it.
     pub since: Timestamp,
-    /// What it does.
+    /// Its phase.
     pub phase: LoopPhase,
-    /// What the sessions that ended spent.
+    /// The usage of the sessions that ended.
     pub spent: SpentUsage,
     /// State, strikes and limit of the breaker, where it is known.
     pub breaker: Option<(BreakerState, u32, u32)>,
@@ -28,7 +28,7 @@ pub struct LoopStatus {
     pub tap: Option<StreamTap>,
 }
 
-/// What a loop does.
+/// The phase of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoopPhase {
     /// A session runs.
@@ -36,13 +36,13 @@ pub enum LoopPhase {
         /// Since then.
         since: Timestamp,
     },
-    /// What it did is judged.
+    /// Its session is being judged.
     Judging,
     /// Nothing, until then.
     Pause {
-        /// When it goes on.
+        /// When the pause ends.
         until: Timestamp,
-        /// What for.
+        /// The reason of the pause.
         why: PauseFor,
     },
     /// It is over.

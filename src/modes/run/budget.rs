@@ -14,14 +14,14 @@ use crate::clock::now;
 
 /// How often the figures of a running session are read.
 const POLL: Duration = Duration::from_millis(250);
-/// How long a session may go on after it has spent a budget: most end by themselves with what spent it.
+/// How long a session may run after it has spent a budget: most end by themselves right after the expensive step.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// The budgets of one session.
 pub struct SessionBudget<'a> {
-    /// What is allowed in all.
+    /// The limits for all sessions together.
     pub limits: &'a Limits,
-    /// What was spent before it.
+    /// The usage before this session.
     pub before: SpentUsage,
     /// Its output.
     pub tap: &'a StreamTap,

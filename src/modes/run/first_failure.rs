@@ -94,7 +94,7 @@ fn first_pass(
                 let mark = OutcomeRecord { check, tree: tree.clone(), before: OutcomeBeforeWork::Failed, tests: judged.tests, at: now() };
                 before::update(store, &input.worktree_id, &input.spec, |record| record.begin(mark.clone()))?;
             }
-            // It could not tell: a pass later is not known to be new.
+            // It gave no result: a later pass is not known to be new.
             CheckOutcome::Waiting | CheckOutcome::Failed | CheckOutcome::TimedOut => {}
         }
     }

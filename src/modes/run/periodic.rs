@@ -27,7 +27,7 @@ use crate::judge::command_env::ProgressCallback;
 /// The longest time between two scans that show whether the work tree is quiet.
 const SETTLE: Duration = Duration::from_secs(10);
 
-/// What snapshots during a session are taken of.
+/// The session whose work the snapshots hold.
 pub struct SnapshotSubject {
     /// A path in the worktree.
     pub root: PathBuf,
@@ -35,7 +35,7 @@ pub struct SnapshotSubject {
     pub worktree_id: String,
     /// The name of the work.
     pub spec: String,
-    /// How often, and what is kept apart.
+    /// The interval, and the rule for private files.
     pub settings: RescueSettings,
     /// Finds the session's helpers, whose worktrees get snapshots like its own.
     pub evidence: OriginEvidence,
@@ -114,7 +114,7 @@ impl SnapshotSubject {
     }
 
     fn scan(&self, rhythm: &mut SnapshotRhythm) -> Result<(), String> {
-        // Opened anew each time: configuration and refs are the agent's to change.
+        // Opened again each time, because the agent may change configuration and refs.
         let opened = Worktree::open(&self.root).and_then(|worktree| worktree.changes().map(|changes| (worktree, changes)));
         let (worktree, changes) = match opened {
             Ok(opened) => opened,
@@ -123,7 +123,7 @@ impl SnapshotSubject {
                 return Err(error.to_string());
             }
         };
-        // Before the session, a clean tree is looked at as well: small ignored settings are kept with it, and are no change.
+        // Before the session, even a clean tree gets a snapshot: it holds small ignored settings, which are no change.
         let due = rhythm.is_due(changes.any().then_some(changes.fingerprint)) || !rhythm.begun;
         let at = now();
         let request = SnapshotRequest { spec: &self.spec, at, why: rhythm.why() };
@@ -168,7 +168,7 @@ impl SnapshotSubject {
     }
 }
 
-/// Linux alone has a priority for each thread; elsewhere this thread is like any other.
+/// Only Linux has a priority for each thread; on other systems this thread is like any other.
 fn lower_priority() {
     #[cfg(target_os = "linux")]
     {
@@ -225,7 +225,7 @@ impl SnapshotRhythm {
         }
         let open = self.since >= self.every;
         let Some(seen) = seen.filter(|seen| Some(*seen) != self.kept) else {
-            // Nothing new: after a long quiet time, a change is still to be seen soon, but looks cost something.
+            // Nothing new: even after a long quiet time, a change must be noticed soon, but scans cost something.
             self.pause = if open { self.settle.max(self.every / 5) } else { self.every.saturating_sub(self.since) };
             return false;
         };
@@ -270,7 +270,7 @@ mod tests {
     const EVERY: Duration = Duration::from_secs(300);
     const SETTLE: Duration = Duration::from_secs(10);
 
-    /// What a run of looks led to: the times, in seconds, at which a snapshot was taken.
+    /// The times, in seconds, of the snapshots that a series of scans led to.
     fn taken(until: u64, seen: impl Fn(u64) -> Option<u64>) -> Vec<u64> {
         let mut rhythm = SnapshotRhythm::new(EVERY, SETTLE);
         let (mut at, mut taken) = (0, Vec::new());

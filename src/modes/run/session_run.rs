@@ -52,11 +52,11 @@ pub struct SessionOrder {
     pub command: Vec<OsString>,
     /// Variables to set (`Some`) or to remove (`None`).
     pub env: BTreeMap<OsString, Option<OsString>>,
-    /// What it reads.
+    /// The source of its stdin.
     pub stdin: StdinSource,
     /// When it is ended; by default what the configuration says.
     pub timeout: Option<Duration>,
-    /// How long it may be silent before it is ended; `None` = for ever.
+    /// How long it may be silent before watchdog ends it; `None` = no limit.
     pub idle_timeout: Option<Duration>,
     /// Between TERM and KILL.
     pub grace: Duration,
@@ -68,7 +68,7 @@ pub struct SessionOrder {
     pub mirror: OutputMirror,
     /// Reads its output while it runs, for a live view.
     pub tap: StreamTap,
-    /// What earlier sessions of the same loop or task spent of its budgets.
+    /// The usage of earlier sessions of the same loop or task.
     pub before: SpentUsage,
 }
 
@@ -140,8 +140,8 @@ async fn run_in_span(
         stop(snapshots);
         return ObservedSession { end: Some(SessionEnd::NotKept { why }), ..ObservedSession::default() };
     }
-    // First of all: whoever comes after a killed watchdog must find the session, and what it starts at once must be known for its own.
-    // This process stands for it until its own is known.
+    // First of all: the successor of a killed watchdog must find the session, and its first processes must count as its own.
+    // This process's pid takes its place until its own is known.
     let announced =
         SessionRecord { pid: Some(std::process::id()), log: Some(log), idle_limit: order.idle_timeout, ..SessionRecord::began(begun) };
     let former = session::of(store.as_ref(), &input.worktree_id, &input.spec);
@@ -155,7 +155,7 @@ async fn run_in_span(
         Ok(began) => began,
         Err(error) => {
             stop(snapshots);
-            // It never was. A record that stays tells of a session that is gone, which is no lie either.
+            // It never ran. If the record stays, it describes a session that is gone, which is correct, too.
             let _ = former.and_then(|former| session::put_back(store.as_ref(), (&input.worktree_id, &input.spec), former.as_ref()));
             return ObservedSession { end: Some(not_started(error)), ..ObservedSession::default() };
         }
@@ -234,9 +234,9 @@ fn stop(snapshots: Option<PeriodicSnapshots>) {
     }
 }
 
-/// What cut a session short.
+/// The reason that cut a session short.
 struct SessionCutoff {
-    /// The budget that its timeout stood for.
+    /// The budget that set its timeout.
     stop: Option<StopReason>,
     /// Its silence.
     silent: Option<SilenceEnd>,
@@ -295,7 +295,7 @@ fn end_by_events(end: SessionEnd, summary: &SessionSummary, outcome: &SessionOut
     match end {
         SessionEnd::Ended { exit } if let Some(why) = cannot_work(summary, outcome, exit) => SessionEnd::Unrunnable { why },
         SessionEnd::RateLimited { why, retry_at } => SessionEnd::RateLimited { why, retry_at: retry_at.or(summary.limit_ends) },
-        // Work that died with the session is for the agent to tell about.
+        // The agent should report background work that died with the session.
         SessionEnd::Ended { exit } if survivors && !summary.background_tasks.is_empty() => {
             let named = summary.background_tasks.iter().filter_map(|task| task.get("description")?.as_str());
             let what = named.filter(|name| !name.is_empty()).take(3).collect::<Vec<_>>().join(", ");
@@ -318,7 +318,7 @@ fn cannot_work(summary: &SessionSummary, outcome: &SessionOutcome, exit: Process
     match (summary.structured, &summary.error) {
         (true, Some(error)) => unrunnable::in_error(error),
         (true, None) => None,
-        // A program whose events are not followed may still tell its error in one of them.
+        // A program without known events may still report its error in one of them.
         (false, _) => match envelope::read(&outcome.tail_stdout) {
             Some(found) => found.is_error.then(|| unrunnable::in_error(&found.errors.join("\n"))).flatten(),
             None => unrunnable::in_last_lines(&outcome.tail_stdout, exit),
@@ -343,7 +343,7 @@ fn limit_of_its_own(summary: &SessionSummary) -> Option<Degradation> {
     })
 }
 
-/// The limit that ended a session, as an event has it.
+/// The limit that ended a session, in the form of events.
 fn limit_met(end: Option<&SessionEnd>) -> Option<Value> {
     match end? {
         SessionEnd::OverLimit { stop } => Some(json!({"reason": stop.reason.as_str(), "why": stop.why, "retry_at": null})),
@@ -354,7 +354,7 @@ fn limit_met(end: Option<&SessionEnd>) -> Option<Value> {
     }
 }
 
-/// What a session spent, in the shape of events and reports. `null` is unknown.
+/// The usage of a session, in the form of events and reports. `null` is unknown.
 fn usage_json(summary: &SessionSummary, wall_seconds: Option<f64>) -> Value {
     json!({"turns": summary.usage.turns, "input_tokens": summary.usage.input_tokens, "output_tokens": summary.usage.output_tokens,
            "cost_usd": summary.usage.cost_usd, "session_cost_usd": summary.session_cost_usd, "wall_seconds": wall_seconds})

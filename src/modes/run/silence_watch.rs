@@ -33,13 +33,13 @@ pub struct WatchedSession {
     pub meter: SessionMeter,
     /// Reads its output.
     pub tap: StreamTap,
-    /// How long it may be silent; for ever, without.
+    /// How long it may be silent; `None` = no limit.
     pub limit: Option<Duration>,
     /// Its work tree.
     pub root: PathBuf,
     /// Its git directory.
     pub git_dir: PathBuf,
-    /// What in the work tree is watchdog's own.
+    /// watchdog's own paths in the work tree.
     pub except: Vec<PathBuf>,
     /// Where its transcript would be.
     pub home: ClaudeHome,
@@ -76,7 +76,7 @@ impl SilenceWatch {
             if let Ok(session) = begun.recv()
                 && let Some(end) = watch(session, &begun)
             {
-                // Where nobody waits any more the session has ended by itself.
+                // Without a receiver the session has ended by itself.
                 let _ = tell.send(end);
             }
         })?;
@@ -189,7 +189,7 @@ impl WatchState {
         silence(self.watched, self.session.limit, &self.signals)
     }
 
-    /// Whether a process of the session began after its last output, or may have: what happens between two readings is unknown.
+    /// Whether a process of the session may have started after its last output: the time between two samples is unknown.
     fn began_something(&self, processes: Option<ProcessSample>) -> bool {
         let said = self.signals.output.max(self.signals.transcript.unwrap_or_default());
         let ago = self.watched.saturating_sub(said);
@@ -207,7 +207,7 @@ impl WatchState {
         }
         self.signals.files = Some(match self.age(&found) {
             Some(age) => self.watched.saturating_sub(age),
-            // A time to come, by this clock, tells nothing but that it changed.
+            // A time in the future only shows that the clock changed.
             None => self.watched,
         });
     }

@@ -32,7 +32,7 @@ use crate::judge::signals::SignalState;
 use crate::modes::live_session::RunningSession;
 use crate::wire::verdict_json::Judgement;
 
-/// What to run.
+/// The options of a run.
 #[derive(Debug, Clone)]
 pub struct RunRequest {
     /// The name of the work; by default the branch.
@@ -41,7 +41,7 @@ pub struct RunRequest {
     pub command: Vec<OsString>,
     /// When it is ended; by default what the configuration says.
     pub timeout: Option<Duration>,
-    /// How long it may be silent; zero = for ever, by default what the configuration says.
+    /// How long it may be silent; zero = no limit, by default the configured limit.
     pub idle_timeout: Option<Duration>,
     /// Between TERM and KILL.
     pub grace: Duration,
@@ -135,7 +135,7 @@ fn judgement_input(
     request: &RunRequest,
     begun: Timestamp,
 ) -> Result<JudgementInput, UnreadableFact> {
-    // The configuration is read before anything is recorded: a mistake in it leaves no trace.
+    // Reads the configuration before it records anything: a mistake in it leaves no record.
     let head = open.worktree.head()?;
     let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, request.spec.as_deref())?;
     settle_anchor::between_sessions(&open, Some(&spec), begun)?;

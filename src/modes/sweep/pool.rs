@@ -32,7 +32,7 @@ const WAITING: usize = 64;
 /// How many repositories a thread keeps open.
 const REPO_CACHES: usize = 8;
 
-/// What the threads of a sweep share.
+/// The state that the threads of a sweep share.
 pub struct WorkerPool<'a> {
     pub(super) around: &'a CommandEnv,
     pub(super) request: &'a SweepRequest,
@@ -56,7 +56,7 @@ pub struct WorkerPool<'a> {
 /// Judges every worktree once. A first signal ends it after the judgements in progress.
 ///
 /// # Errors
-/// When watchdog's own state cannot be read; whatever is wrong with a worktree is a row.
+/// When watchdog's own state cannot be read; the fault of a single worktree is a row.
 pub async fn sweep(command_env: &CommandEnv, request: SweepRequest, signals: &mut SignalState) -> Result<SweepReport, UnreadableFact> {
     let cancel = CancelFlag::new();
     let sweeping = {
@@ -121,7 +121,7 @@ impl WorkerPool<'_> {
         std::thread::scope(|scope| {
             let begin = || std::thread::Builder::new();
             let ask = || begin().spawn_scoped(scope, || self.ask_all(&wanted)).is_ok();
-            // Where no further thread may be had, fewer do the work: without anybody who asks, nobody is asked.
+            // If the system refuses a thread, fewer do the work; without probe threads no probe is sent.
             if (0..self.request.max_parallel_probes.max(1)).filter(|_| ask()).count() == 0 {
                 *held(&wanted) = None;
             }
@@ -203,7 +203,7 @@ impl WorkerPool<'_> {
     }
 }
 
-/// What was shared stays usable after a panic: every change to it is one step.
+/// Shared state stays consistent after a panic: every change to it is one step.
 fn held<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

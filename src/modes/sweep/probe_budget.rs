@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What is left of a sweep's questions.
+/// The remaining probes of a sweep.
 pub struct ProbeBudget {
     left: AtomicU32,
     total: u32,

@@ -1,4 +1,4 @@
-//! What a sweep came to.
+//! The results of a sweep.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,23 +16,23 @@ const MESSAGE: usize = 300;
 pub struct SweepRow {
     /// Its top folder.
     pub worktree: PathBuf,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: SweepOutcome,
 }
 
-/// What became of one worktree.
+/// The outcome of one worktree.
 #[derive(Debug, Clone)]
 pub enum SweepOutcome {
     /// It has a verdict.
     Judged(Box<Judgement>),
-    /// Nothing changed since an earlier sweep; its verdict stands.
+    /// Nothing changed since an earlier sweep, whose verdict is reused.
     Again {
         /// The verdict's object.
         verdict: Box<Value>,
     },
     /// No baseline is recorded, so it is not watched.
     Unwatched {
-        /// Why it could not have been looked at, where that is so.
+        /// The reason if it could not be read.
         note: Option<String>,
     },
     /// Its folder is gone.
@@ -58,7 +58,7 @@ impl SweepRow {
         })
     }
 
-    /// What is kept of it for the table.
+    /// Its line in the table.
     pub fn line(&self) -> SweepLine {
         let worktree = self.worktree.display().to_string();
         let blank = SweepLine { worktree, status: None, reason: "", spec: None, commits: None, left: None, message: String::new() };
@@ -113,22 +113,22 @@ pub struct SweepLine {
     pub spec: Option<String>,
     /// Commits made here, where they were read.
     pub commits: Option<u64>,
-    /// Uncommitted changes, where they were looked at.
+    /// Uncommitted changes, where they were read.
     pub left: Option<u64>,
     /// The verdict's message.
     pub message: String,
 }
 
-/// What a sweep came to.
+/// The results of a sweep.
 #[derive(Debug, Clone, Default)]
 pub struct SweepReport {
-    /// Every worktree that was looked at, by its top folder.
+    /// Every scanned worktree, by its top folder.
     pub lines: Vec<SweepLine>,
-    /// How many were found and not looked at, because a signal ended the sweep.
+    /// How many worktrees were found and not scanned, because a signal ended the sweep.
     pub not_reached: usize,
     /// Questions put to agents.
     pub probes: u32,
-    /// What a person should know beside the rows.
+    /// Warnings for a person, beside the rows.
     pub notes: Vec<String>,
     /// Wall time.
     pub duration: Duration,

@@ -251,7 +251,7 @@ fn unreadable(kind: FaultKind, why: &str) -> UnreadableFact {
 }
 
 fn judged_row(worktree: PathBuf, judgement: Judgement) -> SweepRow {
-    // Removed while it was looked at: nothing is wrong with git, or with the agent.
+    // Removed during the scan: this is no fault of git or the agent.
     if judgement.verdict.status() == Status::Error && !worktree.exists() {
         return SweepRow { worktree, outcome: SweepOutcome::Gone { why: VANISHED.into() } };
     }

@@ -1,6 +1,6 @@
-//! Reuses the verdict of an earlier sweep where all its inputs are unchanged: the files of the worktree and of its git directory, what
-//! watchdog recorded, what is asked, and the user's configuration. Nothing else is reused: the answers of agents, the results of checks and
-//! the state of breakers are always read anew.
+//! Reuses the verdict of an earlier sweep if all its inputs are unchanged: the files of the worktree and of its git directory, watchdog's
+//! records, the options, and the user's configuration. It reuses nothing else: the answers of agents, the results of checks and
+//! the state of breakers are always read again.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ const TOGETHER: usize = 128;
 /// The verdicts of earlier sweeps.
 pub struct EarlierSweeps {
     store: Arc<dyn LocalStore>,
-    /// What is asked of every worktree alike.
+    /// A fingerprint of the options that all worktrees share.
     inputs: String,
     asks_nobody: bool,
     /// Files that decide about every worktree alike: which configuration is trusted, or the one that was named.
@@ -62,12 +62,12 @@ impl EarlierSweeps {
     /// The verdict of an earlier sweep, if none of its inputs changed. Call it under the worktree's lock.
     pub fn recall(&self, found: &FoundWorktree, id: &str) -> Option<Value> {
         self.revisions.get(id)?;
-        // One that cannot be read costs a look.
+        // An unreadable entry costs a scan.
         let last = sweep_cache::of(self.store.as_ref(), id).ok()??;
         if last.inputs != self.inputs_of(id)? {
             return None;
         }
-        // A snapshot that was dropped since must be taken again; a packed one costs a look. One in tables is among the traces.
+        // A dropped snapshot must be taken again; a packed one costs a scan. The fingerprints include refs in tables.
         let is_there = |name: &str| [name, TABLES].iter().any(|file| found.common_dir.join(file).exists());
         if last.snapshot.is_some_and(|name| !is_there(&name)) {
             return None;
@@ -112,7 +112,7 @@ impl EarlierSweeps {
     /// Deletes the cached verdict of a worktree that is gone.
     pub fn forget(&self, id: &str) {
         if let Some(rev) = self.revisions.get(id) {
-            // It is small, and in nobody's way.
+            // The row is small and does no harm.
             let _ = sweep_cache::forget(self.store.as_ref(), id, *rev);
         }
     }
@@ -127,7 +127,7 @@ impl EarlierSweeps {
         let verdict = &judgement.verdict;
         let rests_on_git = match verdict.reason {
             Reason::NewCommits => true,
-            // Nobody was asked, and nobody will be.
+            // No probe was sent, and this sweep sends none.
             Reason::Working => self.asks_nobody,
             _ => false,
         };

@@ -9,7 +9,7 @@ use watchdog_process::CancelFlag;
 pub struct SweepPace<'a> {
     /// Carries out the actions.
     pub executor: &'a ActionExecutor,
-    /// What ends the sweep.
+    /// Cancels the sweep.
     pub cancel: &'a CancelFlag,
     /// Consulted before each action that puts a question to the agent.
     pub may_ask: &'a dyn Fn(&MachineAction) -> bool,
@@ -43,7 +43,7 @@ impl SweepPace<'_> {
 /// Whether an action puts a question to the agent.
 fn asks(action: &MachineAction, executor: &ActionExecutor) -> bool {
     match action {
-        // An answer that stands costs nobody anything.
+        // A reused answer costs no probe.
         MachineAction::Ask { .. } => !executor.answer_stands(),
         MachineAction::Rescue => executor.would_ask_for_a_plan(),
         _ => false,

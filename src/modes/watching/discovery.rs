@@ -13,7 +13,7 @@ use crate::judge::spawn_io::or_panic;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_git::{SearchResult, WorktreeState, find_worktrees};
 
-/// How long after an event to search: what git is making then is incomplete at first.
+/// How long after an event to search: a new worktree of git's is incomplete at first.
 const PAUSES: [Duration; 3] = [Duration::from_millis(50), Duration::from_millis(500), Duration::from_secs(5)];
 
 /// The pause after a search, as a multiple of the time that it took, so that searches never use more than a part of one processor.

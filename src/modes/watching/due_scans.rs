@@ -32,7 +32,7 @@ impl DueScans {
         self.0.entry(id).or_insert(DueScan { at: Instant::now() + pause, since, cause });
     }
 
-    /// The same for a locked worktree: no scan begins before the pause is over, whatever events come.
+    /// The same for a locked worktree: no scan begins before the pause is over, despite further events.
     pub fn add_again_after(&mut self, id: String, cause: ScanCause, since: Instant, pause: Duration) {
         let at = Instant::now() + pause;
         let due = self.0.entry(id).or_insert(DueScan { at, since, cause });

@@ -159,7 +159,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
             }
         }
         self.discovery.end();
-        // What is under way hears the signal too, and its verdict is told.
+        // Running scans get the signal too, and report their verdicts.
         while let Some(outcome) = self.scans.join_next_with_id().await {
             self.on_scan_end(outcome);
         }
@@ -218,7 +218,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         let time = Instant::now();
         let fallen: Vec<String> = self.quiet.iter().filter(|(_, at)| **at <= time).map(|(id, _)| id.clone()).collect();
         for id in fallen {
-            // A look at HEAD alone would be taken for it.
+            // A pending scan for HEAD alone would replace this one.
             if self.due.has(&id) {
                 self.quiet.insert(id, time + BUSY.0);
             } else {
@@ -239,7 +239,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                         return;
                     }
                     if let Some(watched) = self.watch_set.get_mut(id) {
-                        // Before the look: what moves during it shall be seen as new.
+                        // Before the scan, so that a later movement counts as new.
                         watched.head_fingerprint = head.head_fingerprint;
                     }
                     self.due.remove(id);
@@ -265,7 +265,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
             if head.head_fingerprint.is_none() {
                 self.discovery.want();
             }
-            // Whether one without a HEAD is gone or broken is for the look to tell.
+            // The scan finds out whether one without a HEAD is gone or broken.
             if head.head_fingerprint.is_some()
                 && self.watch_set.get(id).is_some_and(|watched| watched.head_fingerprint == head.head_fingerprint)
             {
@@ -320,7 +320,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                 true
             }
             WatchScanOutcome::Judged { head, fingerprint, judgement } => {
-                // What the judgement itself committed is no news.
+                // Commits of the judgement itself are no news.
                 let after = judgement
                     .verdict
                     .commits
@@ -332,13 +332,13 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                 (self.request.on_row)(&judgement)
             }
             WatchScanOutcome::Unreadable { why: unreadable, is_gone } => {
-                // It may just have been moved or removed, which the search tells, or be whole again soon.
+                // It may just have been moved or removed, which the search finds, or be readable again soon.
                 watched.head_fingerprint = None;
                 let root = watched.root.clone();
                 self.discovery.want();
                 let pause = (since.elapsed() / 4).clamp(BUSY.0, BROKEN);
                 self.due.add_again(id.clone(), cause, since, pause);
-                // What is being removed is broken for a moment before it is gone, which is nothing to be told.
+                // A worktree is broken for a moment while it is being removed, which needs no report.
                 if is_gone || since.elapsed() < PATIENCE || self.complaints.get(&id) == Some(&unreadable.why) {
                     return true;
                 }
@@ -349,7 +349,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         }
     }
 
-    /// A panic is reported for its worktree only, and the watch over the others goes on. That worktree is scanned again on its next event:
+    /// Reports a panic for its worktree only, and continues to watch the others. That worktree is scanned again on its next event:
     /// at once, it would only panic again.
     fn panicked(&mut self, id: String, panicked: JoinError) -> bool {
         let Ok(panic) = panicked.try_into_panic() else { return true };
@@ -393,7 +393,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                 if let Some(head) = event.data["head"].as_str().filter(|_| was_judged) {
                     watched.seen = Some(if head == "unborn" { BaselinePoint::Unborn } else { BaselinePoint::Commit(head.to_owned()) });
                     self.due.remove(&event.worktree);
-                    // Whether HEAD moved on since then is for the next look to tell.
+                    // The next scan finds out whether HEAD moved since then.
                     watched.head_fingerprint = None;
                     self.due.add(event.worktree.clone(), ScanCause::Head, BUSY.0);
                 }
@@ -451,7 +451,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
             }
         }
         let begun = self.fs_events.listen_to(wanted).await;
-        // What moved between the search and the watch is seen by this look, and what is broken is told by it.
+        // This scan sees movements between the search and the watch, and reports broken worktrees.
         for id in new.into_iter().chain(self.watch_set.with_git_data_in(&begun)) {
             self.due.add(id, ScanCause::Head, Duration::ZERO);
         }

@@ -57,7 +57,7 @@ impl FsEvents {
         begun
     }
 
-    /// How many folders are watched; what is below them not counted.
+    /// How many folders are watched, without those below them.
     pub fn count(&self) -> usize {
         self.folders.as_ref().map_or(0, WatchedFolders::count)
     }

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use crate::watch::{GitDirs, HeadFingerprint};
 
-/// What a worktree's git directories say at one moment.
+/// The state of a worktree's git directories at one moment.
 pub struct HeadScan {
     /// Whether git is at work there.
     pub is_busy: bool,
-    /// What says where HEAD is; `None` where that cannot be read.
+    /// The fingerprint of the files that define HEAD; `None` where they are unreadable.
     pub head_fingerprint: Option<HeadFingerprint>,
 }
 

@@ -1,4 +1,4 @@
-//! What a watch is asked to do.
+//! The options of a watch.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use crate::judge::judgement_input::Overrides;
 use crate::wire::verdict_json::Judgement;
 
-/// What to watch.
+/// The options of a watch.
 #[derive(Clone)]
 pub struct WatchRequest {
     /// Repositories, and folders to search for them.
     pub paths: Vec<PathBuf>,
-    /// What the command line asks of each judgement.
+    /// The overrides for each judgement.
     pub overrides: Overrides,
-    /// Whether the agent may be asked also where no session ended.
+    /// Whether to probe the agent also where no session ended.
     pub probe: bool,
     /// Watch work trees too, and judge uncommitted changes that were left alone for so long.
     pub quiet_for: Option<Duration>,

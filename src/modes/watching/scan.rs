@@ -65,9 +65,9 @@ pub struct ScanTask {
     pub store: Arc<dyn LocalStore>,
     /// The worktree.
     pub subject: ScanSubject,
-    /// What is asked of the judgement.
+    /// The overrides for the judgement.
     pub overrides: Overrides,
-    /// What ends it early.
+    /// Signals that end it early.
     pub signals: SignalState,
 }
 
@@ -86,7 +86,7 @@ pub enum WatchScanOutcome {
     Judged {
         /// Where HEAD was just before.
         head: Option<BaselinePoint>,
-        /// The uncommitted changes just before, where they were looked at.
+        /// The uncommitted changes just before, where they were read.
         fingerprint: Option<u64>,
         /// The judgement.
         judgement: Box<Judgement>,
@@ -128,7 +128,7 @@ fn unreadable_scan(subject: &ScanSubject, why: UnreadableFact) -> WatchScanOutco
     WatchScanOutcome::Unreadable { why, is_gone: !subject.root.exists() }
 }
 
-/// Why git could not be read in the midst of a judgement: what is being removed is broken for a moment before it is gone.
+/// The reason why git became unreadable during a judgement: a worktree is broken for a moment while it is being removed.
 fn unreadable(judgement: &Judgement) -> Option<UnreadableFact> {
     let kind = match judgement.verdict.reason {
         Reason::GitError => FaultKind::Git,
@@ -150,7 +150,7 @@ fn prepare(around: &CommandEnv, store: &Arc<dyn LocalStore>, subject: &ScanSubje
         let why = format!("another worktree is in the place of {}", subject.root.display());
         return Err(UnreadableFact { kind: FaultKind::NotARepository, why, hint: None });
     }
-    // What HEAD names cannot be told everywhere; then every movement is judged.
+    // HEAD is not readable everywhere; then every movement is judged.
     let head = worktree.head().ok();
     let before = subject.seen.as_ref().unwrap_or(&recorded.point);
     let moved = head.as_ref().is_none_or(|head| head != before);
@@ -167,7 +167,7 @@ fn prepare(around: &CommandEnv, store: &Arc<dyn LocalStore>, subject: &ScanSubje
     if !new {
         return Ok(PreparedScan::Nothing(WatchScanOutcome::Same { head }));
     }
-    // Only now: a look that comes to nothing is in nobody's way.
+    // Takes the lock only now, so that a scan without news blocks no other process.
     let holder = LockHolder { pid: std::process::id(), command: WATCH.into(), since: now(), session_active: false, spec: None };
     let LockAttempt::Held(lock) = WorktreeLock::try_acquire(&around.state, &subject.id, holder)? else {
         return Ok(PreparedScan::Nothing(WatchScanOutcome::Busy));
@@ -179,7 +179,7 @@ fn prepare(around: &CommandEnv, store: &Arc<dyn LocalStore>, subject: &ScanSubje
     Ok(PreparedScan::Judge(Box::new(open), lock, head, fingerprint))
 }
 
-/// Whether the last record of a worktree is a verdict on this very head: whoever held the lock until now may have just written one.
+/// Whether the last record of a worktree is a verdict on this very head: the former holder of the lock may have just written one.
 fn was_judged(store: &dyn LocalStore, id: &str, head: Option<&BaselinePoint>) -> Result<bool, UnreadableFact> {
     let (events, _) = store.read_back(store.cursor_at(Timestamp::MAX)?, Some(id), 1)?;
     let busy = |reason: &str| [Reason::Locked, Reason::SessionActive].iter().any(|busy| reason == busy.as_str());

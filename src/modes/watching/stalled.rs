@@ -32,13 +32,13 @@ impl StalledSessions {
         let (around, store, reported) = (around.clone(), Arc::clone(store), Arc::clone(&self.reported));
         self.under_way = Some(tokio::task::spawn_blocking(move || {
             for (id, root) in worktrees {
-                // One that cannot be read is told by the look at its worktree.
+                // The scan of the worktree reports an unreadable record.
                 let Ok(Some((spec, found))) = session::latest(store.as_ref(), &id) else { continue };
                 let Some(pid) = found.pid.filter(|pid| found.ended_at.is_none() && still_runs(*pid, found.started_at)) else { continue };
                 let live = live_session(&found, &root, &around.state, &around.claude_home);
                 let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
                 let key = (id, found.started_at);
-                // One that goes on, and stalls again, is told again.
+                // A session that continues and stalls again is reported again.
                 if live.doing != SessionActivity::Stalled {
                     reported.remove(&key);
                 } else if reported.insert(key) {

@@ -1,14 +1,14 @@
 //! Detects time that the loop missed: the machine was suspended, the process was stopped, or the clock was set. Reads no clock.
 //!
-//! While a machine is suspended, the clock of timers stands still and the wall clock goes on; a stopped process finds both gone on. Either
-//! may have missed events: a network file system keeps none for an absent client.
+//! During a suspend, the clock of timers stops and the wall clock advances; for a stopped process both have advanced. Either may have
+//! missed events: a network file system keeps none for an absent client.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-/// No turn of the loop takes longer, as the journal is looked at every two seconds.
+/// No turn of the loop takes longer, as it polls the journal every two seconds.
 const STILL: Duration = Duration::from_secs(5);
 
 /// When the loop last turned, by either clock.

@@ -15,7 +15,7 @@ pub struct WatchedWorktree {
     pub root: PathBuf,
     /// Its git directories.
     pub dirs: GitDirs,
-    /// What said where HEAD is when it was last looked at.
+    /// The fingerprint of the files that define HEAD, at the last check.
     pub head_fingerprint: Option<HeadFingerprint>,
     /// The commit that HEAD named when it was last judged or had its baseline recorded.
     pub seen: Option<BaselinePoint>,
@@ -23,7 +23,7 @@ pub struct WatchedWorktree {
     pub fingerprint: Option<u64>,
 }
 
-/// What follows from an event.
+/// The worktrees that an event affects.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct AffectedWorktrees {
     /// The worktrees whose HEAD may have moved.
@@ -60,7 +60,7 @@ impl WatchSet {
             let dirs = GitDirs { git_dir: worktree.git_dir.clone(), common_dir: worktree.common_dir.clone() };
             let watched = match old.remove(&id) {
                 Some(watched) if watched.root == worktree.root => WatchedWorktree { dirs, ..watched },
-                // Whatever was looked at there may have been missed.
+                // Events there may have been missed.
                 Some(watched) => {
                     new.push(id.clone());
                     WatchedWorktree { root: worktree.root.clone(), dirs, head_fingerprint: None, ..watched }
@@ -159,10 +159,10 @@ impl WatchSet {
             let on_it = |id: &&String| self.watched.get(*id).is_some_and(|watched| is_or_below(watched.branch(), &branch));
             concern.heads.extend(all.iter().filter(on_it).cloned());
         } else if let (true, Some(all)) = (inside == b"packed-refs" || inside.starts_with(b"reftable"), of_all) {
-            // Not its lock: each commit takes that for a moment and changes nothing, and everybody would be looked at.
+            // Except its lock: each commit takes that for a moment and changes nothing, and every worktree would be scanned.
             concern.heads.extend(all.iter().cloned());
         }
-        // Locks that come and go are what a commit looks like; files that nobody reads HEAD from are not.
+        // A commit creates and removes locks; files that do not define HEAD are no sign of one.
         if let Some(own) = own.filter(|_| inside.starts_with(b"HEAD") || inside.starts_with(b"index") || inside.starts_with(b"reftable")) {
             concern.heads.insert(own.clone());
         }

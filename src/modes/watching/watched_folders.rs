@@ -9,7 +9,7 @@ use crate::watch::{FolderWatch, FsMovement, WatchDepth, WatchError};
 /// A set of watched folders.
 pub struct WatchedFolders {
     watching: FolderWatch,
-    /// What is watched, with the inode that it had then: a folder that was made anew is another one.
+    /// The watched folders, each with its inode: a folder that was created again is another one.
     watched: BTreeMap<PathBuf, (WatchDepth, u64)>,
 }
 
@@ -19,13 +19,13 @@ impl WatchedFolders {
         Ok(WatchedFolders { watching: FolderWatch::start(on_movement)?, watched: BTreeMap::new() })
     }
 
-    /// How many folders are watched; what is below them not counted.
+    /// How many folders are watched, without those below them.
     pub fn count(&self) -> usize {
         self.watched.len()
     }
 
-    /// Watches these folders and no others; trees anew where folders that came below them may have been `missed`. Returns those that are
-    /// watched only now, and why not everything is.
+    /// Watches exactly these folders; watches trees again if new folders below them may have been `missed`. Returns the newly watched
+    /// ones, and the reason if some are not watched.
     pub fn replace(&mut self, wanted: BTreeMap<PathBuf, WatchDepth>, missed: bool) -> (BTreeSet<PathBuf>, Option<WatchError>) {
         let mut begun = BTreeSet::new();
         let there: BTreeMap<PathBuf, (WatchDepth, u64)> =

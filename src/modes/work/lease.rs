@@ -35,7 +35,7 @@ impl RenewedLease {
                 match answer {
                     Ok(Ok(true)) => stands_until = renewed_at + ttl,
                     Ok(Ok(false)) => break,
-                    // A store that is busy, or a disk that is full for a moment, is asked again while the lease can still stand.
+                    // Retries a store that is busy, or a disk that is full for a moment, while the lease can still be valid.
                     Ok(Err(_)) | Err(_) if Instant::now() < stands_until => {}
                     Ok(Err(_)) | Err(_) => break,
                 }

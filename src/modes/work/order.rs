@@ -1,4 +1,4 @@
-//! What an agent is asked to do with a task.
+//! The order that an agent gets with a task.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,17 +18,17 @@ pub struct TaskOrder {
     pub checkout: TaskCheckout,
     /// How the agent is started.
     pub worker: SessionWorker,
-    /// How long the task stays taken when nobody renews that.
+    /// How long the lease of the task lasts without renewal.
     pub lease: Duration,
     /// Whether the status is also kept in the task's file.
     pub write_back: bool,
-    /// After so many iterations that left the work as it was, a person is asked; 0 = never.
+    /// After this many iterations without progress the task goes to review; 0 = never.
     pub no_progress: u32,
     /// A usage limit that lasts longer is not waited for.
     pub max_wait: Duration,
     /// When a session is ended; by default what the configuration says.
     pub timeout: Option<Duration>,
-    /// How long a session may be silent; zero = for ever, by default what the configuration says.
+    /// How long a session may be silent; zero = no limit, by default the configured limit.
     pub idle_timeout: Option<Duration>,
     /// Between TERM and KILL.
     pub grace: Duration,
@@ -38,7 +38,7 @@ pub struct TaskOrder {
     pub end_survivors: bool,
     /// Where the sessions' output is shown.
     pub mirror: OutputMirror,
-    /// What else the command line asks for.
+    /// Further options of the command line.
     pub overrides: Overrides,
 }
 

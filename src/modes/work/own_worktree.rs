@@ -12,7 +12,7 @@ use watchdog_process::git_program::{git, tail};
 /// How long git may take for one step; making a worktree writes every file of it.
 const DEADLINE: Duration = Duration::from_secs(900);
 
-/// How many worktrees beside each other are looked at.
+/// How many numbered folders are tried for a worktree.
 const MOST: u32 = 50;
 
 /// The shortest and the longest pause between two tries while another git works; all tries take two and a half seconds.
@@ -29,7 +29,7 @@ pub fn branch_of(id: &str) -> String {
 pub struct TaskWorktree {
     /// Its top folder.
     pub root: PathBuf,
-    /// What a person should know.
+    /// Warnings for a person.
     pub notes: Vec<String>,
 }
 
@@ -50,7 +50,7 @@ pub enum NotReady {
     Git(String),
 }
 
-/// What a worktree is wanted for.
+/// The purpose of a worktree.
 #[derive(Debug, Clone)]
 pub struct WorktreePurpose {
     /// The worktree that the tasks are in: new branches begin at its HEAD.
@@ -183,7 +183,7 @@ fn bring_in(root: &Path, wanted: &WorktreePurpose, notes: &mut Vec<String>) -> R
         }
         let message = format!("Merge branch '{dependency}' into {}", wanted.branch);
         if let Err(why) = run(&worktree, &["merge", "--quiet", "--no-edit", "--no-verify", "-m", &message, dependency]) {
-            // Back to what was there before: a half merged tree is nothing that an agent should find.
+            // Back to the state before: an agent must not start on a half-merged tree.
             let _ = run(&worktree, &["merge", "--abort"]);
             return Err(NotReady::Conflict {
                 dependency: dependency.clone(),

@@ -27,7 +27,7 @@ use super::lease::RenewedLease;
 use super::order::{TaskCheckout, TaskOrder};
 use super::task::{TaskEnd, TaskReport, run_task};
 
-/// How often the queue is looked at while nothing happens here: others may work on it, and files may come.
+/// How often to poll the queue while no task ends here: other processes may work on it, and files may be added.
 const POLL: Duration = Duration::from_secs(1);
 
 /// How long a task that could not be begun is left alone.
@@ -49,26 +49,26 @@ pub struct PoolAgent {
     pub home: PathBuf,
 }
 
-/// Who works, and how.
+/// The agents of a pool, and their options.
 pub struct AgentPoolOrder {
     /// The agents, each with a name of its own.
     pub agents: Vec<PoolAgent>,
-    /// How many of them work at most: the first whose names nobody else works under.
+    /// How many of them work at most: the first whose names are free.
     pub at_most: usize,
-    /// What every task has in common; its id, agent, place and worker are filled in.
+    /// The common part of every order; its id, agent, checkout and worker are filled in.
     pub each: TaskOrder,
     /// Whether to wait for further tasks when nothing is left.
     pub stay: bool,
 }
 
-/// What came of it.
+/// The result of a pool.
 #[derive(Debug)]
 pub struct AgentPoolReport {
     /// Why it ended, for the exit code.
     pub verdict: Verdict,
-    /// Every task, as it stands now.
+    /// Every task with its present status.
     pub tasks: Vec<BoardTask>,
-    /// What was ended here, in order.
+    /// The tasks that ended here, in order.
     pub done: Vec<TaskReport>,
 }
 
@@ -112,7 +112,7 @@ struct AgentPool<'a> {
     seats: Vec<AgentSeat>,
     /// Tasks that are left alone until then.
     later: BTreeMap<String, Timestamp>,
-    /// What was said already.
+    /// The messages that were shown already.
     said: BTreeSet<String>,
     done: Vec<TaskReport>,
 }
@@ -184,7 +184,7 @@ impl AgentPool<'_> {
             tokio::select! {
                 Some(finished) = running.join_next(), if !running.is_empty() => match finished {
                     Ok(finished) => self.take_in(finished),
-                    // Its lease ends by itself; the others go on.
+                    // Its lease expires; the other agents continue.
                     Err(error) => self.say(&format!("a task ended by a bug of watchdog: {error}")),
                 },
                 () = signals.reached(SignalUrgency::Interrupted), if !interrupted => {}
@@ -243,12 +243,12 @@ impl AgentPool<'_> {
         waits && (taken_by_others || !running.is_empty() || ready(&queued).iter().any(|task| !beyond(&task.link.id)))
     }
 
-    /// The queue as it stands, and whether others work on tasks.
+    /// The present queue, and whether other processes work on tasks.
     fn read_queue(&self) -> Result<(TaskQueue, Vec<crate::tasks::queue::QueuedTask>, bool), UnreadableFact> {
         let queue = TaskQueue::open(self.command_env)?;
         let board = queue.settled()?;
         let ours = |entry: &BoardTask| self.seats.iter().any(|seat| seat.busy.as_deref() == Some(entry.id()));
-        // One that a person set has no lease, and nobody knows when it ends.
+        // A status that a person set has no lease, and no known end.
         let taken = |entry: &BoardTask| {
             matches!(entry.record.status, TaskStatus::Assigned | TaskStatus::InProgress) && entry.record.fence.is_some() && !ours(entry)
         };
@@ -308,7 +308,7 @@ impl AgentPool<'_> {
             TaskEnd::NotBegun | TaskEnd::CompleteBefore => self.leave_alone(&id),
             TaskEnd::Lost => self.say(&text),
             TaskEnd::Stands(status) => {
-                // What is tried again and again is said once.
+                // Repeated attempts are reported once.
                 if status == TaskStatus::Pending {
                     self.say(&text)
                 } else {
@@ -347,7 +347,7 @@ impl AgentPool<'_> {
         }
     }
 
-    /// The word about the whole: the worst of what the tasks stand at.
+    /// The verdict on the queue: the worst status of its tasks.
     fn verdict(&self, queue: &TaskQueue, interrupted: bool) -> Result<Verdict, UnreadableFact> {
         let board = queue.settled()?;
         let count = |status: TaskStatus| board.entries().filter(|entry| entry.record.status == status).count();

@@ -31,7 +31,7 @@ use super::lease::RenewedLease;
 use super::order::{TaskCheckout, TaskOrder};
 use super::own_worktree::{NotReady, TaskWorktree, WorktreePurpose, branch_of, make_ready};
 
-/// What came of a task.
+/// The report of a task.
 #[derive(Debug)]
 pub struct TaskReport {
     /// The task.
@@ -49,13 +49,13 @@ pub struct TaskReport {
 /// How work on a task ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskEnd {
-    /// It stands there now.
+    /// It has this status now.
     Stands(TaskStatus),
     /// It was complete before; nothing was started.
     CompleteBefore,
-    /// It was not begun: somebody has it, it waits, or its commands are not allowed.
+    /// It was not started: another agent has it, it waits, or its commands are not trusted.
     NotBegun,
-    /// Its lease ended meanwhile; whoever has it now says where it stands.
+    /// Its lease expired meanwhile; the new holder sets its status.
     Lost,
 }
 
@@ -74,18 +74,18 @@ impl TaskReport {
     }
 }
 
-/// Where a verdict leaves a task. What a person must decide is review; what is no fault of the task leaves it to the next agent.
+/// The status of a task after a verdict. A decision for a person is review; a fault outside of the task leaves it to the next agent.
 pub fn status_after(verdict: &Verdict) -> TaskStatus {
     match (verdict.status(), verdict.reason) {
         (Status::Complete, _) => TaskStatus::Complete,
-        // Not the task, but the agent cannot go on.
+        // The agent cannot continue, through no fault of the task.
         (_, Reason::AgentUnrunnable | Reason::Interrupted | Reason::DeadlineExceeded) | (Status::Waiting, _) => TaskStatus::Pending,
         (Status::Failed, _) => TaskStatus::Failed,
         (Status::Incomplete | Status::Review | Status::Timeout | Status::Stopped | Status::Error, _) => TaskStatus::Review,
     }
 }
 
-/// Takes a task, works on it until a loop of sessions ends, and writes down where it stands then.
+/// Takes a task, works on it until a loop of sessions ends, and records its status.
 ///
 /// # Errors
 /// Where the tasks cannot be read, or there is no such task.
@@ -204,7 +204,7 @@ impl RunningTask<'_> {
         let end = self.write_down(&store, &judgement.verdict, log, kept.is_lost());
         drop(kept);
         self.held.clone().release(store.as_ref());
-        // Whoever waited for it need not wait for the next look at the queue.
+        // Starts waiting tasks now rather than at the next poll of the queue.
         let end = end?;
         if let Ok(board) = self.queue.settled()
             && self.order.write_back
@@ -290,7 +290,7 @@ impl RunningTask<'_> {
             limits: LoopLimitOverrides { max_iterations: task.max_iterations, ..LoopLimitOverrides::default() },
             no_progress: order.no_progress,
             max_wait: order.max_wait,
-            // One that was cut short goes on; a person who takes a task again begins anew.
+            // An interrupted loop is resumed; a task that a person reopened gets a new one.
             restart: matches!(self.entry.record.status, TaskStatus::Review | TaskStatus::Failed),
             timeout: order.timeout,
             idle_timeout: order.idle_timeout,

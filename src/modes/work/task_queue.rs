@@ -28,7 +28,7 @@ pub struct TaskQueue {
     pub open: OpenWorktree,
     /// Names the repository in the store.
     pub repository_id: String,
-    /// What `completion.json` asks for.
+    /// The settings of `completion.json`.
     pub effective: EffectiveConfig,
     /// The files.
     pub folder: TaskFolder,
@@ -43,11 +43,11 @@ pub struct TaskQueue {
 /// The copy of a task's file that counts, and whether its commands may run.
 #[derive(Debug, Clone)]
 pub struct EffectiveTask {
-    /// What it says.
+    /// Its content.
     pub task: TaskFile,
     /// How to allow its commands, where they are not.
     pub allow_with: Option<String>,
-    /// What a person should know about it.
+    /// Warnings for a person.
     pub notes: Vec<Degradation>,
 }
 
