@@ -10,12 +10,12 @@ use super::{index_mending, own_commits, retry, user_command};
 
 /// Turns the work that `request.snapshot` holds into commits on the current branch, as far as mode and state allow.
 ///
-/// What stands against a commit (a conflict, an operation in progress, a detached HEAD) is told in
-/// [`RescueOutcome::failed`], and leaves index and work tree as they were. Where the branch is protected, or a hook or a
-/// signature refuses, the commits go to the branch that [`RescueOutcome::fallback_branch`] names. Nobody is asked for a plan.
+/// An obstacle to any commit (a conflict, an operation in progress, a detached HEAD) comes back in
+/// [`RescueOutcome::failed`], and leaves index and work tree unchanged. If the branch is protected, or a hook or a
+/// signature refuses, the commits go to the branch that [`RescueOutcome::fallback_branch`] names. Does not ask the agent for a plan.
 ///
 /// # Errors
-/// When git's data cannot be read, so that neither the commits nor the proof can be told.
+/// When git's data cannot be read, so that neither the commits nor the proof are known.
 pub fn rescue(worktree: &Worktree, request: &RescueRequest<'_>) -> Result<RescueOutcome, Error> {
     rescue_asking(worktree, request, None)
 }
@@ -40,7 +40,7 @@ pub fn rescue_asking(worktree: &Worktree, request: &RescueRequest<'_>, ask: Opti
             outcome.warnings.extend(index_mending::mend_earlier(worktree, request)?);
             retry::commit(worktree, request, &mut outcome, |request, state, outcome| {
                 attempts += 1;
-                // What is left after somebody stood in the way is not worth a second question.
+                // The rest after an interference is not worth a second plan.
                 let ask = ask.filter(|_| attempts == 1);
                 committed.add(own_commits::make(worktree, request, ask, state, outcome)?);
                 Ok(())

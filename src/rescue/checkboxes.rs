@@ -59,7 +59,7 @@ fn read(root: &Path, path: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Ticks the boxes with these texts and commits that. What keeps it from doing so is told, and nothing is changed then.
+/// Ticks the boxes with these texts and commits the file. On an obstacle it changes nothing, and returns a note.
 ///
 /// # Errors
 /// When git's data cannot be read.
@@ -112,7 +112,7 @@ pub(super) fn check_off(
     }
 }
 
-/// What came of it.
+/// The result of ticking.
 #[derive(Debug, Clone)]
 pub(super) struct CheckboxResult {
     /// The commit, where one was made.
@@ -121,7 +121,7 @@ pub(super) struct CheckboxResult {
     pub note: Option<Degradation>,
 }
 
-/// Puts `to` in each place that holds `from`; all of them are looked at before the first is changed.
+/// Puts `to` at each offset that holds `from`; checks all of them before it changes the first.
 fn set(file: &File, offsets: &[usize], from: u8, to: u8) -> std::io::Result<()> {
     for offset in offsets {
         let mut found = [0];

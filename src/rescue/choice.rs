@@ -10,14 +10,14 @@ use watchdog_facts::evidence::{Degradation, LeftOut, LeftOutReason, WarningCode}
 use watchdog_facts::secret_shapes::{self, LIMIT};
 use watchdog_git::{Error, FileVersions, SnapshotKind, SnapshotPath, Worktree};
 
-/// What may be committed, and what may not.
+/// The paths to commit, and the others.
 #[derive(Debug, Default)]
 pub(super) struct CommitChoice<'p> {
     /// In git's order.
     pub commit: Vec<&'p SnapshotPath>,
-    /// What stays out, and why.
+    /// The paths that stay out, and why.
     pub left_out: Vec<LeftOut>,
-    /// What a person should know about that, never with a secret in it.
+    /// Warnings about them for a person, never with a secret.
     pub warnings: Vec<Degradation>,
     /// Why nothing is committed at all.
     pub refused: Option<String>,

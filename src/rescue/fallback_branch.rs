@@ -1,7 +1,7 @@
-//! Commits on a branch of their own, where the current one may not or will not take them.
+//! Commits on the fallback branch, if the current one is protected or its hooks refuse.
 //!
-//! Everything goes through a private index and plumbing that asks nobody: no hook, no signature. The user's branch,
-//! index and work tree are not touched. The branch only ever moves forward, so that an earlier rescue stays in it.
+//! Everything goes through a private index and plumbing commands, without hooks and signatures. The user's branch,
+//! index and work tree stay unchanged. The branch only ever moves forward, so that it keeps earlier rescues.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ pub(super) fn commit(
 /// The tree, hexadecimal, that HEAD would have with these paths committed as git adds them now, filters included.
 ///
 /// # Errors
-/// What git says, where it cannot.
+/// git's message on a failure.
 pub(super) fn staged_tree(worktree: &Worktree, paths: &[&[u8]]) -> Result<String, String> {
     let head = worktree.head_commit().map_err(|error| error.to_string())?;
     let index = PrivateIndex::new(worktree.git_dir());
@@ -159,8 +159,8 @@ impl BranchPlumbing<'_> {
         self.git(&["update-ref", "--create-reflog", "-m", "watchdog: rescue", &name, &commit, old], Vec::new()).map(drop)
     }
 
-    /// Puts the group's files into the private index: as git itself would add them where the work tree still has them,
-    /// byte for byte out of the snapshot where it has not, or where a filter stands in the way. `digits` of an object's name.
+    /// Puts the group's files into the private index: as git itself would add them if the work tree still has them,
+    /// byte for byte from the snapshot if it has not, or if a filter fails. `digits` of an object's name.
     fn take(&self, group: &CommitGroup<'_>, kept: &[EntryToCommit], digits: usize) -> Result<(), String> {
         let names = group.names();
         let both = || names.iter().zip(kept);

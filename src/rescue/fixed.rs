@@ -7,8 +7,8 @@ use super::single::CommitGroup;
 use watchdog_facts::secret_shapes::{self, LIMIT};
 use watchdog_git::{Error, Worktree};
 
-/// Whether files of the group have other content now than in the snapshot, and had not before the commit was tried: a hook
-/// rewrote them. One that removed a file, or wrote something that looks like a secret, fixed nothing.
+/// Whether files of the group have other content now than in the snapshot, and had not before the commit attempt: a hook
+/// rewrote them. A hook that removed a file, or wrote a possible secret, fixed nothing.
 ///
 /// # Errors
 /// When git's data cannot be read.

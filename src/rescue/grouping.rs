@@ -20,7 +20,7 @@ pub type AskPlanner<'a> = &'a dyn Fn(&str, u32) -> Result<Map<String, Value>, No
 pub enum NoPlan {
     /// There was one, without a plan in it: asking once more may help.
     Unusable {
-        /// What the answer lacks, for a person.
+        /// The defect of the answer, for a person.
         why: String,
     },
     /// Asking again cannot help now: a limit, a deadline, a program that is not there or answers something else.
@@ -42,7 +42,7 @@ pub(super) struct CommitGrouping<'p> {
     pub note: Option<Degradation>,
 }
 
-/// How often is asked.
+/// How often the agent is asked.
 const ATTEMPTS: u32 = 2;
 /// Longer questions than this, in bytes, are not asked: some agents take them as an argument.
 const LONGEST: usize = 100 << 10;

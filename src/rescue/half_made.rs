@@ -1,4 +1,4 @@
-//! Linked worktrees that a killed restore left half made: told from whole ones, gone on with or made anew.
+//! Linked worktrees that a killed restore left half made: detects them, and completes or recreates them.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
@@ -9,12 +9,12 @@ use watchdog_git::{FoundWorktree, Worktree, worktrees_of};
 
 /// Is in the git directory of a worktree while a snapshot is brought back there, and locked by the process that does it.
 const MARK: &str = "watchdog-restore";
-/// What git itself writes into its lock of a worktree that it makes.
+/// git's own text in its lock of a worktree that it is creating.
 const MAKING: &str = "initializing";
 /// git makes a worktree without files in a moment; a lock of this age is of one that was killed.
 const KILLED: Duration = Duration::from_secs(10);
 
-/// What is at the place of a new worktree.
+/// The state of a new worktree's folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HalfMadeWorktree {
     /// No worktree: git is to make one, and complains where something else is in the way.
@@ -23,11 +23,11 @@ pub(super) enum HalfMadeWorktree {
     Begun,
 }
 
-/// Looks at the place, and clears away what a git left there that was killed before the worktree was one. No file of
-/// anybody's is removed.
+/// Checks the folder, and removes the remains of a git that was killed before the worktree existed. Removes no file of
+/// the user.
 ///
 /// # Errors
-/// What is in the way, for a person.
+/// The obstacle, for a person.
 pub(super) fn left_at(worktree: &Worktree, folder: &Path, id: &str) -> Result<HalfMadeWorktree, String> {
     let Some(found) = registered(worktree, folder) else { return Ok(HalfMadeWorktree::Nothing) };
     if let Some(of) = read(&found.git_dir.join(MARK)) {

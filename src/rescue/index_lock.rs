@@ -7,18 +7,18 @@ use std::time::{Duration, Instant, SystemTime};
 
 use jiff::Timestamp;
 
-/// The first pause between two looks; it doubles each time.
+/// The first pause between two checks; it doubles each time.
 const FIRST: Duration = Duration::from_millis(20);
-/// The longest pause between two looks.
+/// The longest pause between two checks.
 const LONGEST: Duration = Duration::from_secs(1);
-/// A lock that nobody has is believed to be left behind at this age. A git that ends removes its lock at once, and one that
-/// begins is seen: this is for what cannot be seen, such as another machine on the same disk.
+/// The age from which a lock without an owner counts as stale. A git that ends removes its lock at once, and a git that
+/// starts is visible: this is for invisible owners, such as another machine on the same disk.
 const STALE: Duration = Duration::from_secs(10);
 
-/// Waits until the lock file `lock` is gone, at most until `deadline`. `root` is the work tree that it is about.
+/// Waits until the lock file `lock` is gone, at most until `deadline`. `root` is the work tree of the index.
 ///
 /// # Errors
-/// Who has it, or left it behind and when, for a person.
+/// The owner of the lock, or the age of a stale one, for a person.
 pub(super) fn wait(lock: &Path, root: &Path, deadline: Instant) -> Result<(), String> {
     let begun = Instant::now();
     let mut pause = FIRST;
@@ -30,7 +30,7 @@ pub(super) fn wait(lock: &Path, root: &Path, deadline: Instant) -> Result<(), St
             Some(_) => unowned = None,
             None => {
                 let age = since.elapsed().unwrap_or_default().max(begun.elapsed());
-                // Seen twice, as its owner may have begun between the look at the file and that at the processes.
+                // Checked twice, as its owner may have started between the check of the file and that of the processes.
                 if unowned == Some((inode, since)) && age >= STALE {
                     return Err(stale(lock, since));
                 }
@@ -65,14 +65,14 @@ pub(super) fn named_in(complaint: &str) -> Option<PathBuf> {
     (path.ends_with(".lock") && rest.starts_with("File exists")).then(|| path.into())
 }
 
-/// A process that has the lock, or must be taken to have it.
+/// A process that holds the lock, or probably does.
 struct IndexLockHolder {
     pid: u32,
     name: String,
 }
 
-/// Looks for the process that has `lock` open; else for a git at work in `root`, as git closes the file while hooks and
-/// editors run. `None` where there is none, or the system does not tell.
+/// Finds the process that has `lock` open; else a git that runs in `root`, as git closes the file while hooks and
+/// editors run. `None` where there is none, or the system does not show it.
 fn holder(lock: &Path, root: &Path) -> Option<IndexLockHolder> {
     let mut at_work = None;
     for entry in std::fs::read_dir("/proc").ok()?.flatten() {

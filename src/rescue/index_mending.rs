@@ -26,8 +26,8 @@ pub(super) fn mend(worktree: &Worktree, request: &RescueRequest<'_>, made: &[Str
     }
 }
 
-/// The same for a rescue that was killed earlier. Only where the work tree is as its commits have it: whoever staged the
-/// way back themselves has it in the work tree, too.
+/// The same for a rescue that was killed earlier. Only where the work tree matches its commits: a user who staged a
+/// reversal has it in the work tree, too.
 ///
 /// # Errors
 /// When git's data cannot be read.

@@ -34,11 +34,11 @@ pub enum RestoreIntoError {
     },
 }
 
-/// Makes a linked worktree at `folder`, which must be new or empty, with HEAD detached at the commit that the snapshot
-/// started from, and brings files and index back there. No hook or filter is run.
+/// Creates a linked worktree at `folder`, which must be new or empty, with HEAD detached at the commit that the snapshot
+/// started from, and restores files and index there. Runs no hook or filter.
 ///
-/// What a restore of the same snapshot left there that was killed is gone on with, and what a git that was killed while it
-/// made the worktree left is made anew.
+/// Completes a killed restore of the same snapshot, and recreates a worktree that a killed git left
+/// half made.
 ///
 /// A snapshot of an unborn branch has no commit to start from: its files go into the plain folder instead.
 ///

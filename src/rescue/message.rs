@@ -8,7 +8,7 @@ const LISTED: usize = 50;
 /// The longest scope that a subject line bears.
 const SCOPE: usize = 40;
 
-/// The message of one commit of everything: a conventional subject, what is in it, and the trailers.
+/// The message of a single commit of all files: a conventional subject, a summary, and the trailers.
 pub(super) fn single(request: &RescueRequest<'_>, paths: &[&SnapshotPath]) -> String {
     let scope: String = request.spec.chars().map(|c| if c.is_alphanumeric() || "._/-".contains(c) { c } else { '-' }).take(SCOPE).collect();
     let scope = scope.trim_matches('-');

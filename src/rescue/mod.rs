@@ -1,7 +1,7 @@
-//! Uncommitted work into commits: snapshot, commit by mode, proof that nothing was lost.
+//! Turns uncommitted work into commits: snapshot, commits by mode, proof that nothing was lost.
 //!
-//! The snapshot is taken by [`watchdog_git::Worktree::take_snapshot`] before a rescue is asked for; a rescue cannot
-//! be asked for without one. What is left out of a commit stays in the work tree and in the snapshot.
+//! A rescue needs a snapshot, which [`watchdog_git::Worktree::take_snapshot`] takes first.
+//! Files that are left out of a commit stay in the work tree and in the snapshot.
 
 mod carry_out;
 mod choice;

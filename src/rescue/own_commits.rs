@@ -14,12 +14,12 @@ use watchdog_core::config::settings::RescueMode;
 use watchdog_facts::evidence::{Degradation, RescueOutcome, WarningCode};
 use watchdog_git::{CommitState, Error, SnapshotPath, Worktree, escape_path};
 
-/// What was committed, for the proof that follows.
+/// The commits made, for the proof.
 #[derive(Debug, Default)]
 pub(super) struct CommittedWork {
     /// Commits made on the current branch, by name.
     pub made: Vec<String>,
-    /// The paths that were asked for in them, as text and as git has them.
+    /// The paths requested in them, as text and as in git.
     pub paths: Vec<(String, Vec<u8>)>,
     /// Paths that had changed since the snapshot before the first commit was made.
     pub changed_before: BTreeSet<String>,
@@ -101,8 +101,8 @@ pub(super) fn left(request: &RescueRequest<'_>, begun: Instant) -> Duration {
     request.settings.timeout.saturating_sub(begun.elapsed()).max(Duration::from_secs(1))
 }
 
-/// Groups the files. The agent is asked only where its answer can matter: not about one file, not for a branch that
-/// takes no commits, and not again about work that a hook refused and that waits on a branch of its own.
+/// Groups the files. Asks the agent only if its answer can matter: not about one file, not for a branch that
+/// takes no commits, and not again about work that a hook refused and that is on a fallback branch.
 fn group<'p>(
     worktree: &Worktree,
     request: &RescueRequest<'_>,
@@ -161,7 +161,7 @@ fn one_by_one<'g, 'p>(
             CommitAttempt::CommitWithComplaint { commit, why } => {
                 committed.made.push(commit);
                 committed.paths.extend(group.paths.iter().map(|path| (path.text.clone(), path.path.clone())));
-                // The commit is there; whether the index followed is looked at in the end.
+                // The commit exists; a later step checks whether the index followed.
                 outcome
                     .warnings
                     .push(Degradation { code: WarningCode::CommitComplaint, detail: format!("a commit was made, and then {why}") });
@@ -177,7 +177,7 @@ fn one_by_one<'g, 'p>(
     Ok((None, &[]))
 }
 
-/// Tells what of `lost` is safe after all: rewritten by hooks while it was committed, or kept as it was elsewhere.
+/// Finds the paths of `lost` that are safe after all: a hook rewrote them during the commit, or the fallback branch has them.
 ///
 /// # Errors
 /// When commits cannot be read.

@@ -15,7 +15,7 @@ use watchdog_facts::secret_shapes;
 pub(super) struct PlannedCommit {
     /// A conventional commit's first line.
     pub subject: String,
-    /// What follows it; may be empty.
+    /// The part after it; may be empty.
     pub body: String,
     /// Which of the changed files go into it, by their place in the list.
     pub files: Vec<usize>,
@@ -34,7 +34,7 @@ static CONVENTIONAL: LazyLock<Regex> =
 /// Reads an answer as a plan for exactly these files.
 ///
 /// # Errors
-/// What is wrong with it, for whoever made it.
+/// The defect of the answer, for its author.
 pub(super) fn check(answer: &Map<String, Value>, files: &[&str], tasks: &[UncheckedBox]) -> Result<Vec<PlannedCommit>, String> {
     let commits = match answer.get("commits") {
         Some(Value::Array(commits)) if !commits.is_empty() => commits,
@@ -125,7 +125,7 @@ fn body(value: Option<&Value>) -> Result<String, String> {
     if body.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
         return Err("has control characters in it".into());
     }
-    // What watchdog vouches for is not for others to write.
+    // Only watchdog may write the trailers that it vouches for.
     if body.lines().any(|line| line.trim_start().get(..9).is_some_and(|start| start.eq_ignore_ascii_case("watchdog-"))) {
         return Err("has a line that begins with Watchdog-".into());
     }

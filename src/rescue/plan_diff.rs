@@ -1,4 +1,4 @@
-//! What changed, as an agent is shown it that plans commits: bounded, and without secrets.
+//! The diff that the agent sees when it plans commits: bounded, and without secrets.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -16,7 +16,7 @@ const LEAST: usize = 400;
 const NAMES: usize = 64 << 10;
 /// Bytes of git's output that are kept.
 const KEEP: usize = 2 << 20;
-/// What a diff begins with.
+/// The start of a diff.
 const HEAD: &str = "diff --git ";
 
 /// The diff of these paths between what was committed and the snapshot. Empty where git cannot make one: a plan can
@@ -26,7 +26,7 @@ const HEAD: &str = "diff --git ";
 /// When the snapshot's own commits cannot be read.
 pub(super) fn diff(worktree: &Worktree, snapshot: &Snapshot, paths: &[&SnapshotPath], deadline: Duration) -> Result<String, Error> {
     let before = worktree.tree_before(snapshot)?;
-    // Objects are compared, never files: nothing that attributes or configuration name is run.
+    // Compares objects, never files: runs no program that attributes or configuration name.
     let fixed = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", "--unified=2", "--submodule=short"];
     let mut program = git(worktree.root(), &[&fixed[..], &[&before, &snapshot.tree, "--"]].concat(), &[], true, deadline);
     let mut room = NAMES;
@@ -39,7 +39,7 @@ pub(super) fn diff(worktree: &Worktree, snapshot: &Snapshot, paths: &[&SnapshotP
     }
     program.keep = KEEP;
     match program.run() {
-        // Of an output without its middle nobody can tell where a secret began.
+        // In an output without its middle the start of a secret may be missing.
         Ok(finished) if finished.exit.success() && finished.stdout.dropped == 0 => {
             Ok(shortened(&mask(&String::from_utf8_lossy(&finished.stdout.bytes)), ALL))
         }

@@ -1,4 +1,4 @@
-//! What a rescue would do, without doing it.
+//! The preview of a rescue: changes nothing.
 
 use watchdog_core::config::settings::{RescueMode, RescueSettings};
 use watchdog_facts::evidence::LeftOut;
@@ -7,7 +7,7 @@ use watchdog_git::{Error, Worktree};
 use super::choice::choose_on_disk;
 use super::single::{obstacle, protection};
 
-/// What a rescue would do.
+/// The preview of a rescue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RescuePreview {
     /// Paths that would be committed, in git's order.

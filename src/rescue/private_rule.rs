@@ -1,12 +1,12 @@
-//! Which files of a snapshot are kept apart, in a ref that is never merged or pushed, and which ignored files are kept there, too. Pure.
+//! Selects the files for the private part of a snapshot, in a ref that is never merged or pushed, ignored files included. Pure.
 
 use super::secrets::{in_generated_folder, looks_secret};
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::secret_shapes::{self, LIMIT};
 use watchdog_git::SnapshotCandidate;
 
-/// The rule for [`watchdog_git::Worktree::take_snapshot_with_private`]: what looks like a secret by its name or by
-/// what is new in it, and what is larger than `max_bytes`. Whatever is never committed for one of these reasons belongs here, too.
+/// The rule for [`watchdog_git::Worktree::take_snapshot_with_private`]: possible secrets by name or by new content, and
+/// files larger than `max_bytes`. Everything that is never committed for one of these reasons belongs here, too.
 pub fn private_rule(settings: &RescueSettings) -> impl Fn(&SnapshotCandidate<'_>) -> Option<&'static str> + use<> {
     let max_bytes = settings.max_bytes;
     move |candidate| {
@@ -29,18 +29,18 @@ pub fn private_rule(settings: &RescueSettings) -> impl Fn(&SnapshotCandidate<'_>
     }
 }
 
-/// Larger ignored files are not kept: what a person wrote by hand is small.
+/// Larger ignored files are not kept: files that a person wrote by hand are small.
 const SMALL: u64 = 64 << 10;
 /// Names of ignored files that hold a machine's own settings, made by hand and hard to make again.
 const SETTINGS: [&str; 6] =
     [".envrc", "local.properties", "local.settings.json", "settings.local.json", "docker-compose.override.yml", "compose.override.yml"];
 /// Parts of such names, with a dot on each side, where they end like data.
 const LOCAL: [&str; 3] = ["local", "secret", "private"];
-/// What such data ends with.
+/// The extensions of such data.
 const DATA: [&str; 9] = ["json", "yml", "yaml", "toml", "ini", "cfg", "conf", "properties", "tfvars"];
 
-/// Whether an ignored file is a small secret or setting (`.env` and the like) that nobody could make again, and not
-/// something that a tool put into a folder of its own.
+/// Whether an ignored file is a small secret or setting (`.env` and the like) that cannot be created again, and not
+/// a tool's file in a generated folder.
 fn worth_keeping(path: &str, bytes: u64) -> bool {
     let lower = path.to_ascii_lowercase();
     let name = lower.rsplit('/').next().unwrap_or(&lower);

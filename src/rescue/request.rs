@@ -1,4 +1,4 @@
-//! What a rescue is asked for: the work, the settings, and the snapshot that it is proved against.
+//! The input of a rescue: the work, the settings, and the snapshot for the proof.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ pub struct RescueRequest<'a> {
     pub settings: &'a RescueSettings,
     /// The name of the work.
     pub spec: &'a str,
-    /// What the work was before the rescue, and what it is proved against afterwards.
+    /// The work before the rescue, for the proof afterwards.
     pub snapshot: &'a Snapshot,
     /// Paths (percent-escaped where not UTF-8) that are not the session's work: they stay uncommitted, and are not told as left out.
     pub others: &'a BTreeSet<String>,

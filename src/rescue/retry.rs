@@ -10,7 +10,7 @@ use super::request::RescueRequest;
 use watchdog_facts::evidence::RescueOutcome;
 use watchdog_git::{CommitState, Error, Snapshot, SnapshotRequest, Worktree};
 
-/// What git says where a commit landed after we looked, and took with it what was to be committed.
+/// git's messages after another commit landed meanwhile and included the paths.
 const OVERTAKEN: [&str; 4] = ["cannot lock ref", "nothing to commit", "nothing added to commit", "did not match any file"];
 /// How often it is tried in all.
 const ATTEMPTS: usize = 5;
@@ -27,11 +27,11 @@ pub(super) fn index_is_free(worktree: &Worktree, request: &RescueRequest<'_>, ou
     }
 }
 
-/// Calls `commit`, which adds to the outcome it is given, until it is not another git that made it fail.
+/// Calls `commit`, which adds to the outcome that it is given, until it succeeds or fails for another reason than a concurrent git.
 ///
-/// - A lock (of the index, of HEAD, of a branch) is waited for, at most until the rescue's deadline.
-/// - Where HEAD moved since the snapshot, a failure may be about paths that are committed by now: what is left is looked at
-///   anew, and where nothing is, somebody else was faster.
+/// - Waits for a lock (of the index, of HEAD, of a branch), at most until the rescue's deadline.
+/// - If HEAD moved since the snapshot, a failure may be about paths that are committed by now: it retries with the rest, and if
+///   there is none, another process was faster.
 pub(super) fn commit(
     worktree: &Worktree,
     request: &RescueRequest<'_>,
@@ -67,7 +67,7 @@ pub(super) fn commit(
                     outcome.failed = None;
                     return Ok(());
                 }
-                // The same failure would come of the same state.
+                // The same state would fail in the same way.
                 Some(same) if same.commit == snapshot.commit => return Ok(()),
                 Some(fresh) => newer = Some(fresh),
             }

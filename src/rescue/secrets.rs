@@ -86,7 +86,7 @@ pub(super) fn is_env_file(name: &str) -> bool {
     }
 }
 
-/// Folders that package managers and tools fill and that nobody commits on purpose.
+/// Folders that package managers and tools fill and that are never committed on purpose.
 const BULK: [&str; 18] = [
     "node_modules",
     "bower_components",
@@ -115,7 +115,7 @@ const BULK_IF: [(&str, &[&str]); 3] = [
     ("env", &["pyvenv.cfg"]),
 ];
 
-/// Folders that hold what tools fetch or make, for files that git ignores: nobody needs to prove that of them.
+/// Folders that tools fetch or generate, for files that git ignores: no further evidence is needed.
 const MADE: [&str; 8] = ["target", "venv", "env", "vendor", "dist", "build", "out", ".git"];
 
 /// Whether an ignored file lies in a folder that a tool filled.
@@ -125,7 +125,7 @@ pub(super) fn in_generated_folder(path: &str) -> bool {
     folders.any(|name| BULK.contains(&name) || MADE.contains(&name))
 }
 
-/// The folder that makes `path` a file that a tool can make again, if one does. `exists` tells whether a path, or
+/// The generated folder that contains `path`, if there is one. `exists` returns whether a path, or
 /// with a final slash any path below it, is among the untracked ones.
 pub(super) fn bulk_folder(path: &str, exists: impl Fn(&str) -> bool) -> Option<&str> {
     let mut start = 0;

@@ -9,7 +9,7 @@ use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 use watchdog_git::{SnapshotKind, SnapshotPath};
 
-/// What goes into a commit and what does not.
+/// The paths of a commit, and the paths that are left out.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CommitSelection<'p> {
     /// In git's order.
@@ -20,7 +20,7 @@ pub(super) struct CommitSelection<'p> {
     pub too_many: Option<u64>,
 }
 
-/// Sorts `paths` by the rules of `settings`. Those in `others` are nobody's to commit.
+/// Sorts `paths` by the rules of `settings`. Those in `others` are never committed.
 pub(super) fn select<'p>(paths: &'p [SnapshotPath], others: &BTreeSet<String>, settings: &RescueSettings) -> CommitSelection<'p> {
     let exclude = PathPatterns::new(&settings.exclude);
     let untracked: BTreeSet<&str> = paths.iter().filter(|p| p.untracked).map(|p| p.text.as_str()).collect();
@@ -33,7 +33,7 @@ pub(super) fn select<'p>(paths: &'p [SnapshotPath], others: &BTreeSet<String>, s
         let why = if path.nested {
             Some(LeftOutReason::NestedRepository)
         } else if !deleted && looks_secret(&path.text) {
-            // Said before the user's own patterns: why a file is dangerous tells more than that it was named.
+            // Tested before the user's own patterns: the danger of a file is the more useful reason.
             Some(LeftOutReason::Secret)
         } else if path.hidden || exclude.matches(&path.text) || (path.untracked && !deleted && bulk_folder(&path.text, exists).is_some()) {
             Some(LeftOutReason::Excluded)
@@ -85,7 +85,7 @@ impl PathPatterns {
             let trimmed = pattern.trim_start_matches("./").trim_end_matches('/');
             let add = |set: &mut GlobSetBuilder, text: &str| {
                 let glob = |text: &str| GlobBuilder::new(text).literal_separator(true).build();
-                // What is no glob is meant as it is written.
+                // Text that is no glob matches literally.
                 if let Ok(glob) = glob(text).or_else(|_| glob(&globset::escape(text))) {
                     set.add(glob);
                 }

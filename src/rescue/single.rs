@@ -35,20 +35,20 @@ impl CommitGroup<'_> {
 /// How an attempt to commit ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CommitAttempt {
-    /// This commit was made. A hook put more paths into it than it was asked for.
+    /// This commit was made. A hook added more paths to it.
     Commit { commit: String, added: Vec<Vec<u8>> },
     /// This commit was made, and git ended with a complaint all the same, as where a hook after the commit hangs, or where
     /// git dies before the index follows.
     CommitWithComplaint { commit: String, why: String },
     /// None of the files differs from HEAD any more.
     Nothing,
-    /// Something that is asked about a commit said no, or said nothing until the deadline: a hook, a signature.
+    /// A program that may veto commits refused, or did not answer by the deadline: a hook, a signature.
     Refused(String),
     /// git could not try: its lock is held, a file is gone.
     NotTried(String),
 }
 
-/// What stands against any commit, for a person.
+/// The obstacle to any commit, for a person.
 pub(super) fn obstacle(state: &CommitState) -> Option<String> {
     if let Some(operation) = state.operation {
         let article = if operation.as_str().starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
@@ -63,7 +63,7 @@ pub(super) fn obstacle(state: &CommitState) -> Option<String> {
     None
 }
 
-/// What stands against a commit on this branch.
+/// The obstacle to a commit on this branch.
 pub(super) fn protection(state: &CommitState, settings: &RescueSettings) -> Option<String> {
     let branch = state.branch.as_deref().filter(|branch| PathPatterns::matches_branch(&settings.protect, branch))?;
     Some(format!("the branch '{branch}' is protected by rescue.protect"))
@@ -116,7 +116,7 @@ pub(super) fn commit(worktree: &Worktree, group: &CommitGroup<'_>, deadline: Dur
             }
         }
     };
-    // A commit that was made stays made, whatever a hook after it said.
+    // A commit stays valid, even if a hook after it failed.
     if let Some(commit) = worktree.head_commit()?.filter(|head| Some(head) != before.as_ref()) {
         return Ok(match why {
             CommitAttempt::Refused(why) | CommitAttempt::NotTried(why) => CommitAttempt::CommitWithComplaint { commit, why },
@@ -153,14 +153,14 @@ fn settle(worktree: &Worktree, committed: &[&[u8]], run: impl Fn(&[&str], &[&[u8
     let after = worktree.after_commit(committed)?;
     let behind: Vec<&[u8]> = after.behind.iter().map(Vec::as_slice).collect();
     if !behind.is_empty() {
-        // What git cannot settle is looked at again in the end.
+        // A later step checks the paths that git cannot settle.
         run(&["reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul"], &behind).ok();
     }
     Ok(after.added)
 }
 
-/// Drops deleted files whose place a folder took: git commits their end along with the folder's files, and fails
-/// when it is asked for it by name. Where nothing in the folder is committed, the deletion is left out.
+/// Drops deleted files that a folder replaced: git commits their deletion along with the folder's files, and fails
+/// when the command names them. If nothing in the folder is committed, the deletion is left out.
 pub(super) fn without_replaced<'p>(paths: Vec<&'p SnapshotPath>, root: &Path, left_out: &mut Vec<LeftOut>) -> Vec<&'p SnapshotPath> {
     let all: BTreeSet<&[u8]> = paths.iter().map(|path| path.path.as_slice()).collect();
     let stays = |path: &&SnapshotPath| {

@@ -1,5 +1,5 @@
-//! What filters and hooks of the repository put into commits in place of what is on disk: secrets that were left out must
-//! not come in by that way. Text is looked for as it is; what a program encrypts or encodes cannot be told.
+//! Checks the output of the repository's filters and hooks in commits: it must not contain secrets that were left out.
+//! Searches plain text only; encrypted or encoded output is opaque.
 
 use std::collections::BTreeSet;
 
@@ -75,7 +75,7 @@ pub(super) fn found_in(
     Ok(())
 }
 
-/// What shows that something secret came in that was neither committed before nor in the file itself.
+/// The secret in a commit that was neither committed before nor in the file itself.
 fn rule(content: &CommittedContent, secrets: &[Vec<u8>]) -> Option<&'static str> {
     let known = [content.before.as_deref(), content.kept.as_deref()];
     if super::looks_secret(&content.path) && content.before.as_ref() != Some(&content.after) {
@@ -132,7 +132,7 @@ mod tests {
         ] {
             assert_eq!(rule(&content("notes\n", after), &secrets), want, "{after}");
         }
-        // What is on disk was judged before.
+        // The file on disk was judged before.
         assert_eq!(rule(&content("correct horse\n", "CORRECT\ncorrect horse\n"), &secrets), None);
         let named = CommittedContent { path: ".env".into(), ..content("", "x") };
         assert_eq!(rule(&named, &[]), Some("name"));

@@ -7,7 +7,7 @@ use regex::bytes::Regex;
 /// An open box: `- [ ] text`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct UncheckedBox {
-    /// What follows the box, lossy UTF-8, trimmed.
+    /// The text behind the box, lossy UTF-8, trimmed.
     pub text: String,
     /// Where the blank in the box is, in bytes.
     pub at: usize,
@@ -21,7 +21,7 @@ static BOX: LazyLock<Regex> = LazyLock::new(|| {
 });
 static FENCE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?m-u)^[ \t]*(```+|~~~+)").expect("the pattern is a constant"));
 
-/// The open boxes of a list in Markdown, in order. What stands in a fence is an example.
+/// The open boxes of a list in Markdown, in order. A box in a code fence is an example.
 pub(super) fn open_tasks(list: &[u8]) -> Vec<UncheckedBox> {
     let fences: Vec<usize> = FENCE.find_iter(list).map(|fence| fence.start()).collect();
     let boxes = BOX.captures_iter(list).filter_map(|found| {
@@ -33,7 +33,7 @@ pub(super) fn open_tasks(list: &[u8]) -> Vec<UncheckedBox> {
     boxes.take(LISTED).collect()
 }
 
-/// The open box that a name means: its number as `T3`, or its text where only one has it.
+/// The open box of a name: its number as `T3`, or its text if that is unique.
 pub(super) fn named(tasks: &[UncheckedBox], name: &str) -> Option<usize> {
     let name = name.trim();
     if let Some(number) = name.strip_prefix('T').and_then(|n| n.parse::<usize>().ok()) {

@@ -11,7 +11,7 @@ use watchdog_git::Worktree;
 use watchdog_process::git_program::{tail, users};
 use watchdog_process::program::StartError;
 
-/// What is run where nothing is configured, if the worktree has it.
+/// The default command, if the worktree has this file.
 const DEFAULT: &str = RescueSettings::DEFAULT_SCRIPT;
 
 /// Runs the command in the worktree with `WATCHDOG_SPEC` and `WATCHDOG_SNAPSHOT` set.
@@ -57,7 +57,7 @@ fn with_tail(what: String, tail: &str) -> String {
 fn argv(root: &Path, request: &RescueRequest<'_>) -> Option<Vec<OsString>> {
     match request.settings.command.as_deref() {
         Some([program, rest @ ..]) => {
-            // A path is meant from the worktree, wherever watchdog itself was started.
+            // A path is relative to the worktree, whatever watchdog's own working directory.
             let program = if program.contains('/') { root.join(program).into_os_string() } else { program.into() };
             Some([program].into_iter().chain(rest.iter().map(OsString::from)).collect())
         }
