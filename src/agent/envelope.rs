@@ -1,7 +1,7 @@
-//! The structure that known agents print around an answer, in one object, in an array of events or in lines: what their
-//! events, as `stream` reads them, come to.
+//! Parses the structure that known agents print around an answer: one object, an array of events or lines of events. Folds their events,
+//! which `stream` reads.
 //!
-//! Unknown keys and events are passed over without being kept, so that a hostile output costs little memory.
+//! Drops unknown keys and events at once, so that a hostile output costs little memory.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -17,7 +17,7 @@ const CAP: usize = 2 * 1024 * 1024;
 /// Errors on the way that are kept.
 const ERRORS: usize = 8;
 
-/// What an agent's program said in its own structure.
+/// The content of an agent's structured output.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReplyEnvelope {
     /// The final answer as text; `None` if there was none.
@@ -26,7 +26,7 @@ pub struct ReplyEnvelope {
     pub structured_output: Option<Value>,
     /// Whether the program itself calls it an error.
     pub is_error: bool,
-    /// What it says about the error.
+    /// The messages of the error.
     pub errors: Vec<String>,
     /// The HTTP status of the service, where that was the error.
     pub api_error_status: Option<u64>,
@@ -230,7 +230,7 @@ impl FoldedEnvelope {
         // Two results with nothing said between them: the first one's answer is not the second's.
         let said = self.envelope.text.take().filter(|_| !self.result && !cut_short);
         self.result = true;
-        // Without a result of its own, what the assistant said last is the answer.
+        // Without a result event, the assistant's last text is the answer.
         let (text, session_id) = (text.or(said), self.envelope.session_id.take());
         self.envelope = ReplyEnvelope { text, structured_output, is_error, errors, api_error_status, terminal_reason, session_id };
     }

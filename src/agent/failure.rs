@@ -1,7 +1,7 @@
-//! Tells why an agent gave no answer, from what it printed instead. Pure.
+//! Finds the cause of a missing answer in the agent's output. Pure.
 //!
-//! Only texts of errors come here: what a program that failed printed, or what an envelope calls an error.
-//! The order matters: a refusal to work before a login may well mention a rate, and the other way round.
+//! The input is error text only: the output of a failed program, or an error in an envelope.
+//! The order matters: a login error may well mention a rate, and the other way round.
 
 use std::sync::LazyLock;
 
@@ -50,7 +50,7 @@ pub(super) fn unknown_option(stderr: &str) -> Option<&str> {
     UNKNOWN_OPTION.captures(stderr).and_then(|found| found.get(1)).map(|option| option.as_str())
 }
 
-/// The outcome that an envelope's error stands for.
+/// The outcome of an envelope's error.
 pub(super) fn of_envelope(found: &ReplyEnvelope, now: Timestamp, local: &TimeZone) -> ProbeOutcome {
     let said = found.error_text();
     if let Some(limit) = usage_limit::in_envelope(found, now, local) {
@@ -71,7 +71,7 @@ pub(super) fn of_envelope(found: &ReplyEnvelope, now: Timestamp, local: &TimeZon
     of_text(&said, now, local).unwrap_or(ProbeOutcome::Failed { why })
 }
 
-/// The outcome that the text of an error stands for; `None` where it fits none of the known ones.
+/// The outcome of an error text; `None` where it fits no known one.
 pub(super) fn of_text(text: &str, now: Timestamp, local: &TimeZone) -> Option<ProbeOutcome> {
     let line_with = |pattern: &Regex| {
         let found = pattern.find(text)?;

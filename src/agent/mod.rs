@@ -1,8 +1,8 @@
-//! Agents: how one is started and asked about itself, and what its replies, its output and its transcripts say.
+//! Agents: starts and probes them, and reads their replies, outputs and transcripts.
 //!
-//! [`presets`] knows how each agent's program is called; [`session_command`] is the command of a session, [`probe`] the question to it and
-//! [`reply`] what it answers. [`stream`] reads the output of a session while it runs, [`transcript`] finds what it wrote down;
-//! [`usage_limit`], [`overload`] and [`unrunnable`] tell why an agent could not work.
+//! [`presets`] holds the command line of each agent; [`session_command`] is the command of a session, [`probe`] sends a probe and
+//! [`reply`] parses its answer. [`stream`] reads the output of a session while it runs, [`transcript`] finds its transcript;
+//! [`usage_limit`], [`overload`] and [`unrunnable`] classify failures.
 
 pub mod envelope;
 mod failure;

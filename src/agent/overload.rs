@@ -8,10 +8,10 @@ use super::failure;
 use watchdog_facts::evidence::{ProbeOutcome, ProcessExit};
 use watchdog_process::plain_text::plain_text;
 
-/// Lines at the end of plain output that are looked at.
+/// How many lines at the end of plain output are searched.
 const LAST_WORDS: usize = 6;
 
-/// Why the service could not serve a session that failed; `None` for every other end. A session that ended well had its service.
+/// The reason why the service could not serve a failed session; `None` for every other end, success included.
 pub fn ended_in_overload(tail_stdout: &[u8], exit: ProcessExit, now: Timestamp) -> Option<String> {
     let outcome = match envelope::read(tail_stdout) {
         Some(found) if found.is_error => failure::of_envelope(&found, now, &TimeZone::system()),
@@ -51,7 +51,7 @@ mod tests {
                 "{\"type\":\"session.error\",\"data\":{\"message\":\"boom\",\"statusCode\":400}}\n{\"type\":\"result\",\"exitCode\":1}",
                 false,
             ),
-            // It lost the connection, went on, and was ended in the midst of its work.
+            // It lost the connection, continued, and was ended in the midst of its work.
             (
                 "{\"type\":\"turn.started\"}\n{\"type\":\"error\",\"message\":\"Reconnecting... 1/5 (HTTP 503)\"}\n\
                  {\"type\":\"item.completed\",\"item\":{\"type\":\"command_execution\",\"exit_code\":0}}",

@@ -1,7 +1,7 @@
-//! The words with which an agent is asked to plan commits. Pure.
+//! The prompt for a plan of commits. Pure.
 //!
-//! What comes from the repository is data: names and tasks go in as JSON strings, and every line of the diff behind a
-//! mark of its own, so that none of it can end its place and pose as a part of the question.
+//! Text from the repository is data: names and tasks are JSON strings, and every line of the diff has a prefix of its own, so that no text
+//! can end its section and pose as a part of the prompt.
 
 use std::fmt::Write as _;
 
@@ -21,14 +21,14 @@ const NAME: usize = 1 << 14;
 /// Bytes of one task, or of a fault.
 const PIECE: usize = 400;
 
-/// What a plan is to be made for. Secrets are masked already.
+/// The facts for a plan. Secrets are masked already.
 #[derive(Debug, Clone, Copy)]
 pub struct CommitPlanFacts<'a> {
     /// The name of the work.
     pub spec: &'a str,
     /// The changed files, each with what became of it: `new`, `changed`, `deleted` or `submodule`.
     pub files: &'a [(&'a str, &'a str)],
-    /// What changed in them, bounded.
+    /// The diff of these files, bounded.
     pub diff: &'a str,
     /// The file that lists tasks, where there is one.
     pub task_file: Option<&'a str>,

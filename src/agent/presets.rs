@@ -1,7 +1,7 @@
-//! How each known agent is asked without doing harm: its arguments, environment and input. Pure.
+//! The safe invocation of each known agent: its arguments, environment and input. Pure.
 //!
 //! Claude Code: no tools, no hooks, no MCP servers, nothing written to the transcript, a schema requested. Tried against 2.1.328.
-//! The others follow their own `--help` (codex-cli 0.169, gemini 0.61, opencode 1.18); what they do at run time was not tried.
+//! The others follow their own `--help` (codex-cli 0.169, gemini 0.61, opencode 1.18); their run-time behaviour was not tried.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,14 +12,14 @@ use super::plan_prompt::PLAN_SCHEMA;
 use super::prompt::REPLY_SCHEMA;
 use watchdog_core::config::settings::{AgentSettings, Preset};
 
-/// What to run for a probe.
+/// The invocation of an agent for a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeInvocation {
     /// The program and what follows, option by option.
     words: Vec<InvocationArg>,
     /// Variables to set, or to remove (`None`).
     pub env: BTreeMap<OsString, Option<OsString>>,
-    /// What it reads.
+    /// The input on stdin.
     pub stdin: Vec<u8>,
 }
 
@@ -90,7 +90,7 @@ impl ProbeInvocation {
     }
 }
 
-/// What an agent is asked for.
+/// The kind of question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ProbeKind {
     /// Its own state.
@@ -98,7 +98,7 @@ pub enum ProbeKind {
     Probe,
     /// Commits for the work that is there.
     Plan,
-    /// An answer in its own words to a question that says everything. It is asked of nobody who was here before: no session is resumed.
+    /// A free-form answer to a self-contained question. It resumes no session.
     Judge,
 }
 
@@ -112,7 +112,7 @@ impl ProbeKind {
         }
     }
 
-    /// What the answer must look like; `None` = prose.
+    /// The schema of the answer; `None` = prose.
     fn schema(self) -> Option<&'static str> {
         match self {
             ProbeKind::Probe => Some(REPLY_SCHEMA),
@@ -122,7 +122,7 @@ impl ProbeKind {
     }
 }
 
-/// What an invocation depends on.
+/// The inputs of an invocation.
 #[derive(Debug, Clone)]
 pub struct InvocationInputs<'a> {
     /// Whom to ask.
@@ -131,7 +131,7 @@ pub struct InvocationInputs<'a> {
     pub program: Option<OsString>,
     /// The session to resume. Only a UUID is one; anything else counts as unknown.
     pub session_id: Option<&'a str>,
-    /// What is asked for.
+    /// The kind of question.
     pub question: ProbeKind,
     /// Which one of its kind it is, from 1.
     pub number: u32,
@@ -210,8 +210,8 @@ fn claude(asking: &InvocationInputs<'_>) -> ProbeInvocation {
         .reading(asking.prompt)
 }
 
-/// Retries that Claude Code may make itself, so that it names the fault within a quarter of the deadline.
-/// It waits 0.5, 1, 2, 4, … seconds before each; left alone it goes on for three minutes.
+/// The number of retries that Claude Code may make itself, so that it reports the fault within a quarter of the deadline.
+/// It waits 0.5, 1, 2, 4, … seconds before each; by default it retries for three minutes.
 fn claude_retries(timeout: Duration) -> u32 {
     let quarter = timeout.as_secs_f64() / 4.0;
     (1..=6).take_while(|retries| 0.5 * (f64::from(2u32.pow(*retries)) - 1.0) <= quarter).last().unwrap_or(0)
@@ -220,7 +220,7 @@ fn claude_retries(timeout: Duration) -> u32 {
 fn codex(asking: &InvocationInputs<'_>) -> ProbeInvocation {
     let start = start(asking, "codex").word("exec");
     let resumed = match (asking.question, known_session(asking)) {
-        // It is asked where there is no repository.
+        // It runs in a folder without a repository.
         (ProbeKind::Judge, _) => start.word("--skip-git-repo-check"),
         (_, Some(id)) => start.word("resume").word(id),
         (_, None) => start.word("resume").word("--last"),

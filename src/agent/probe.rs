@@ -1,13 +1,13 @@
-//! One probe: asks an agent about its own state, and tells an answer from every way of not getting one.
+//! One probe: asks an agent about its own state, and classifies the result.
 //!
-//! What decides, in this order
+//! The rules, in this order
 //! 1. Its deadline passed: `timed_out`, whatever it printed before.
-//! 2. It ended well and printed a usable reply: that is the answer, if the session that was asked gave it.
+//! 2. It ended well and printed a usable reply: that is the answer, if the expected session gave it.
 //! 3. It failed (another exit than 0, or its envelope says error): never an answer, even with a reply in its output;
 //!    the text of the error says which failure.
 //!
 //! Claude Code answers `--continue` from a fresh session where there is nothing to continue. So without a known session it is
-//! only asked if one was recorded beforehand, and the session that answers must be that one.
+//! only probed if a session was recorded beforehand, and that session must answer.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -33,7 +33,7 @@ use watchdog_process::program::{FinishedProgram, ProgramRun, StartError};
 
 /// Between TERM and KILL once the deadline passed.
 const GRACE: Duration = Duration::from_secs(3);
-/// Bytes kept of each stream; its tail holds every envelope that [`envelope::read`] looks for.
+/// How many bytes of each stream are kept; the tail holds every envelope that [`envelope::read`] parses.
 const KEEP: usize = 4 * 1024 * 1024;
 /// Bytes of an explanation that are kept.
 const WHY: usize = 4096;
@@ -64,7 +64,7 @@ pub struct ProbeRequest<'a> {
 }
 
 impl ProbeRequest<'_> {
-    /// Whether Claude Code itself is asked, whose answers name their session.
+    /// Whether the agent is Claude Code, whose answers name their session.
     fn asks_claude(&self) -> bool {
         self.settings.probe.is_none() && self.settings.preset == Preset::Claude
     }
@@ -75,16 +75,16 @@ impl ProbeRequest<'_> {
     }
 }
 
-/// What a question came to.
+/// The result of a probe.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProbeAnswer {
     /// The answer, or why there is none.
     pub outcome: ProbeOutcome,
-    /// The session that answered, where its output tells it.
+    /// The session that answered, where its output names it.
     pub session_id: Option<String>,
-    /// What it cost.
+    /// The cost of the probe.
     pub usage: ProbeUsage,
-    /// US dollars of the whole session, where the agent tells those and not what this question cost.
+    /// US dollars of the complete session, where the agent reports those and not the cost of this probe.
     pub session_cost_usd: Option<f64>,
 }
 
@@ -105,14 +105,14 @@ pub fn ask_with(request: &ProbeRequest<'_>, run: &dyn Fn(&ProgramRun) -> Result<
 }
 
 impl ProbeAnswer {
-    /// An outcome for which nobody was asked.
+    /// An outcome without a probe.
     pub fn unasked(outcome: ProbeOutcome) -> Self {
         ProbeAnswer { outcome, session_id: None, usage: ProbeUsage::default(), session_cost_usd: None }
     }
 }
 
-/// Who answered, and what the question cost. The cost of a resumed session is told as a whole; where that of this question cannot be told
-/// apart, it is unknown.
+/// The answering session, and the cost of the probe. Agents report the total of a resumed session; if the part of this probe is not
+/// separate, its cost is unknown.
 fn summary(answered: &FinishedProbe) -> (Option<String>, ProbeUsage, Option<f64>) {
     let output = StreamTap::default();
     output.push(&answered.finished.stdout.bytes);
@@ -128,11 +128,11 @@ fn summary(answered: &FinishedProbe) -> (Option<String>, ProbeUsage, Option<f64>
     (named.or(summary.session_id).filter(|id| envelope::is_session_id(id)), usage, session_cost)
 }
 
-/// Asks for a plan of commits in the same harmless way; `number` counts the attempts. The answer is not judged: it is
-/// an object with `commits` in it; what it cost is added to `spent`. A failure is told as a probe's would be, never as [`ProbeOutcome::Reply`].
+/// Asks for a plan of commits with the same restrictions; `number` counts the attempts. Does not check the answer: it is an object with
+/// `commits` in it. Adds the cost to `spent`. Returns a failure like that of a probe, never [`ProbeOutcome::Reply`].
 ///
 /// # Errors
-/// How the question ended without such an object.
+/// The outcome without such an object.
 pub fn ask_for_plan(
     request: &ProbeRequest<'_>,
     run: &dyn Fn(&ProgramRun) -> Result<FinishedProgram, StartError>,
@@ -145,7 +145,7 @@ pub fn ask_for_plan(
         match reply::object_with("commits", found.as_ref(), stdout) {
             Ok(object) => {
                 plan = Some(object);
-                // Stands for "usable" until the session that answered is looked at.
+                // A placeholder for "usable" until the answering session is checked.
                 ProbeOutcome::Reply(Reply::bare(ReplyStatus::Complete))
             }
             Err(reading) => unusable(*reading, found, stdout, now, local),
@@ -329,7 +329,7 @@ fn answer(found: Option<ReplyEnvelope>, stdout: &[u8], now: Timestamp, local: &T
     }
 }
 
-/// A reading without an answer in it: a short text may still tell why.
+/// An output without an answer: a short text may still contain the cause.
 fn unusable(reading: ReplyReading, found: Option<ReplyEnvelope>, stdout: &[u8], now: Timestamp, local: &TimeZone) -> ProbeOutcome {
     match reading {
         ReplyReading::Reply(_) | ReplyReading::Empty => ProbeOutcome::Empty,
@@ -343,7 +343,7 @@ fn unusable(reading: ReplyReading, found: Option<ReplyEnvelope>, stdout: &[u8], 
     }
 }
 
-/// The outcome if another session answered than the one that was asked.
+/// The outcome if another session answered than the expected one.
 fn stranger(request: &ProbeRequest<'_>, found: Option<&ReplyEnvelope>) -> Option<ProbeOutcome> {
     let expected = request.session().filter(|_| request.asks_claude())?;
     let answered = found?.session_id.as_deref()?;

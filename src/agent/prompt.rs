@@ -1,7 +1,7 @@
-//! The words of a probe. Pure.
+//! The prompt of a probe. Pure.
 //!
-//! What comes from the repository (paths) or from the agent (a contradiction) goes in as JSON strings, so that it can
-//! neither end its line nor pose as a part of the question.
+//! Text from the repository (paths) or from the agent (a contradiction) becomes JSON strings, so that it can
+//! neither end its line nor pose as a part of the prompt.
 
 use std::fmt::Write as _;
 
@@ -27,12 +27,12 @@ pub const REPLY_SCHEMA: &str = concat!(
     r#""required":["status"]}"#
 );
 
-/// What git shows, to be told to the agent. `None` = not known, then not mentioned.
+/// git's facts, for the prompt. An unknown fact (`None`) is left out.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct QuestionFacts<'a> {
     /// The commits since the session began.
     pub commits: Option<&'a Commits>,
-    /// What is uncommitted.
+    /// The uncommitted changes.
     pub changes: Option<&'a Changes>,
 }
 

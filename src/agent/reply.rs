@@ -1,11 +1,11 @@
-//! Reads an agent's answer to a probe out of whatever its program printed. Pure, and bounded on any input.
+//! Parses an agent's answer to a probe from any output of its program. Pure, and bounded on any input.
 //!
-//! First the structure that the known agents print ([`super::envelope`]): structured output, then the text of the answer.
-//! Without one, or within that text, the last JSON object in the prose that stands for itself (`reply_scan` says which do).
+//! First the structure of the known agents ([`super::envelope`]): structured output, then the text of the answer.
+//! Without one, or within that text, the last independent JSON object in the prose (`reply_scan` has the rules).
 //!
 //! The status is one of three words, in any case and padding, or a plain synonym:
 //! `complete` (`completed`, `done`, `finished`), `waiting`, `working` (`in_progress`, `in-progress`, `in progress`, `running`).
-//! Nothing else is one: not `pending`, `blocked`, `success`, `ok`, and not the template `complete|waiting|working`.
+//! All other words are unusable: `pending`, `blocked`, `success`, `ok`, and the template `complete|waiting|working`.
 
 use serde_json::{Map, Value};
 
@@ -17,14 +17,14 @@ use watchdog_facts::display::bounded;
 use watchdog_facts::evidence::{Reply, ReplyStatus};
 use watchdog_process::plain_text::{WINDOW, plain_text};
 
-/// What an output holds.
+/// The content of an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplyReading {
     /// A usable answer.
     Reply(Reply),
     /// Something, but no usable answer; `why` is for people.
     Unreadable {
-        /// What the output lacks.
+        /// The defect of the output.
         why: String,
     },
     /// Nothing at all.
@@ -67,10 +67,10 @@ pub(super) fn from_envelope(found: &envelope::ReplyEnvelope) -> ReplyReading {
     }
 }
 
-/// The last object of an answer that has this member, from the structure around it or from its prose.
+/// The last object with this member in an answer, from the structure around it or from its prose.
 ///
 /// # Errors
-/// A [`ReplyReading`] without a reply: what there is instead.
+/// A [`ReplyReading`] without a reply.
 pub(super) fn object_with(
     member: &str,
     found: Option<&envelope::ReplyEnvelope>,
@@ -125,7 +125,7 @@ fn from_object(object: &Map<String, Value>) -> Result<Reply, String> {
             let expected = || format!("its status is \"{}\", expected complete, waiting or working", bounded(word, 80));
             (status(word).ok_or_else(expected)?, None)
         }
-        // A key that stands twice, with different values, or a list in its place.
+        // A duplicate key with different values, or a list as its value.
         Some(Value::Array(words)) => {
             let words: Option<Vec<ReplyStatus>> = words.iter().map(|word| word.as_str().and_then(status)).collect();
             let doubt = words.as_deref().and_then(two_words);
@@ -158,7 +158,7 @@ fn from_object(object: &Map<String, Value>) -> Result<Reply, String> {
     })
 }
 
-/// The status that a word stands for.
+/// The status of a word.
 fn status(word: &str) -> Option<ReplyStatus> {
     let word = word.trim().to_lowercase().replace(['-', ' '], "_");
     match word.as_str() {
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn hostile_output_is_read_in_bounded_time() {
-        // Longer than the window; what is before it is not looked at.
+        // Longer than the window; the part before it is not read.
         let length = 300_000;
         let answer = "\n{\"status\": \"working\"}";
         for soup in [

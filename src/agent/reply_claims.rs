@@ -1,8 +1,8 @@
-//! What an agent's `complete` says that git must have: files, commits and pushes, as its words name them. Pure: whether git has them is
-//! asked of whoever knows.
+//! Finds claims in an agent's `complete` that git can check: names of files, commits and pushes. Pure: the caller checks them
+//! with git.
 //!
-//! Only sentences that claim a deed of this session count, and none that deny one or speak of removing something: what is named there
-//! need not be there.
+//! Only sentences that claim an action of this session count, and none that deny one or describe a removal, since removed files need not
+//! exist.
 
 use std::sync::LazyLock;
 
@@ -20,7 +20,7 @@ fn pattern(text: &str) -> Regex {
 /// The end of a sentence or a clause.
 static ENDS: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"[.!?;](?:\s|$)|\n|,\s+(?:but|then|and (?:then )?(?:pushed|committed|created|added|wrote))\b"));
-/// What speaks of a deed that was not done here, or of something that is gone by now.
+/// Phrases for actions that were not done here, or files that were removed.
 static NO_CLAIM: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?i)\b(?:not|no|never|nothing|none|without|already|before|previous(?:ly)?|earlier|would|will|should|could|may|might|can|if|when|once|instead|remov\w*|delet\w*|dropp\w*|renam\w*|mov(?:ed|es|ing)|replac\w*|ignor\w*|gitignored|temporary|untracked|to be|ready to|needs?|asked|wants?|let me|you)\b|n['’]t\b",
@@ -62,7 +62,7 @@ static COMMIT_ID: LazyLock<Regex> = LazyLock::new(|| {
 /// A number right behind the word is the id of a commit, too: some ids have no letter.
 static COMMIT_NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)\bcommit[\s`(:#]{1,3}([0-9]{7,40})(?:$|[^0-9a-z-])"));
 
-/// What a reply claims.
+/// The claims of a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReplyClaims {
     /// Files that it says were made.

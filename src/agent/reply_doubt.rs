@@ -1,7 +1,7 @@
-//! Whether the status of a reply may be taken at its word, given the prose around it. Pure.
+//! Decides whether the status of a reply is reliable, given the prose around it. Pure.
 //!
-//! A status is in doubt where another one stands beside it, where the sentence that holds it is an example, a template, a
-//! condition or a denial, and where the prose denies a `complete`. A doubt costs one more question, so ordinary
+//! A status is doubtful beside another one, in an example, a template, a condition or a denial, and if the prose denies a
+//! `complete`. A doubt costs one more probe, so ordinary
 //! introductions ("Here is the status:", "I ran the tests; my report:") raise none.
 
 use std::ops::Range;
@@ -11,7 +11,7 @@ use regex::Regex;
 
 use watchdog_facts::evidence::{Reply, ReplyStatus};
 
-/// Bytes of prose before and after an answer that are looked at.
+/// How many bytes of prose before and after an answer are read.
 const PROSE: usize = 4000;
 /// Bytes of the sentence that leads to an answer.
 const SENTENCE: usize = 400;
@@ -62,7 +62,7 @@ static FRACTION: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Why the status of a reply that stands at `at` in a text is in doubt, if it is. `seen` are the words of all answers there.
+/// The reason to doubt the status of a reply at `at` in a text, if there is one. `seen` are the words of all answers there.
 pub(super) fn doubt(text: &str, at: &Range<usize>, reply: &Reply, seen: &[ReplyStatus]) -> Option<String> {
     two_words(seen).or_else(|| template(reply)).or_else(|| around(text, at, reply.status)).or_else(|| denied(&reply.message, reply.status))
 }
@@ -128,7 +128,7 @@ fn lead(before: &str) -> &str {
     cut[start..].trim()
 }
 
-/// What goes on with the sentence of an answer behind it.
+/// The rest of an answer's sentence behind it.
 fn continuation(after: &str) -> &str {
     let line = after.lines().next().unwrap_or_default().trim_start_matches(['`', ' ', '\t', ',', ';', '-', '–', '—', '(']);
     if !line.starts_with(|c: char| c.is_lowercase()) {

@@ -52,7 +52,7 @@ pub(super) fn list(value: &Value) -> Result<Vec<String>, NotUnderstood> {
     }
 }
 
-/// A count: whole numbers, and words that begin with one (`"2"`, `"2 commits"`). `None` where it is none.
+/// A count: whole numbers, and texts that begin with one (`"2"`, `"2 commits"`). `None` for other values.
 pub(super) fn count(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => number.as_u64().or_else(|| {
@@ -73,7 +73,7 @@ pub(super) fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// What an object says of work that is left, beyond the fields of the question: counts of what is open, and progress short of its goal.
+/// An object's report of unfinished work, beyond the requested fields: counts of open items, and progress short of its goal.
 pub(super) fn unfinished(object: &Map<String, Value>) -> Option<String> {
     // One level down as well, where `progress` and `counts` keep theirs.
     let inner = object.iter().filter_map(|(_, value)| value.as_object());
@@ -120,7 +120,7 @@ fn unnamed(number: u64) -> Vec<String> {
     (1..=number.min(ENTRIES as u64)).map(|i| format!("{i} of {number}, not named")).collect()
 }
 
-/// One entry, or nothing for what stands for "none".
+/// One entry, or none for synonyms of "none".
 fn entry(item: &Value) -> Option<String> {
     let shown = match item {
         Value::Null => return None,

@@ -1,16 +1,16 @@
-//! Finds the answer in prose: the last JSON object that stands for itself and is usable.
+//! Finds the answer in prose: the last independent and usable JSON object.
 //!
-//! What counts
+//! These count
 //! - An object anywhere in the text, bare or in a fence whose whole body is JSON, whatever its tag (logs and shells aside).
 //! - The last usable one wins.
 //!
-//! What does not count, because it is somebody else's word or part of something bigger
+//! These do not, because they are quoted or a part of something bigger
 //! - An object within another object or array; within a balanced `{…}` that is not JSON; within one that never closes,
 //!   unless it starts a line of its own and is not the value of a member.
 //! - Quotations: lines that begin with `>`; objects in quotation marks; in a fence together with other text (a log);
 //!   after a time stamp, a log level or a shell prompt on its line; in tags like `<stdout>`; in HTML comments;
 //!   in a code span within a sentence.
-//! - An earlier `complete` before an object with a status that is cut off: the last word is not known then.
+//! - An earlier `complete` before an object with a status that is cut off: the final status is unknown then.
 //!
 //! One pass from front to back. Attempts that fail cost work, and work is bounded in proportion to the text.
 
@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 use super::reply_json::{JsonReadError, ReadBudget, closing_brace, value_at};
 use watchdog_process::plain_text::PlainText;
 
-/// What a scan came to.
+/// The result of a scan.
 pub(super) enum ReplyScan<T> {
     /// The last usable object with its place in the text, and whether a later one with a status is cut off.
     Found { answer: T, at: Range<usize>, later_one_cut: bool },
@@ -31,7 +31,7 @@ pub(super) enum ReplyScan<T> {
     Nothing { why: String },
 }
 
-/// Everything that matters while scanning. The first byte of a match tells which it is.
+/// Every significant token. The first byte of a match identifies it.
 static EVENT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(?m)^[ \t]*>[^\n]*",
@@ -54,7 +54,7 @@ static LOG_PREFIX: LazyLock<Regex> = LazyLock::new(|| {
     .expect("the pattern is a constant")
 });
 
-/// The start of something that was meant as a structure: a quoted or bare key.
+/// The start of an intended structure: a quoted or bare key.
 static MEANT_AS_MEMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#"^\{\s*(?:["'/]|\w+\s*:)"#).expect("the pattern is a constant"));
 
 /// Tags of fences whose content was printed by something else.
@@ -68,7 +68,7 @@ pub(super) fn last_object<T>(input: &PlainText, key: &str, usable: impl FnMut(&M
         key,
         at: 0,
         line: LineStart::default(),
-        // What came before the window may have opened anything.
+        // Text before the window may have opened a structure.
         within_unclosed: input.cut,
         window_cut: input.cut,
         braces: None,
@@ -81,7 +81,7 @@ pub(super) fn last_object<T>(input: &PlainText, key: &str, usable: impl FnMut(&M
     };
     let spent = scanner.run() == Err(JsonReadError::Spent);
     match scanner.answer {
-        // What was not looked at could have been the last word.
+        // The final status may be in the rest.
         _ if spent => ReplyScan::Nothing { why: "the output is too tangled to be read".into() },
         Some((answer, at)) => ReplyScan::Found { answer, at, later_one_cut: scanner.later_one_cut },
         None if scanner.later_one_cut => ReplyScan::Nothing { why: "the answer is cut off".into() },
@@ -160,7 +160,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
         }
     }
 
-    /// Goes on behind the part that was found to be nested too deep, so that it is looked at once only.
+    /// Continues behind a part that is nested too deep, so that it is read only once.
     fn too_deep(&mut self, at: usize) -> Result<(), JsonReadError> {
         self.within_unclosed = true;
         self.at = at;
@@ -175,7 +175,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
         Ok(())
     }
 
-    /// A brace that opens no JSON: what it encloses is skipped, since an object in there is part of it.
+    /// A brace that opens no JSON: skips its content, since an object in there is part of it.
     fn not_json(&mut self, start: usize) -> Result<(), JsonReadError> {
         let meant = MEANT_AS_MEMBER.is_match(&self.text[start..self.text.floor_char_boundary(start + 256)]);
         let plain = self.closing_brace_in_prose(start);

@@ -1,7 +1,7 @@
-//! How a session is started with a prompt: a program of the user's own, or a known agent by its own words. Pure.
+//! The command that starts a session with a prompt: the user's own program, or a known agent with its options. Pure.
 //!
-//! Claude Code was tried (2.1.328). The others follow their own `--help` (codex-cli 0.169, gemini 0.61, opencode 1.18); what they do at
-//! run time was not tried.
+//! Claude Code was tried (2.1.328). The others follow their own `--help` (codex-cli 0.169, gemini 0.61, opencode 1.18); their run-time
+//! behaviour was not tried.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -13,7 +13,7 @@ use watchdog_process::builder::StdinSource;
 /// The longest prompt that an argument takes: the system has 128 KiB for one, its end included.
 const LONGEST_ARGUMENT: usize = 120 * 1024;
 
-/// Who works in a session.
+/// The agent of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionWorker {
     /// A program with its arguments, in which `{prompt}` (or `{{prompt}}`) and `{prompt_file}` are filled in.
@@ -43,7 +43,7 @@ pub enum ConversationChoice<'a> {
 pub struct SessionCommand {
     /// The program and its arguments.
     pub argv: Vec<OsString>,
-    /// What it reads.
+    /// The source of its stdin.
     pub stdin: StdinSource,
 }
 
@@ -58,10 +58,10 @@ pub struct PromptTooLong {
 }
 
 impl SessionWorker {
-    /// What to start so that it gets this prompt: on its stdin, unless an argument asks for it.
+    /// The command that gets this prompt: on its stdin, unless an argument contains it.
     ///
     /// # Errors
-    /// When an argument should hold a prompt that is too long for one.
+    /// When the prompt is too long for an argument.
     pub fn command(&self, prompt: &str, file: &Path, conversation: ConversationChoice<'_>) -> Result<SessionCommand, PromptTooLong> {
         let read = StdinSource::Bytes(prompt.as_bytes().to_vec());
         match self {
@@ -142,7 +142,7 @@ fn claude(program: OsString, args: &[OsString], conversation: ConversationChoice
     }
     let permissions =
         ["--permission-mode", "--allowedTools", "--allowed-tools", "--dangerously-skip-permissions", "--restricted", "--tools"];
-    // Nobody is there to be asked: without any word about permissions it could not even write a file. Commands stay forbidden.
+    // The session runs unattended: without permissions it could not even write a file. Commands stay forbidden.
     if !says(args, &permissions) {
         argv.extend(["--permission-mode".into(), "acceptEdits".into()]);
     }

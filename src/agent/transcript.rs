@@ -10,12 +10,12 @@ use std::time::SystemTime;
 
 use super::envelope::is_session_id;
 
-/// Entries of a folder that are looked at.
+/// How many entries of a folder are read.
 const ENTRIES: usize = 10_000;
 /// Claude Code shortens longer slugs and appends a hash; those are found by their beginning.
 const SLUG: usize = 200;
 
-/// Where Claude Code keeps its files, as its environment tells.
+/// Claude Code's folder, from its environment variables.
 #[derive(Debug, Clone, Default)]
 pub struct ClaudeHome {
     /// `CLAUDE_CONFIG_DIR`.
@@ -41,7 +41,7 @@ impl ClaudeHome {
     }
 }
 
-/// One transcript, as it was looked at.
+/// One transcript, at the time of reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptFile {
     /// The session that it records.
@@ -52,13 +52,13 @@ pub struct TranscriptFile {
     pub modified: SystemTime,
     /// Bytes.
     pub size: u64,
-    /// When it was begun, where the file system tells.
+    /// Its creation time, where the file system keeps it.
     pub begun: Option<SystemTime>,
 }
 
 /// The latest session that Claude Code recorded in this very folder; `None` if there is none.
 ///
-/// Sessions started in a subfolder or in another worktree are recorded elsewhere and are not seen, neither here nor by `--continue`.
+/// Claude Code records sessions of a subfolder or another worktree in other folders, which neither this function nor `--continue` reads.
 /// Reads names and times only, of at most 10,000 entries.
 pub fn latest_session(worktree: &Path, home: &ClaudeHome) -> Option<TranscriptFile> {
     latest(sessions(worktree, home))

@@ -1,4 +1,4 @@
-//! Reads what a transcript of Claude Code tells: all of a short one, the end of a long one.
+//! Reads a transcript of Claude Code: all of a short one, the end of a long one.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -27,7 +27,7 @@ pub fn read(path: &Path, window: u64) -> io::Result<SessionSummary> {
         // One byte more: a line may begin just there.
         file.seek(SeekFrom::Start(size - window - 1))?;
     }
-    // What is written meanwhile is for the next look.
+    // The next call reads later messages.
     let mut rest = file.take(size.min(window + 1));
     let mut buffer = vec![0; CHUNK];
     loop {

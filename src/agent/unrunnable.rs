@@ -11,12 +11,12 @@ use watchdog_process::plain_text::plain_text;
 
 /// Bytes of an explanation that are kept: a message shows 200 characters, and what to type is among them.
 const WHY: usize = 120;
-/// Lines at the end of plain text that may hold the words; a stack trace or a hint may follow them.
+/// How many lines at the end of plain text are searched; a stack trace or a hint may follow the message.
 const LAST_LINES: usize = 4;
 /// Bytes of a line that is a program's word about itself, and no prose.
 const LINE: usize = 300;
 
-/// What programs put before the matter.
+/// The labels that programs print before a message.
 const LEAD_IN: &str = r"^(?:\[[^\]]{1,40}\]\s*|[✖✗❌×⚠\s]+|(?:fatal|error|api[ _]?error|apierror|claude|codex|gemini|opencode|unexpected status|http)\b[\s:·,-]*|\[?api error[:\s]+)*";
 
 const LOGIN: &str = r#"(?:not (?:logged|signed) in\b|please run /login|please (?:log|sign) in\b|login required\b|(?:incorrect|invalid) (?:x-)?api[ -]key|api key not valid|failed to authenticate|authentication failed|authentication_error|unauthenticated\b|401\b.{0,40}(?:unauthori[sz]ed|api key|authentication)|401 unauthori[sz]ed|403 forbidden|api error:? 40[13]\b|\{"error":\s*\{"code":\s*40[13]\b|oauth token (?:has )?(?:expired|been revoked)|your (?:session|login|access token|token|authentication) (?:has )?expired|(?:api key|credentials?) (?:is |are |was |were )?(?:missing|not found|not set|expired|revoked)|set an auth method)"#;

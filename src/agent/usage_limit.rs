@@ -22,27 +22,27 @@ use watchdog_process::plain_text::plain_text;
 pub struct UsageLimit {
     /// The words that announced it, bounded, not escaped.
     pub why: String,
-    /// When it ends, where the words tell. May be in the past if they are old.
+    /// When it ends, where the message says so. May be in the past if the message is old.
     pub retry_at: Option<Timestamp>,
 }
 
-/// Lines of a text that are looked at, from its end.
+/// How many lines of a text are searched, from its end.
 const LINES: usize = 60;
-/// Bytes of a line that are looked at.
+/// How many bytes of a line are searched.
 const LINE: usize = 2000;
 /// Lines after the announcement that may hold its instant.
 const FOLLOWING: usize = 2;
 
-/// What programs put before the matter. Repeated; `\w+Error:` and `name:` are a program's own labels.
+/// The labels that programs print before a message. Repeated; `\w+Error:` and `name:` are a program's own labels.
 const LEAD_IN: &str = r"(?:\[[^\]]{1,40}\]\s*|\[api error[:\s]+|[\w./@-]{1,40}:\s+|(?:fatal|error|warning|api|apierror|anthropic|openai|azure|google|gemini|codex|claude|ai|opencode|provider|server|service|upstream|stream|request|turn|rejected|failed|returned|exceeded retry limit,|last|with|unexpected)\b[\s:·,-]*)*";
 
-/// What a program says when it means a limit of the user's plan. Strong: hardly ever said otherwise.
+/// The words for a limit of the user's plan. Strong: they hardly ever mean something else.
 const PLAN_LIMIT: &str = r"(?:you(?:['’]ve| have)(?: just)? (?:hit|reached|exceeded|used up) (?:your|the) (?:[\w$-]+ ){0,4}?(?:limits?|quota|allowance)|you(?:['’]ve| have) exhausted your (?:[\w-]+ ){0,3}?(?:quota|capacity)(?: on this model)?|you(?:['’]re| are) out of (?:extra )?usage|(?:(?:claude|ai|opus|sonnet|fable|haiku|your|the|\d+[- ]hour|five[- ]hour|weekly|daily|monthly|hourly|session|usage|message|spend(?:ing)?|plan|individual|account)[ -]){1,5}limit (?:has been |was )?(?:reached|exceeded|hit)|limit reached\s*[|∙·]|(?:> )?\d\. stop and wait for (?:the )?limit to reset)";
 
-/// What a service says when it refuses for the rate or the quota.
+/// The words of a service that refuses for the rate or the quota.
 const RATE_LIMIT: &str = r#"(?:(?:(?:api|account|organi[sz]ation|org|model|tokens?|requests?|user|project|input|output|your|the|github|secondary|daily|monthly|free|tier) ){0,3}?rate[- ]limit (?:has been |was )?(?:reached|exceeded|hit|error)|(?:you (?:have been|are|were) )?rate[- ]limited|rate[- ]limit[.:]\s*(?:please )?(?:retry|try again|wait)\b.*|this request would exceed your (?:[\w'’-]+ ){0,3}rate limit|too many requests|(?:(?:api|account|organi[sz]ation|org|model|tokens?|requests?|user|project|input|output|your|the|github|secondary|daily|monthly|free|tier) ){0,3}?quota[- ]exceeded|(?:you )?(?:have )?exceeded (?:your |the )?(?:[\w-]+ ){0,4}?(?:quota|limit)|(?:tokens|requests) per (?:second|minute|hour|day) limit (?:exceeded|reached)|request limit (?:exceeded|reached)|request throttled|throttl(?:ed|ing)(?: request)?|(?:http(?:/[\d.]+)?|status(?: code)?|error(?: code)?|api[- ]error|code|\(|request rejected \()[\s:]*429\)?|resource[ _]exhausted|rate_limit_(?:error|exceeded)|usage_limit_reached|insufficient_quota)"#;
 
-/// What may follow, so that the words end there: "rate limit exceeded errors are retried" goes on, and is prose.
+/// The end of such a phrase: "rate limit exceeded errors are retried" continues, and is prose.
 const END: &str = r#"(?:\s*$|\s*[.!|:;,∙·•—–()\[\]"{}-]|\s+(?:for|by|until|in|at|and|or|please|try|retry|resets?|today|this|wait|again|response|error|rate_limit_error|too many requests|upgrade|run|/)(?:\b|\s|$))"#;
 
 static PLAN: LazyLock<Regex> = LazyLock::new(|| anchored(PLAN_LIMIT));
@@ -86,10 +86,10 @@ pub fn read_in(text: &str, now: Timestamp, local: &TimeZone) -> Option<UsageLimi
     Some(limit_at(&lines, at, now, local))
 }
 
-/// Recognises that a session ended in a limit, from the end of its output and its exit.
+/// Recognises a session that ended in a limit, from the end of its output and its exit.
 ///
-/// Structured output tells by its last result. Of plain text only the last words count, and after a good exit only the
-/// words of a plan's limit: a session that mentions limits and goes on is none.
+/// In structured output the last result decides. Of plain text only the last lines count, and after a good exit only the
+/// words of a plan's limit: a session that mentions limits and continues met none.
 pub fn ended_in_limit(tail_stdout: &[u8], exit: ProcessExit, now: Timestamp) -> Option<UsageLimit> {
     ended_in_limit_in(tail_stdout, exit, now, &TimeZone::system())
 }
@@ -100,7 +100,7 @@ fn ended_in_limit_in(tail_stdout: &[u8], exit: ProcessExit, now: Timestamp, loca
     }
     let text = plain_text(tail_stdout).text;
     let lines = last_lines(&text);
-    // A menu, a hint or a stack trace may follow the words; a page of prose may not.
+    // A menu, a hint or a stack trace may follow the message; a page of prose may not.
     let last_words = lines.len().saturating_sub(if exit.success() { 1 } else { 6 });
     let at = (last_words..lines.len())
         .rev()
@@ -153,7 +153,7 @@ fn strength(line: &str) -> Option<LimitStrength> {
         .max()
 }
 
-/// What is left without the marks that terminals draw before a line. Not `>`, `#`, `*`, `-` or `/`: those quote, list or comment.
+/// The text without the marks that terminals draw before a line. Not `>`, `#`, `*`, `-` or `/`: those quote, list or comment.
 fn undecorated(line: &str) -> &str {
     line.trim_start_matches(|c: char| c.is_whitespace() || "⎿└├│╰●⏺•✻✗✘✖❌⚠\u{fe0f}▲■❯".contains(c)).trim_end()
 }

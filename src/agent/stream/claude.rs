@@ -31,7 +31,7 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
     known
 }
 
-/// What one of Claude Code's events says about the answer.
+/// The part of an answer in one of Claude Code's events.
 pub(super) fn reply(kind: Option<&str>, event: &Value) -> Option<ReplyEvent> {
     match kind? {
         "system" => Some(ReplyEvent::Other),
@@ -94,7 +94,7 @@ fn task(reported: &Value) -> Value {
 fn assistant(gathered: &mut SessionFold, event: &Value) -> bool {
     let Some(message) = event.get("message").filter(|message| message.is_object()) else { return false };
     let main = is_main(event);
-    // What the program itself says in the agent's place: no turn, no tokens.
+    // A message of the program itself: no turn, no tokens.
     let synthetic = text(message, "model") == Some("<synthetic>");
     let id = text(message, "id");
     if let Some(id) = id.filter(|_| !synthetic) {
@@ -115,7 +115,7 @@ fn assistant(gathered: &mut SessionFold, event: &Value) -> bool {
     true
 }
 
-/// What a message says, apart from its calls of tools.
+/// The text of a message, without its tool calls.
 fn texts(message: &Value) -> String {
     list(message, "content").filter(|block| text(block, "type") == Some("text")).filter_map(|block| text(block, "text")).collect()
 }
@@ -168,7 +168,7 @@ fn result(gathered: &mut SessionFold, event: &Value) -> bool {
     gathered.figures.settle(&ResultUsage {
         turns: number(event, "num_turns"),
         tokens: own,
-        // Where its own budget ended it, the result tells of no tokens, though they were paid.
+        // If its own budget ended it, the result reports no tokens, though they were paid.
         tokens_of_all: since.or(session.filter(|_| forgotten)).map(|(tokens, _)| tokens),
         cost: since.map(|(_, cost)| cost),
         session_tokens: session.map(|(tokens, _)| tokens),
@@ -197,7 +197,7 @@ fn result(gathered: &mut SessionFold, event: &Value) -> bool {
     true
 }
 
-/// What the result of a turn says, for the session and for an answer alike.
+/// The result of a turn, for sessions and answers alike.
 fn final_result(event: &Value) -> FinalResult {
     let error_subtype = text(event, "subtype").filter(|subtype| subtype.starts_with("error"));
     // Qwen Code has one error in the place of a list, and Gemini a status in the place of a subtype.
@@ -217,7 +217,7 @@ fn final_result(event: &Value) -> FinalResult {
     }
 }
 
-/// `--include-partial-messages`: what a message has cost is known sooner and better.
+/// `--include-partial-messages`: the partial events give the cost of a message sooner and more precisely.
 fn partial(gathered: &mut SessionFold, event: &Value) -> bool {
     let Some(inner) = event.get("event") else { return false };
     let main = is_main(event);

@@ -38,7 +38,7 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
     true
 }
 
-/// What one of Codex's events says about the answer, in the form of older versions as well.
+/// The part of an answer in one of Codex's events, in the format of older versions as well.
 pub(super) fn reply(kind: Option<&str>, event: &Value) -> Option<ReplyEvent> {
     match kind? {
         "thread.started" | "turn.started" => Some(ReplyEvent::Other),

@@ -1,11 +1,11 @@
-//! Events of `copilot --output-format json`: what they say about an answer.
+//! Events of `copilot --output-format json`: reads the answer from them.
 
 use serde_json::Value;
 
 use super::fields::{number, text};
 use super::reply_event::{ReplyEvent, said};
 
-/// What one of Copilot's events says about the answer.
+/// The part of an answer in one of Copilot's events.
 pub(super) fn reply(kind: Option<&str>, event: &Value) -> Option<ReplyEvent> {
     let data = event.get("data");
     Some(match kind? {

@@ -11,7 +11,7 @@ pub(super) const DOCUMENT: usize = 1 << 20;
 /// One thing in an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutputPiece<'a> {
-    /// What looks like a whole JSON object; strings may be shortened.
+    /// An apparently complete JSON object; strings may be shortened.
     Document(&'a [u8]),
     /// An object that is too long.
     TooLong,
@@ -137,7 +137,7 @@ impl DocumentScanner {
         let fresh = std::mem::take(&mut self.fresh_line);
         match byte {
             b'{' if fresh => {
-                // No printer puts an inner object there: what came before was cut off.
+                // No printer puts an inner object there: the text before was cut off.
                 found(OutputPiece::Text);
                 self.in_array = false;
                 self.open();
@@ -169,7 +169,7 @@ impl DocumentScanner {
         match end {
             None => {}
             Some(b'"') => self.state = ScanState::Document,
-            // A string does not go over lines: what began as a document is none.
+            // A string does not span lines, so this is no document.
             Some(_) => {
                 found(OutputPiece::Text);
                 self.in_array = false;

@@ -40,7 +40,7 @@ pub(super) fn content_text(content: &Value) -> String {
     }
 }
 
-/// What an event says about an error, in whichever place its program puts it.
+/// The error message of an event, in any of the programs' fields.
 pub(super) fn error_message(event: &Value) -> Option<&str> {
     let error = event.get("error").or_else(|| event.get("msg")).or_else(|| event.get("message"));
     let inside = error.and_then(|error| {

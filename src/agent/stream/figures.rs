@@ -1,7 +1,7 @@
-//! Adds up what a session spends, from messages as they come and from results that know better.
+//! Adds up the usage of a session, from messages as they arrive and from the more precise results.
 //!
-//! A message is printed several times (once per part of it) and counts once. What messages tell is at least so much: Claude Code prints
-//! them before their last token is written. A result tells the whole.
+//! A message is printed several times (once per part of it) and counts once. Messages report a lower bound: Claude Code prints them before
+//! their last token is written. A result reports the total.
 
 use std::collections::VecDeque;
 
@@ -33,7 +33,7 @@ impl TokenCounts {
     }
 }
 
-/// What a result tells of the turns since the one before it.
+/// The usage of the turns since the previous result.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ResultUsage {
     /// Turns since the result before.
@@ -61,7 +61,7 @@ pub(super) struct UsageSums {
     cost: Option<f64>,
     session_cost: Option<f64>,
     session_tokens: Option<TokenCounts>,
-    /// Some result told a cost of the session that cannot be told apart from that of earlier runs.
+    /// Some result reported a cost of the session that includes earlier runs.
     mixed_cost: bool,
 }
 
@@ -88,7 +88,7 @@ impl UsageSums {
         }
     }
 
-    /// A turn began that no message tells of.
+    /// A turn began that no message reports.
     pub fn turn(&mut self) {
         self.turns_under_way += 1;
         self.turns.get_or_insert_default();
@@ -107,7 +107,7 @@ impl UsageSums {
         self.tokens = Some(self.tokens.unwrap_or_default().or_more(tokens));
     }
 
-    /// A result: what was under way is settled.
+    /// A result: settles the pending usage.
     pub fn settle(&mut self, reported: &ResultUsage) {
         let seen = self.under_way();
         let under_way = seen.or_more(reported.tokens.unwrap_or_default()).or_more(reported.tokens_of_all.unwrap_or_default());
@@ -132,7 +132,7 @@ impl UsageSums {
                 self.cost = match (own, reported.session_tokens) {
                     // Resumed, and then refused before anything was paid.
                     (Some(0), Some(_)) => Some(0.0),
-                    // An earlier run is in there, or another model beside. Which, nobody says.
+                    // It includes an earlier run, or another model. The report does not say which.
                     (Some(own), Some(session)) if session.total() > own => {
                         self.mixed_cost = true;
                         self.cost
@@ -147,7 +147,7 @@ impl UsageSums {
         self.messages.iter().fold(self.forgotten, |sum, (_, tokens)| sum.plus(*tokens))
     }
 
-    /// What is known to have been spent by this run of the session; the session's whole cost where this run's is not told apart.
+    /// The known usage of this run of the session; the session's total cost if this run's is not separate.
     pub fn usage(&self) -> SessionUsage {
         let tokens = self.tokens.map(|tokens| tokens.plus(self.under_way()));
         SessionUsage {
@@ -159,7 +159,7 @@ impl UsageSums {
         }
     }
 
-    /// What the session spent as the program last told it; for where only a part of its events was read.
+    /// The session's usage by the program's last report; for a reader of only a part of its events.
     pub fn reported_usage(&self) -> SessionUsage {
         let tokens = self.session_tokens;
         SessionUsage {
@@ -175,7 +175,7 @@ impl UsageSums {
         self.session_cost
     }
 
-    /// Whether [`usage`](Self::usage) tells the session's cost for lack of this run's own.
+    /// Whether [`usage`](Self::usage) has the session's cost for lack of this run's own.
     pub fn cost_is_of_the_session(&self) -> bool {
         self.mixed_cost
     }

@@ -37,7 +37,7 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
     true
 }
 
-/// What Gemini's one object says about the answer. A `status` of its own makes it an answer itself, whatever else is in it.
+/// The part of an answer in Gemini's one object. With a `status` member it is an answer itself, whatever its other members.
 pub(super) fn reply(kind: Option<&str>, event: &Value) -> Option<ReplyEvent> {
     let is_whole = kind.is_none() && event.get("status").is_none();
     text(event, "response").filter(|_| is_whole).map(|answer| said(Some(answer)))

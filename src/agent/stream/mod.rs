@@ -1,11 +1,11 @@
-//! Reads the output of a session while it runs: what the agent said, did and spent, in bounded memory.
+//! Reads the output of a session while it runs: the agent's texts, actions and usage, in bounded memory.
 //!
-//! Events of Claude Code, Codex, Gemini, opencode and Antigravity are understood, in lines, in an array, or as one object; unknown ones
-//! pass. Everything else is plain text: its end is the agent's last text, and what was spent is unknown.
-//! What the events say about an answer, those of Copilot included, is read beside it, for [`super::envelope`].
+//! Reads events of Claude Code, Codex, Gemini, opencode and Antigravity, in lines, in an array, or as one object; skips unknown ones.
+//! All other output is plain text: its end is the agent's last text, and its usage is unknown.
+//! [`super::envelope`] uses the same events, and those of Copilot, for answers.
 //!
 //! An output counts as events if the first thing in it is one, if one of those that only open a session comes later (a script printed
-//! something first), or if the last thing is one. So an event that an agent quotes in prose spends nobody's budget.
+//! something first), or if the last thing is one. So an event that an agent quotes in prose spends no budget.
 
 mod antigravity;
 mod claude;

@@ -33,7 +33,7 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
     true
 }
 
-/// What one of opencode's events says about the answer.
+/// The part of an answer in one of opencode's events.
 pub(super) fn reply(kind: Option<&str>, event: &Value) -> Option<ReplyEvent> {
     match kind? {
         "step_start" => Some(ReplyEvent::Other),
@@ -51,7 +51,7 @@ fn tool(gathered: &mut SessionFold, part: &Value) {
     gathered.returns(id, &content, failed, None);
 }
 
-/// Cached tokens and those of reasoning are told beside the others.
+/// Cached tokens and those of reasoning are separate from the others.
 fn tokens(reported: &Value) -> Option<TokenCounts> {
     let cache = reported.get("cache");
     let cached = |key| cache.and_then(|cache| number(cache, key)).unwrap_or(0);

@@ -25,7 +25,7 @@ pub struct StreamReader {
     tail: OutputTail,
 }
 
-/// What the pieces of an output come to.
+/// The state of reading an output.
 #[derive(Debug, Default)]
 struct StreamFold {
     gathered: SessionFold,
@@ -37,20 +37,20 @@ struct StreamFold {
     last_is_result: bool,
 }
 
-/// What a session shows while it runs.
+/// The state of a session while it runs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionView {
     /// Whether its output is the events of a known program.
     pub structured: bool,
-    /// What this run of the session spent so far, as far as it is told.
+    /// The usage of this run of the session so far, as far as reported.
     pub usage: SessionUsage,
     /// The last line that the agent said, at most 300 characters. Not escaped.
     pub last_line: String,
     /// How many tasks run in the background.
     pub background_tasks: usize,
-    /// How often the service was asked again.
+    /// How often the agent retried a request to the service.
     pub retries: u64,
-    /// The program's own name for the session, once it was told.
+    /// The program's own id for the session, once it was reported.
     pub session_id: Option<String>,
     /// Tools that were called and have not answered yet.
     pub calls: Vec<String>,
@@ -65,12 +65,12 @@ impl Default for StreamReader {
 }
 
 impl StreamReader {
-    /// A reader of what is known to be events, such as a transcript, whatever it begins with.
+    /// A reader of known events, such as a transcript, whatever their beginning.
     pub(in crate::agent) fn of_events() -> Self {
         StreamReader { events: StreamFold { believed: true, ..StreamFold::default() }, ..StreamReader::default() }
     }
 
-    /// What the session told, where only the end of its events was read: sums are those that the program itself told.
+    /// The summary of a session from the end of its events: the sums are those that the program itself reported.
     pub(in crate::agent) fn finish_part(&mut self) -> SessionSummary {
         let summary = self.finish();
         SessionSummary { usage: self.events.gathered.figures.reported_usage(), ..summary }
@@ -83,7 +83,7 @@ impl StreamReader {
         documents.push(bytes, &mut |piece| events.take(piece));
     }
 
-    /// What the session shows now.
+    /// The present state of the session.
     pub fn view(&self) -> SessionView {
         let gathered = &self.events.gathered;
         if !self.events.believed {
@@ -103,7 +103,7 @@ impl StreamReader {
         }
     }
 
-    /// What the session told, once its output has ended.
+    /// The summary of the session, once its output has ended.
     pub fn finish(&mut self) -> SessionSummary {
         let StreamReader { documents, events, tail } = self;
         documents.finish(&mut |piece| events.take(piece));
@@ -170,7 +170,7 @@ fn last_line(text: &str) -> String {
     line.chars().take(LINE).collect()
 }
 
-/// A reader that one thread feeds and others look at.
+/// A reader that one thread feeds and others read.
 #[derive(Debug, Clone, Default)]
 pub struct StreamTap(Arc<Mutex<StreamReader>>);
 
@@ -181,18 +181,18 @@ impl OutputReader for StreamTap {
 }
 
 impl StreamTap {
-    /// What the session shows now.
+    /// The present state of the session.
     pub fn view(&self) -> SessionView {
         self.reader().view()
     }
 
-    /// What the session told, once its output has ended.
+    /// The summary of the session, once its output has ended.
     pub fn finish(&self) -> SessionSummary {
         self.reader().finish()
     }
 
     fn reader(&self) -> MutexGuard<'_, StreamReader> {
-        // A reader that panicked stays readable: what it saw until then is better than nothing.
+        // A reader that panicked stays readable: a partial state is better than none.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

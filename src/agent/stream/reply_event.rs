@@ -1,7 +1,7 @@
-//! What one event says about the answer to a question: the events of all known programs in the same few forms, which
+//! The part of an answer in one event: the events of all known programs in the same few forms, which
 //! [`crate::agent::envelope`] folds.
 //!
-//! Each program's file reads its own events, for sessions and for answers. Copilot is read for answers only, Antigravity for sessions only.
+//! Each program's file reads its own events, for sessions and for answers. Copilot has answers only, Antigravity sessions only.
 
 use serde_json::Value;
 
@@ -33,12 +33,12 @@ pub(in crate::agent) const REPLY_MEMBERS: &[&str] = &[
     "exitCode",
 ];
 
-/// What one event says about the answer.
+/// The part of an answer in one event.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::agent) enum ReplyEvent {
     /// Nothing, but it is a known program's.
     Other,
-    /// The service answered: an error on the way is none once the turn goes on.
+    /// The service answered: an earlier error does not count once the turn continues.
     Recovered,
     /// The agent said this, or its program said in its place what went wrong.
     Said {
@@ -49,7 +49,7 @@ pub(in crate::agent) enum ReplyEvent {
     },
     /// Something failed, which the turn may survive.
     Failed { message: Option<String>, api_error_status: Option<u64> },
-    /// The session failed: what the agent said before is no part of it.
+    /// The session failed: earlier texts of the agent are no part of it.
     Aborted { message: Option<String>, api_error_status: Option<u64> },
     /// A turn is over.
     Finished(FinalResult),
@@ -66,7 +66,7 @@ pub(in crate::agent) struct FinalResult {
     pub is_error: bool,
     /// Whether its subtype is an error, so that what the agent said last is no answer.
     pub cut_short: bool,
-    /// What it says about the error.
+    /// The messages of the error.
     pub errors: Vec<String>,
     /// The HTTP status of the service, where that was the error.
     pub api_error_status: Option<u64>,
@@ -74,22 +74,22 @@ pub(in crate::agent) struct FinalResult {
     pub terminal_reason: Option<String>,
 }
 
-/// The kind of an event; older versions of Codex wrap what has it.
+/// The kind of an event; older versions of Codex wrap the object with it.
 pub(in crate::agent) fn event_kind(event: &Value) -> Option<&str> {
     text(event, "type").or_else(|| text(event.get("msg")?, "type"))
 }
 
-/// What an event of any known program says about the answer; `None` if it is nobody's.
+/// The part of an answer in an event of any known program; `None` for unknown events.
 pub(in crate::agent) fn reply_event(event: &Value) -> Option<ReplyEvent> {
     let programs = [copilot::reply, claude::reply, codex::reply, opencode::reply, gemini::reply];
     programs.into_iter().find_map(|program| program(event_kind(event), event)).or_else(|| failure(event))
 }
 
-/// An error, which the programs tell in much the same way.
+/// An error, which the programs report in much the same way.
 fn failure(event: &Value) -> Option<ReplyEvent> {
     match event_kind(event) {
         Some("turn.failed" | "error") => {}
-        // A `status` of its own makes it an answer, whatever else is in it.
+        // A `status` member makes it an answer, whatever its other members.
         None if event.get("error").is_some() && event.get("status").is_none() => {}
         _ => return None,
     }

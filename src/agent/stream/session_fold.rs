@@ -1,4 +1,4 @@
-//! What is gathered from the events of a session, in bounded memory, and how it is told to others.
+//! Folds the events of a session in bounded memory, and summarizes them.
 
 use std::collections::VecDeque;
 
@@ -26,32 +26,32 @@ const REFUSED: usize = 20;
 /// Calls whose tool's name is remembered.
 const CALLS: usize = 64;
 
-/// What a session told about itself.
+/// The summary of a session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionSummary {
     /// Whether its output was the events of a known program. Otherwise it is plain text, and figures are unknown.
     pub structured: bool,
     /// The program's own name for the session: a UUID.
     pub session_id: Option<String>,
-    /// What this run of the session spent, as far as it was told; wall time aside.
+    /// The reported usage of this run of the session, without wall time.
     pub usage: SessionUsage,
     /// US dollars of the session, earlier runs of it included.
     pub session_cost_usd: Option<f64>,
-    /// Whether [`SessionUsage::cost_usd`] is that of the session, because the program did not tell this run's apart.
+    /// Whether [`SessionUsage::cost_usd`] is that of the session, because the program did not report this run's separately.
     pub cost_is_of_the_session: bool,
     /// The agent's last text.
     pub output: Option<String>,
     /// The answer that followed a requested schema.
     pub structured_output: Option<Value>,
-    /// What the agent was asked, where that was told.
+    /// The agent's prompt, where it was reported.
     pub prompt: Option<String>,
     /// Why the model stopped, such as `end_turn`.
     pub stop_reason: Option<String>,
     /// How the program says that it ended, such as `completed`, `error_max_turns` or `api_error`; `None` before its last event.
     pub ended: Option<String>,
-    /// What the program says about an error that ended it.
+    /// The message of the error that ended it.
     pub error: Option<String>,
-    /// How often the service was asked again, and why the last time.
+    /// How often the agent retried a request to the service, and why the last time.
     pub retries: u64,
     /// The last reason to ask the service again, such as `overloaded (529)`.
     pub last_retry: Option<String>,
@@ -63,7 +63,7 @@ pub struct SessionSummary {
     pub plan: Option<AgentTodoPlan>,
     /// The newest messages and results of tools, oldest first, each cut.
     pub messages: Vec<ContextMessage>,
-    /// What the program says still runs in the background.
+    /// The background tasks that still run, by the program's report.
     pub background_tasks: Vec<Value>,
     /// Tools that were called and have not answered.
     pub unanswered: Vec<String>,
@@ -88,7 +88,7 @@ impl SessionSummary {
     }
 }
 
-/// What was gathered so far.
+/// The state of the fold.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SessionFold {
     pub figures: UsageSums,
@@ -163,7 +163,7 @@ impl SessionFold {
         }
     }
 
-    /// What the agent said is whole; more of it is another text.
+    /// The agent's text is complete; further text is another one.
     pub fn said_it(&mut self) {
         self.saying = None;
     }

@@ -4,7 +4,7 @@
 pub(super) const HEAD: usize = 64 << 10;
 pub(super) const TAIL: usize = 32 << 10;
 
-/// What stands for the middle of a shortened string.
+/// The replacement for the middle of a shortened string.
 const GAP: &[u8] = b" [...] ";
 
 /// A document, or nothing once it is too long.
@@ -144,7 +144,7 @@ impl ShortenedDocument {
             string.newer.clear();
         }
         string.newer.push(byte);
-        // A character has four bytes at most, a pair of escapes twelve; what goes on longer is no text.
+        // A character has four bytes at most, a pair of escapes twelve; a longer sequence is no text.
         self.too_long |= self.string.newer.len() > 2 * TAIL;
         if self.too_long {
             self.string.newer.clear();

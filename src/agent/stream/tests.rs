@@ -1,4 +1,4 @@
-//! Outputs of sessions, as programs print them and as nobody does.
+//! Outputs of sessions, as programs print them and as no program does.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

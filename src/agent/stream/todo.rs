@@ -14,7 +14,7 @@ const TITLE: usize = 500;
 /// Calls that wait for their result.
 const CALLS: usize = 64;
 
-/// The word for what is done, as plans have it. The programs all say `completed`.
+/// The status of a finished step in plans. The programs all say `completed`.
 const DONE: &str = "done";
 
 /// The list, and changes to it whose result has not come.
