@@ -1,7 +1,7 @@
-//! The pure core: what was asked, what follows from the facts, and the criteria of completion. No file, process, clock or network.
+//! The pure core: the configuration, the decision, and the criteria of completion. No file, process, clock or network.
 //!
-//! Reading order: [`config`] (`completion.json` as types), [`decision`] (the machine that asks for one fact after the other and concludes
-//! with a verdict, the circuit breaker, the course of a loop), [`checks`] (criteria; what they need from outside is a trait).
+//! Reading order: [`config`] (`completion.json` as types), [`decision`] (the machine that requests one fact after the other and concludes
+//! with a verdict, the circuit breaker, the state machine of a loop), [`checks`] (criteria; their system access is a trait).
 
 #![warn(missing_docs, unreachable_pub)]
 

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Deserializer, Value};
 
-/// So many bytes at the end of a text are looked at.
+/// How many bytes at the end of a text are read.
 const MOST_BYTES: usize = 1 << 20;
 
 /// So often an object is tried to be read in a text without marks.
@@ -15,21 +15,21 @@ const TRIES: usize = 500;
 static FENCE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?ms)^[ \t]*```+[ \t]*([\w.-]*)[^\n`]*\n(.*?)^[ \t]*```").expect("a fixed pattern"));
 
-/// Something that may be what was asked for.
+/// A candidate for the requested object.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct JsonCandidate {
     /// Where it begins in the text.
     at: usize,
-    /// As it stands there, marks included.
+    /// Its text, marks included.
     pub(super) raw: String,
-    /// What it holds; `None` where that is no JSON object.
+    /// Its value; `None` where that is no JSON object.
     pub(super) object: Option<Value>,
     /// Whether the tag marks it, so that it counts without being JSON.
     pub(super) tagged: bool,
 }
 
-/// What a text gives, in order. With a tag only what it marks: the word of a fenced block, an element, or the object's own `signal` or
-/// `type`.
+/// The candidates of a text, in order. With a tag only the marked ones: the word of a fenced block, an element, or the object's own
+/// `signal` or `type`.
 pub(super) fn given(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
     let text = &text[text.ceil_char_boundary(text.len().saturating_sub(MOST_BYTES))..];
     let mut found: Vec<JsonCandidate> = fenced(text, tag);
@@ -77,7 +77,7 @@ fn object_in(text: &str) -> Option<Value> {
     serde_json::from_str(text.trim()).ok().filter(Value::is_object)
 }
 
-/// The objects of a text that stand there without marks; what is in one of them is not looked at again.
+/// The unmarked objects of a text; objects inside of one are part of it.
 fn objects(text: &str) -> Vec<JsonCandidate> {
     let mut found = Vec::new();
     let mut from = 0;

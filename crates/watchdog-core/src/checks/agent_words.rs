@@ -1,4 +1,4 @@
-//! What the agent said, as far as a check looks back: its own words, never the user's or a tool's.
+//! The agent's own texts within the scope of a check, never the user's or a tool's.
 
 use crate::config::settings::TextScope;
 use watchdog_facts::context::{ContextMessage, SessionContext};
@@ -30,7 +30,7 @@ pub(super) fn said<'a>(session: &'a SessionContext, scope: TextScope) -> Vec<&'a
     texts
 }
 
-/// Everything that the agent was asked, as far as it is known.
+/// The known prompts of the agent.
 pub(super) fn prompts(session: &SessionContext) -> Vec<&str> {
     let users = session.messages.iter().filter(|message| message.role == "user").filter_map(|message| message.text.as_deref());
     session.prompt.as_deref().into_iter().chain(users).collect()

@@ -1,4 +1,4 @@
-//! The type `always`: met, whatever happened. It shows nothing, so that its evidence is none.
+//! The type `always`: met in every case. It proves nothing, so that its evidence is none.
 
 use watchdog_facts::verdict::Evidence;
 

@@ -1,4 +1,4 @@
-//! What checks ask the outside for, and what it answers.
+//! The requests of checks to the system, and the answers.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use watchdog_facts::evidence::{OutcomeBeforeWork, ProcessExit, TestCounts};
 pub struct CheckDefinition {
     /// One text without two meanings.
     pub text: String,
-    /// Whether it looks at nothing but the worktree: with nothing done there, its outcome is what it was when the work began.
+    /// Whether it depends on the worktree alone: without any work, its outcome is the same as when the work began.
     pub of_worktree: bool,
 }
 
@@ -22,25 +22,25 @@ impl CheckDefinition {
     }
 }
 
-/// What is known of a check from when the work began.
+/// The result of a check from when the work began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ResultBeforeWork {
     /// Its outcome.
     pub before: OutcomeBeforeWork,
-    /// What its test runner ran.
+    /// The test counts of its runner.
     pub tests: Option<TestCounts>,
 }
 
 /// A command that passed on these very inputs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EarlierPass {
-    /// What its test runner said that it ran.
+    /// The test counts that its runner reported.
     pub tests: Option<TestCounts>,
     /// The tree that it passed on.
     pub tree: String,
 }
 
-/// What the session did to tests since the baseline, as far as paths and lines tell.
+/// The session's changes to tests since the baseline, as far as paths and lines show.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TestEdits {
     /// Files of tests that are gone, and whose content is nowhere else; sorted.
@@ -52,7 +52,7 @@ pub struct TestEdits {
 }
 
 impl TestEdits {
-    /// What is lost, in words; `None` where nothing is.
+    /// The lost tests, in words; `None` where there are none.
     pub fn lost(&self) -> Option<String> {
         let deleted = (!self.deleted.is_empty()).then(|| {
             let names: Vec<&str> = self.deleted.iter().map(String::as_str).collect();
@@ -78,16 +78,16 @@ pub struct MatchedFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CommandRequest<'a> {
-    /// What to run.
+    /// The command to run.
     pub line: &'a CommandLine,
     /// The folder that it runs in, relative to the root of the worktree; `None` = the root. The configuration refuses `..` and
     /// absolute paths; that no symbolic link leads out is for the implementation to see.
     pub cwd: Option<&'a str>,
     /// When its whole process tree is ended.
     pub timeout: Duration,
-    /// What it reads, then end of file.
+    /// Its stdin, then end of file.
     pub stdin: &'a [u8],
-    /// Whether it runs in a scratch checkout of HEAD with the session's work, where nothing that git ignores is.
+    /// Whether it runs in a scratch checkout of HEAD with the session's work, without the files that git ignores.
     pub clean: bool,
 }
 
@@ -105,7 +105,7 @@ pub enum CommandRun {
     Finished {
         /// The code or signal, as the operating system reported it.
         exit: ProcessExit,
-        /// What it printed, bounded.
+        /// Its output, bounded.
         output: CommandOutput,
     },
     /// It could not be started. `why` is for a person, without a final period.
@@ -115,12 +115,12 @@ pub enum CommandRun {
     },
     /// The system had no room to start it: trying again may help. `why` as above.
     NoRoom {
-        /// What the system ran out of.
+        /// The missing resource.
         why: String,
     },
     /// Its deadline passed, and it was ended.
     TimedOut {
-        /// What it had printed by then, bounded.
+        /// Its output by then, bounded.
         output: CommandOutput,
     },
 }
@@ -136,7 +136,7 @@ pub struct CheckRun {
     pub tree: Option<String>,
 }
 
-/// What a command wrote.
+/// The output of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandOutput {
     /// Its stdout.
@@ -206,7 +206,7 @@ pub enum PushState {
 /// A text of bounded length.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BoundedText {
-    /// What was kept.
+    /// The kept bytes.
     pub text: String,
     /// Whether something was left out.
     pub cut: bool,
@@ -216,7 +216,7 @@ pub struct BoundedText {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JudgeRequest<'a> {
-    /// Everything that it is told.
+    /// The complete prompt.
     pub prompt: &'a str,
     /// The program to ask, which reads the prompt on its stdin; `None` = the agent's preset.
     pub run: Option<&'a CommandLine>,
@@ -233,17 +233,17 @@ impl<'a> JudgeRequest<'a> {
     }
 }
 
-/// What became of a question. Reasons are for a person, without a final period.
+/// The result of a question. Reasons are for a person, without a final period.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JudgeAnswer {
-    /// What it said, bounded.
+    /// The answer, bounded.
     Text(String),
-    /// There is nobody to ask.
+    /// No model is configured.
     Unrunnable {
         /// Which program or configuration is missing.
         why: String,
     },
-    /// It was asked, and gave no answer.
+    /// The model gave no answer.
     Failed {
         /// How the question failed.
         why: String,
@@ -252,7 +252,7 @@ pub enum JudgeAnswer {
     TimedOut,
 }
 
-/// What became of a line. Reasons are for a person, without a final period.
+/// The result of a line exchange. Reasons are for a person, without a final period.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LineOutcome {
     /// The line that it answered, without its end.

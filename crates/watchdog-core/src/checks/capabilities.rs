@@ -34,40 +34,40 @@ pub trait Capabilities: Sync {
     /// The uncommitted changes.
     fn changes(&self) -> ReadFact<Changes>;
 
-    /// The regular files of the worktree that match a [glob](watchdog_facts::patterns::path_glob), ignored ones included, git's own folder not.
-    /// Symbolic links count only where they stay inside the worktree.
+    /// The regular files of the worktree that match a [glob](watchdog_facts::patterns::path_glob), ignored ones included, except git's own
+    /// folder. Symbolic links count only where they stay inside the worktree.
     ///
     /// # Errors
-    /// Whatever kept it from looking; no match is an empty list and no error.
+    /// Any read error; no match is an empty list and no error.
     fn files(&self, glob: &str) -> io::Result<Vec<MatchedFile>>;
 
-    /// The bytes of a regular file: at a path relative to the root of the worktree, which no symbolic link may lead out of, or at an
+    /// The bytes of a regular file: at a path relative to the root of the worktree, without symbolic links out of it, or at an
     /// absolute one. `None` where there is none.
     ///
     /// # Errors
-    /// Whatever kept it from reading; a file of more than `limit` bytes is [`io::ErrorKind::FileTooLarge`].
+    /// Any read error; a file of more than `limit` bytes is [`io::ErrorKind::FileTooLarge`].
     fn read_file(&self, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>>;
 
     /// The bytes of a file as it was in the baseline commit; `None` where that has none. The path is relative to the root of the
     /// worktree, or an absolute one below it.
     fn baseline_file(&self, path: &str, limit: u64) -> ReadFact<Option<Vec<u8>>>;
 
-    /// The paths that differ from the baseline, committed or not, of those that `wanted` says yes to. Changes that merely came from
-    /// elsewhere with a pull do not count.
+    /// The paths that differ from the baseline, committed or not, and that `wanted` accepts. Changes of a mere pull do not
+    /// count.
     fn touched(&self, wanted: &dyn Fn(&str) -> bool) -> ReadFact<TouchedPaths>;
 
     /// The paths of these globs that differ from where the work began, in HEAD, index or on disk. Nothing excuses a change.
     fn protected(&self, globs: &[String]) -> ReadFact<TouchedPaths>;
 
-    /// How many entries of the index git is told not to look at, and one of them.
+    /// How many entries of the index git is configured to ignore, and one of them.
     fn hidden_entries(&self) -> ReadFact<Option<(u64, String)>> {
         Ok(None)
     }
 
-    /// Whether a remote has HEAD, as far as this repository knows; nobody is asked over the network.
+    /// Whether a remote has HEAD, by the refs of this repository; uses no network.
     fn pushed(&self) -> ReadFact<PushState>;
 
-    /// What differs from the baseline, committed or not, as git writes differences: at most about `limit` bytes, and without secrets.
+    /// The difference from the baseline, committed or not, in git's format: at most about `limit` bytes, and without secrets.
     fn diff(&self, limit: usize) -> ReadFact<BoundedText>;
 
     /// Whether a baseline is known. Without one [`diff`](Self::diff) is what HEAD lacks of the work tree.
@@ -87,20 +87,20 @@ pub trait Capabilities: Sync {
         Ok(Vec::new())
     }
 
-    /// What is known of a check from when the work began, where it now ended so. What ends so with nothing done did then, too.
+    /// The result of a check from when the work began, given its present result. A result without any work was the same then.
     fn at_begin(&self, _definition: &CheckDefinition, _outcome: CheckOutcome, _tests: Option<TestCounts>) -> ResultBeforeWork {
         ResultBeforeWork::default()
     }
 
-    /// Whether this very command passed before by this rule of success, and nothing that it could depend on is known to have changed since.
+    /// Whether this very command passed before by this rule of success, and none of its known inputs changed since.
     fn passed_before(&self, _request: &CommandRequest<'_>, _rule: &SuccessRule) -> Option<EarlierPass> {
         None
     }
 
-    /// Remembers that a command passed, for [`Capabilities::passed_before`], which was asked right before it ran.
+    /// Records that a command passed, for [`Capabilities::passed_before`], which the check called right before it ran.
     fn remember_pass(&self, _request: &CommandRequest<'_>, _rule: &SuccessRule, _tests: Option<TestCounts>) {}
 
-    /// What the session did to tests since the baseline. Lines are looked at only where `lines` asks for it.
+    /// The session's changes to tests since the baseline. Compares lines only if `lines` is set.
     fn edited_tests(&self, _lines: bool) -> ReadFact<TestEdits> {
         Ok(TestEdits::default())
     }

@@ -1,4 +1,4 @@
-//! What a check is: one configured criterion of completion.
+//! The interface of a check: one configured criterion of completion.
 
 use std::sync::LazyLock;
 
@@ -10,11 +10,11 @@ use super::capabilities::Capabilities;
 
 /// One configured criterion of completion.
 ///
-/// A check looks at facts through the [`Capabilities`] of its context and says whether its criterion is met. It does no IO of its own.
-/// What it cannot read is [`CheckJudgement::Failed`], never a pass.
+/// A check reads facts through the [`Capabilities`] of its context and decides whether its criterion is met. It does no IO of its own.
+/// An unreadable fact gives [`CheckJudgement::Failed`], never a pass.
 ///
 /// # Example
-/// A criterion of one's own: the changelog must be there, and the agent must have committed.
+/// A criterion of one's own: the changelog must exist, and the agent must have committed.
 /// ```
 /// use watchdog_core::checks::{CheckContext, CompletionCheck, CheckJudgement};
 /// use watchdog_facts::verdict::Evidence;
@@ -49,19 +49,19 @@ pub trait CompletionCheck: Send + Sync {
         self.check(context).into()
     }
 
-    /// What done means, in one sentence without a final period, for the agent's prompt at the start of a session.
+    /// The meaning of done, in one sentence without a final period, for the agent's prompt at the start of a session.
     fn description(&self) -> String;
 }
 
-/// What a check may look at.
+/// The inputs of a check.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct CheckContext<'a> {
     /// The way to everything outside.
     pub capabilities: &'a dyn Capabilities,
-    /// What is known of the session: what the agent said, did and spent.
+    /// The session's context: the agent's texts, actions and usage.
     pub session: &'a SessionContext,
-    /// Whether every check is asked, so that everything that is missing can be told at once.
+    /// Whether to run every check, so that the feedback names everything that is missing.
     pub every: bool,
     /// How many expensive checks may run at the same time.
     pub at_once: usize,
@@ -81,7 +81,7 @@ impl<'a> CheckContext<'a> {
         CheckContext { session, ..self }
     }
 
-    /// The same where every check of a group `all` is asked, also those behind one that is not met.
+    /// The same, but runs every check of a group `all`, also those behind one that is not met.
     pub fn asking_every(self, every: bool) -> Self {
         CheckContext { every, ..self }
     }
@@ -98,11 +98,11 @@ impl<'a> CheckContext<'a> {
 pub struct JudgedCheck {
     /// How the check judged.
     pub judgement: CheckJudgement,
-    /// What its test runner says that it ran.
+    /// The test counts that its runner reports.
     pub tests: Option<TestCounts>,
     /// The tree that it ran on, where that was a scratch checkout.
     pub tree: Option<String>,
-    /// What weakens the judgement.
+    /// Warnings that weaken the judgement.
     pub notes: Vec<Degradation>,
 }
 
@@ -128,7 +128,7 @@ pub enum CheckJudgement {
         /// For a person; never feedback to the agent.
         found: String,
     },
-    /// It was met before, and nothing that it depends on changed since.
+    /// It was met before, and none of its inputs changed since.
     PassedBefore {
         /// That of the run which passed.
         evidence: Evidence,
@@ -138,9 +138,9 @@ pub enum CheckJudgement {
         /// Sentences for the agent; they may quote output of programs.
         feedback: String,
     },
-    /// Cannot be met yet, by something that runs elsewhere.
+    /// Cannot be met yet, because of work that runs outside of the session.
     Waiting {
-        /// What is waited for, in sentences for the agent.
+        /// The pending work, in sentences for the agent.
         feedback: String,
     },
     /// Could not be run at all.
@@ -148,14 +148,14 @@ pub enum CheckJudgement {
         /// The obstacle, for a person.
         why: String,
     },
-    /// Ran, and could not tell.
+    /// Ran without a result.
     Failed {
-        /// What left the result open, for a person.
+        /// The reason, for a person.
         why: String,
     },
     /// Its deadline passed.
     TimedOut {
-        /// What was not finished in time, for a person.
+        /// The unfinished work, for a person.
         why: String,
     },
 }
@@ -173,7 +173,7 @@ impl CheckJudgement {
         }
     }
 
-    /// How strongly a pass is shown; [`Evidence::None`] for everything else.
+    /// The strength of a pass; [`Evidence::None`] for everything else.
     pub fn evidence(&self) -> Evidence {
         match self {
             CheckJudgement::Pass { evidence } | CheckJudgement::PassWith { evidence, .. } | CheckJudgement::PassedBefore { evidence } => {
@@ -183,7 +183,7 @@ impl CheckJudgement {
         }
     }
 
-    /// What is missing or went wrong; on a pass what was found, where that is worth a word.
+    /// The missing work or the fault; on a pass the finding, if there is one.
     pub fn feedback(&self) -> &str {
         match self {
             CheckJudgement::Pass { .. } | CheckJudgement::PassedBefore { .. } => "",

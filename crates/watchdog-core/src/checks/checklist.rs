@@ -7,7 +7,7 @@ use regex::Regex;
 /// One item with a box.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ChecklistBox {
-    /// What stands behind the box.
+    /// The text behind the box.
     pub title: String,
     /// Whether it is ticked.
     pub done: bool,
@@ -79,7 +79,7 @@ impl CodeFence {
     fn opened_by(line: &str) -> Option<Self> {
         let line = unlisted(line);
         let (sign, length, info) = Self::read(line)?;
-        // What looks like code within a line is code within a line.
+        // Text in backticks within a line is code.
         (sign == '~' || !info.contains('`')).then_some(CodeFence { sign, length })
     }
 
@@ -105,7 +105,7 @@ fn unlisted(line: &str) -> &str {
     }
 }
 
-/// A line without what is commented out. `comment` tells whether one goes on from line to line.
+/// A line without its HTML comments. `comment` is whether one continues on the next line.
 fn without_comments(line: &str, comment: &mut bool) -> String {
     let mut visible = String::new();
     let mut rest = line;
@@ -117,7 +117,7 @@ fn without_comments(line: &str, comment: &mut bool) -> String {
             }
         }
         match rest.split_once("<!--") {
-            // Within backticks it is shown, not meant.
+            // Within backticks it is an example.
             Some((before, after)) if before.matches('`').count() % 2 == 1 => {
                 visible.push_str(before);
                 visible.push_str("<!--");

@@ -58,7 +58,7 @@ impl CommandCheck {
         bounded(text, MAX_CHARS + MAX_CHARS / 4)
     }
 
-    /// What is missing: one failed test with what it says where the runner names one, else the end of the output.
+    /// The feedback of a failed command: one failed test with its message where the runner names one, else the end of the output.
     fn unmet(&self, title: &str, how: &str, run: Option<&TestRun>, tests: Option<TestCounts>, output: &CommandOutput) -> String {
         if tests.is_some_and(|tests| tests.ran == 0 && tests.failed == 0) {
             return self.with_output(format!("{title} ran no test ({how})"), output);

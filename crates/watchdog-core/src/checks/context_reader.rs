@@ -16,7 +16,7 @@ pub const MAX_CONTEXT_BYTES: usize = 64 << 20;
 pub struct ContextError {
     /// The key's path, such as `messages[2].role`; empty for the whole.
     pub key: String,
-    /// What is wrong, without a final period.
+    /// The mistake, without a final period.
     pub why: String,
 }
 
@@ -62,7 +62,7 @@ pub fn context_from_value(value: &Value) -> Result<SessionContext, ContextError>
         messages: messages(&top)?,
         usage: top.get("usage").map(|(key, value)| usage(&key, value)).transpose()?.unwrap_or_default(),
         background_tasks: top.each("background_tasks", |_, value| Ok(value.clone()))?,
-        // Whoever read it knows where it is from.
+        // The caller knows the source.
         from_host: false,
     })
 }
@@ -164,7 +164,7 @@ fn text(key: &str, value: &Value) -> ContextResult<String> {
     }
 }
 
-/// What was said: a text, or a list of blocks of which those with text count.
+/// The text of a message: a text, or a list of blocks of which those with text count.
 fn message_text(key: &str, value: &Value) -> ContextResult<String> {
     match value {
         Value::String(text) => Ok(text.clone()),

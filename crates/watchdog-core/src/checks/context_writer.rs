@@ -13,8 +13,8 @@ const ALL: usize = 1 << 20;
 /// Steps of a plan, and entries of other lists.
 const ENTRIES: usize = 1000;
 
-/// Writes a context. Unknown values are null, or left out where the whole object is unknown. `cut` stands in it where something was
-/// left out to keep it short; the newest messages, summaries and ends of texts are kept.
+/// Writes a context. Unknown values are null, or left out where the complete object is unknown. `cut` marks parts that were left out to
+/// keep it short; it keeps the newest messages, summaries and ends of texts.
 pub fn context_to_json(context: &SessionContext) -> Value {
     let mut writer = ContextWriter { cut: false };
     let mut value = json!({
@@ -46,7 +46,7 @@ struct ContextWriter {
 }
 
 impl ContextWriter {
-    /// The end of a text: what was said last matters most.
+    /// The end of a text, which matters most.
     fn text(&mut self, text: &str) -> String {
         if text.len() <= TEXT {
             return text.to_owned();

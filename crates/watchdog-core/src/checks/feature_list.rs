@@ -37,7 +37,7 @@ impl FeatureListCheck {
         format!("`{}`", one_line(&self.criterion.path))
     }
 
-    /// What is wrong with the list as it is, compared with that of the baseline.
+    /// The mistake in the present list, compared with that of the baseline.
     fn frozen(&self, features: &[FeatureEntry], context: &CheckContext<'_>) -> Result<(), CheckJudgement> {
         let path = self.path();
         let unknown = |why: String| CheckJudgement::Failed { why: format!("whether {path} was changed cannot be told: {why}") };
@@ -94,7 +94,7 @@ fn without_passes(feature: &FeatureEntry) -> String {
     Value::Object(feature).to_string()
 }
 
-/// What a person calls the feature.
+/// The name of the feature for a person.
 fn label(feature: &FeatureEntry) -> String {
     let text = |key: &str| match feature.get(key) {
         Some(Value::String(text)) => Some(one_line(text)).filter(|text| !text.is_empty()),
@@ -143,7 +143,7 @@ impl CompletionCheck for FeatureListCheck {
         let frozen = if self.criterion.freeze { self.frozen(&features, context) } else { Ok(()) };
         match frozen {
             Err(tampered @ CheckJudgement::Unmet { .. }) => return tampered,
-            // Where features are open, it does not matter what cannot be told.
+            // With open features, unreadable parts do not matter.
             Err(unknown) if open.is_empty() => return unknown,
             Err(_) | Ok(()) => {}
         }

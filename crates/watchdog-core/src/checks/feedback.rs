@@ -6,7 +6,7 @@ pub(super) const MAX_CHARS: usize = 4000;
 /// The longest line of output that is shown, in characters.
 const MAX_LINE: usize = 500;
 
-/// No more than this many bytes at the end of a stream are looked at.
+/// How many bytes at the end of a stream are read.
 const MOST_BYTES: usize = 256 * 1024;
 
 /// The last lines of some output, as text. Empty lines at its end do not count.
@@ -40,7 +40,7 @@ pub(super) fn first_three(names: &[&str]) -> String {
     }
 }
 
-/// One line without control characters and invisible ones. Of a line that was overwritten in place, what stood there last.
+/// One line without control characters and invisible ones. If a line was overwritten in place, its last content.
 fn clean(line: &str) -> String {
     let line = line.trim_end_matches('\r');
     let line = line.rsplit_once('\r').map_or(line, |(_, last)| last);
@@ -53,7 +53,7 @@ fn clean(line: &str) -> String {
     cleaned
 }
 
-/// Characters that change how others are shown, or that nobody sees.
+/// Characters that change the display of others, or that are invisible.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
         || matches!(c, '\u{e0000}'..='\u{e007f}')

@@ -1,4 +1,4 @@
-//! The type `files`: files must be there, by default not empty, and hold a text where that is asked for.
+//! The type `files`: files must exist, must not be empty by default, and must contain a text if one is configured.
 
 use std::io;
 
@@ -18,13 +18,13 @@ const SEARCHED: u64 = 16 << 20;
 /// So many bytes are searched for one glob.
 const SEARCHED_IN_ALL: u64 = 256 << 20;
 
-/// Met when each pattern has a file as it is asked for.
+/// Met if each pattern has a suitable file.
 #[derive(Debug, Clone)]
 pub struct FilesCheck {
     criterion: FilesCriterion,
 }
 
-/// What came of looking for one pattern.
+/// The result of one pattern.
 enum PatternMatch {
     Good,
     Missing,
@@ -123,7 +123,7 @@ impl CompletionCheck for FilesCheck {
         parts.extend(unknown.iter().take(3).cloned());
         let words = bounded(parts.join("; "), MAX_CHARS);
         match (unmet, unknown.is_empty()) {
-            // A file that is known to be missing decides, whatever could not be looked at beside it.
+            // A missing file decides, even if others are unreadable.
             (true, _) => CheckJudgement::Unmet { feedback: words },
             (false, false) => CheckJudgement::Failed { why: words },
             (false, true) => CheckJudgement::Pass { evidence: Evidence::Verified },

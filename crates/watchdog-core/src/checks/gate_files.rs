@@ -7,7 +7,7 @@ use crate::config::settings::CommandLine;
 
 use super::named_files::{folders, programs};
 
-/// What of a file counts.
+/// The relevant part of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GatePart {
     /// All of it.
@@ -21,7 +21,7 @@ pub enum GatePart {
 }
 
 impl GatePart {
-    /// What counts of a file's bytes; `None` where that cannot be told, and then all of it does.
+    /// The relevant part of a file's bytes; `None` where it cannot be separated, and then every byte counts.
     pub fn of(self, bytes: &[u8]) -> Option<String> {
         let text = std::str::from_utf8(bytes).ok()?;
         match self {
@@ -56,7 +56,7 @@ impl GatePart {
 pub struct GateFile {
     /// A glob from the root of the worktree.
     pub glob: String,
-    /// What of it counts.
+    /// Its relevant part.
     pub part: GatePart,
 }
 
@@ -107,7 +107,7 @@ const TABLE: &[GateRow] = &[
     (&["rspec", "bundle"], &[(".rspec", GatePart::Whole), ("spec/spec_helper.rb", GatePart::Whole)]),
 ];
 
-/// The gate files of a command line: at the root, in the folder that it runs in, and in those that it changes to.
+/// The gate files of a command line: at the root, in its working folder, and in the folders that it changes to.
 pub fn gate_files(line: &CommandLine, cwd: Option<&str>) -> Vec<GateFile> {
     let programs = programs(line);
     let folders = folders(line, cwd);

@@ -19,7 +19,7 @@ const SEARCHED: u64 = 4 << 20;
 /// So many bytes are searched in all.
 const SEARCHED_IN_ALL: u64 = 512 << 20;
 
-/// Met when git shows everything that is asked for.
+/// Met when git shows that every requirement holds.
 #[derive(Debug, Clone)]
 pub struct GitCheck {
     criterion: GitCriterion,
@@ -76,7 +76,7 @@ fn protected(patterns: &[String]) -> Result<GlobSet, CheckJudgement> {
     path_globs(patterns).map_err(wrong)
 }
 
-/// Whether lines of a conflict stand in a file: its beginning, its middle and its end, in this order.
+/// Whether a file contains conflict markers: a beginning, a middle and an end, in this order.
 fn has_conflict_markers(bytes: &[u8]) -> bool {
     let mut stage = 0;
     for line in bytes.split(|byte| *byte == b'\n') {
@@ -168,7 +168,7 @@ impl GitCheck {
 
     fn judge(&self, context: &CheckContext<'_>) -> Result<(), CheckJudgement> {
         let criterion = &self.criterion;
-        // What must not have been done comes before what must be done: the former makes the latter worthless.
+        // Forbidden changes come first: they make all other requirements worthless.
         if !criterion.protected.is_empty() {
             self.protected(context)?;
         }

@@ -1,4 +1,4 @@
-//! What checks ask of GitHub, through its command line `gh`: one JSON object, or why there is none.
+//! Queries GitHub for checks, through its command line `gh`: returns one JSON object, or the reason why there is none.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::answers::{CommandRequest, CommandRun};
 use super::check::{CheckContext, CheckJudgement};
 use super::feedback::{one_line, tail};
 
-/// Asks `gh` for an object. The error is how the check ends: nothing that GitHub did not say is taken for its answer.
+/// Gets an object from `gh`. The error is the check's own judgement: only GitHub's own words count as its answer.
 pub(super) fn ask(context: &CheckContext<'_>, args: &[&str], timeout: Duration) -> Result<Value, CheckJudgement> {
     let argv = ["gh"].iter().chain(args).map(|word| (*word).to_owned()).collect();
     let line = CommandLine::Argv(argv);

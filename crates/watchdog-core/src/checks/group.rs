@@ -29,16 +29,16 @@ pub enum CheckTree {
         name: String,
         /// Its type word in results.
         kind: String,
-        /// All that the configuration says about it, and whether it looks at nothing but the worktree.
+        /// Its configuration as text, and whether it depends on the worktree alone.
         definition: CheckDefinition,
-        /// What it costs to ask it.
+        /// The cost of running it.
         cost: CheckCost,
         /// The check itself.
         check: Box<dyn CompletionCheck>,
     },
 }
 
-/// What it costs to ask a check. Ordered as [`CheckOrder::CheapFirst`] asks them.
+/// The cost of running a check. Ordered as in [`CheckOrder::CheapFirst`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CheckCost {
     /// Reads files or git.
@@ -49,7 +49,7 @@ pub enum CheckCost {
     Vacuous,
 }
 
-/// What the configured checks came to.
+/// The result of the configured checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "the outcome decides whether the work is complete"]
 pub struct GroupOutcome {
@@ -57,19 +57,19 @@ pub struct GroupOutcome {
     pub outcome: CheckOutcome,
     /// Strength of a pass: the weakest of what was needed for `all`, the winner's for `any` and `first`. [`Evidence::None`] otherwise.
     pub evidence: Evidence,
-    /// Every single check that was asked, in the order of the configuration.
+    /// Every check that ran, in the order of the configuration.
     pub results: Vec<CheckResult>,
-    /// What is missing, for the agent; empty on a pass and never empty otherwise.
+    /// The missing work, for the agent; empty on a pass and never empty otherwise.
     pub feedback: String,
     /// Which one passed, where the mode is `first`.
     pub winner: Option<String>,
     /// Whether all that a pass rests on passed already when the work began: it shows that nothing broke, and nothing else.
     pub all_passed_before: bool,
-    /// What weakens a pass, such as tests that are gone.
+    /// Warnings that weaken a pass, such as lost tests.
     pub notes: Vec<Degradation>,
 }
 
-/// What a part of the tree came to.
+/// The result of a part of the tree.
 struct GroupPart {
     outcome: CheckOutcome,
     evidence: Evidence,
@@ -80,12 +80,12 @@ struct GroupPart {
     notes: Vec<Degradation>,
 }
 
-/// Judges the configured checks. Without any, the outcome is unmet: what to do then is not for the checks to say.
+/// Judges the configured checks. Without any, the outcome is unmet: the caller decides about missing criteria.
 pub fn evaluate(settings: &ConfigSettings, context: &CheckContext<'_>) -> GroupOutcome {
     CheckRegistry::default().evaluate(settings, context)
 }
 
-/// What done means, for the agent's prompt: one line per check, groups indented. Empty without checks.
+/// The meaning of done, for the agent's prompt: one line per check, groups indented. Empty without checks.
 pub fn describe(settings: &ConfigSettings) -> String {
     CheckRegistry::default().describe(settings)
 }
@@ -186,7 +186,7 @@ impl CheckTree {
     }
 }
 
-/// Stops at the first that is not complete, and is what that one is. Where everything is asked nevertheless, the feedback is everybody's.
+/// Stops at the first check that is not complete, and takes its result. If every check runs, the feedback joins that of all.
 fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> GroupPart {
     let sequence = sequence(Mode::All, members, order);
     let mut parts: Vec<Option<GroupPart>> = members.iter().map(|_| None).collect();
@@ -264,17 +264,17 @@ fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckCont
     }
 }
 
-/// Those of everybody who was asked.
+/// Those of every check that ran.
 fn notes(parts: &mut [Option<GroupPart>]) -> Vec<Degradation> {
     parts.iter_mut().flatten().flat_map(|part| std::mem::take(&mut part.notes)).collect()
 }
 
-/// Those of everybody who was asked, in the order of the configuration.
+/// Those of every check that ran, in the order of the configuration.
 fn results(parts: Vec<Option<GroupPart>>) -> Vec<CheckResult> {
     parts.into_iter().flatten().flat_map(|part| part.results).collect()
 }
 
-/// In which order the members are asked. `first` keeps the order of the configuration: it is the user's order of preference.
+/// The order in which the members run. `first` keeps the order of the configuration: it is the user's order of preference.
 fn sequence(mode: Mode, members: &[CheckTree], order: CheckOrder) -> Vec<usize> {
     let mut sequence: Vec<usize> = (0..members.len()).collect();
     if order == CheckOrder::CheapFirst && mode != Mode::First {
@@ -313,10 +313,10 @@ fn shrunk(before: Option<TestCounts>, now: Option<TestCounts>) -> Option<String>
 fn result(name: &str, kind: &str, check: &dyn CompletionCheck, judged: &JudgedCheck, duration: Duration) -> CheckResult {
     let judgement = &judged.judgement;
     let outcome = judgement.outcome();
-    // Whatever a program printed: its tokens go no further than here.
+    // The output of a program: its tokens stay here.
     let mut feedback = bounded(mask(judgement.feedback()).into_owned(), MAX_CHARS + MAX_CHARS / 4);
     if outcome != CheckOutcome::Pass && feedback.trim().is_empty() {
-        // An agent that is told to go on must be told why.
+        // An agent that must continue needs a reason.
         feedback = format!("not met: {}", check.description());
     }
     let cached = matches!(judgement, CheckJudgement::PassedBefore { .. });

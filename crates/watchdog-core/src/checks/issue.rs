@@ -1,4 +1,4 @@
-//! The type `issue`: an issue of GitHub is closed, has a label, or a pull request is merged. GitHub itself is asked, nobody's word counts.
+//! The type `issue`: an issue of GitHub is closed, has a label, or a pull request is merged. Only GitHub's own answer counts.
 
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ impl IssueCheck {
         github::ask(context, &args, self.criterion.timeout)
     }
 
-    /// What GitHub said where nothing is missing.
+    /// GitHub's answer where nothing is missing.
     fn found(&self) -> String {
         let wanted = &self.criterion;
         let closed = wanted.number.filter(|_| wanted.closed).map(|number| format!("Issue #{number} closed"));
@@ -43,7 +43,7 @@ impl IssueCheck {
         closed.into_iter().chain(label).chain(merged).collect::<Vec<_>>().join(", ")
     }
 
-    /// What is missing, if anything is.
+    /// The missing condition, if there is one.
     fn missing(&self, context: &CheckContext<'_>) -> Result<Option<String>, CheckJudgement> {
         let wanted = &self.criterion;
         if let Some(number) = wanted.number {

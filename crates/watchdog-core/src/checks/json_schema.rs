@@ -9,10 +9,10 @@ use super::feedback::{bounded, one_line};
 #[cfg(feature = "jsonschema")]
 const NAMED: usize = 10;
 
-/// What violates the schema; empty where the value meets it. References to other documents are not followed.
+/// The violations of the schema; empty where the value is valid. Follows no references to other documents.
 ///
 /// # Errors
-/// Why the schema is none.
+/// The mistake in the schema.
 #[cfg(feature = "jsonschema")]
 pub(super) fn violations(schema: &Value, value: &Value) -> Result<Vec<String>, String> {
     let shown = |text: String| bounded(one_line(&text), 300);

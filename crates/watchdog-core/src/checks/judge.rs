@@ -49,7 +49,7 @@ impl JudgeCheck {
             true => "What differs from the start of its session",
             false => "What is uncommitted (the start of its session is not known, so its commits are not shown)",
         };
-        // What is judged must not be able to speak as the one who asks: it stands between marks that it cannot know.
+        // The judged text must not be able to pose as the prompt: it is between marks that its author cannot know.
         let mark = mark_for(&[diff, last.unwrap_or_default()]);
         Ok(format!(
             "You judge the work of a coding agent. Answer this question about it:\n{}\n{rubric}\n\
@@ -77,7 +77,7 @@ fn mark_for(texts: &[&str]) -> String {
     marks.into_iter().find(|mark| !texts.iter().any(|text| text.contains(mark.as_str()))).expect("texts are finite")
 }
 
-/// What an answer says: yes, no with what is missing, or neither.
+/// The meaning of an answer: yes, no with the missing work, or neither.
 fn read(answer: &str) -> Option<Result<(), String>> {
     let (first, rest) = answer.trim_start().split_once('\n').unwrap_or((answer.trim(), ""));
     let found = ANSWER.captures(first.trim_end())?;

@@ -1,4 +1,4 @@
-//! Whether an agreed text stands in a message as the agent's own claim: not as an echo of what it was asked, and not denied, conditional
+//! Decides whether a message contains an agreed text as the agent's own claim: not as an echo of the prompt, and not denied, conditional
 //! or announced.
 
 use std::collections::HashSet;
@@ -8,10 +8,10 @@ use regex::{Regex, RegexBuilder};
 
 use crate::config::settings::{SignalMatch, SignalTextCriterion};
 
-/// So many bytes at the end of a text are looked at.
+/// How many bytes at the end of a text are read.
 const MOST_BYTES: usize = 1 << 20;
 
-/// So many bytes of a clause are looked at.
+/// How many bytes of a clause are read.
 const CLAUSE: usize = 160;
 
 /// Words before a mention, in the same clause, that make it no claim: it is denied, put off, made to depend on something, or an order.
@@ -29,7 +29,7 @@ static NO_CLAIM_AFTER: LazyLock<Regex> = LazyLock::new(|| {
 /// So many questions are looked for in a text: the first, which set the task, and the latest.
 const QUESTIONS: usize = 100;
 
-/// What an agreed text looks like, and what the agent was asked, made ready to look through many texts.
+/// The patterns of an agreed text and of the agent's prompts, prepared for many texts.
 pub(super) struct PhraseMatcher<'a> {
     criterion: &'a SignalTextCriterion,
     wanted: &'a str,
@@ -57,7 +57,7 @@ impl<'a> PhraseMatcher<'a> {
         };
         let latest = prompts.len().saturating_sub(QUESTIONS).max(1);
         for question in prompts.iter().take(1).chain(prompts.iter().skip(latest)) {
-            // A question that is nothing but the signal asks for it; its answer looks the same.
+            // A prompt that consists of the signal alone asks for it; its answer looks the same.
             if question.split_whitespace().count() > 2 {
                 mentions.questions.push(question.trim());
             }
@@ -83,8 +83,8 @@ impl<'a> PhraseMatcher<'a> {
         }
     }
 
-    /// The text without what merely repeats the question: the question as a whole, two lines of it that follow each other, and single
-    /// lines of it that are sentences. A line of one or two words may be the answer that was asked for.
+    /// The text without echoes of the prompt: the complete prompt, two successive lines of it, and single lines of it that
+    /// are sentences. A line of one or two words may be the requested answer.
     fn without_echo(&self, text: &str) -> String {
         let mut kept = text.to_owned();
         for question in &self.questions {
@@ -117,7 +117,7 @@ fn pattern(criterion: &SignalTextCriterion, wanted: &str) -> Option<Regex> {
         SignalMatch::Tag => {
             let content = wanted.split_whitespace().map(regex::escape).collect::<Vec<_>>().join(r"\s+");
             let tag = regex::escape(&criterion.tag);
-            // As the last line it stands there alone.
+            // As the last line it must be the complete line.
             let (start, end) = if criterion.last_line { (r"^\s*", r"\s*$") } else { ("", "") };
             format!(r"{start}<{tag}>\s*{content}\s*</{tag}>{end}")
         }
@@ -159,7 +159,7 @@ fn edge(wanted: &str, start: bool) -> &'static str {
     }
 }
 
-/// Whether a mention is the agent's claim, by the clause that it stands in.
+/// Whether a mention is the agent's claim, by its clause.
 fn is_claim(text: &str, start: usize, end: usize) -> bool {
     let after = &text[end..];
     let rest = &after[..after.find(['\n', '.', '!', '?', ';', ',']).unwrap_or(after.len())];
@@ -316,7 +316,7 @@ mod tests {
             "If all is well I can answer TASK_DONE",
         ] {
             let claimed = claims(&signal(SignalMatch::Contains), text, &[]);
-            // A bare question is one mention of three in the one text that has it.
+            // A bare prompt is one mention of three in the one text that has it.
             assert_eq!(claimed, text.starts_with("TASK_DONE?"), "{text}");
         }
         for text in [
@@ -348,7 +348,7 @@ mod tests {
         for (n, claimed) in [(0, false), (499, false)] {
             assert_eq!(claims(&signal(SignalMatch::Word), &format!("> {}", many[n]), &many), claimed);
         }
-        // The whole question is the signal: its answer looks the same.
+        // The complete prompt is the signal: its answer looks the same.
         assert!(claims(&signal(SignalMatch::Line), "TASK_DONE", &["TASK_DONE"]));
     }
 

@@ -6,10 +6,10 @@ use watchdog_facts::verdict::Evidence;
 use super::check::{CheckContext, CheckJudgement};
 use super::feedback::one_line;
 
-/// More words of one command line than this are not looked at.
+/// The maximum number of words of one command line that are read.
 const MOST_WORDS: usize = 256;
 
-/// What criteria name.
+/// The names in criteria.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NamedFiles {
     /// Feature lists, plans and checklists.
@@ -60,7 +60,7 @@ impl NamedFiles {
 pub fn words(line: &CommandLine, cwd: Option<&str>) -> Vec<String> {
     let all = bare_words(line);
     let mut found: Vec<String> = Vec::new();
-    // A word may be meant from the folder that it runs in, and from each that the line changes to.
+    // A word may be relative to the working folder of the command, and to each folder that the line changes to.
     for folder in folders(line, cwd) {
         found.extend(all.iter().filter_map(|word| from_root(word, Some(folder.as_str()))));
     }
@@ -89,10 +89,10 @@ pub(super) fn programs(line: &CommandLine) -> Vec<String> {
     bare_words(line).iter().filter_map(|word| word.rsplit('/').next().map(str::to_owned)).collect()
 }
 
-/// What leads to another folder.
+/// The commands that change the folder.
 const CHANGES_FOLDER: &[&str] = &["cd", "pushd", "-C", "--prefix", "--directory", "--manifest-path"];
 
-/// More folders than this of one command line are not looked at.
+/// The maximum number of folders of one command line that are tried.
 const MOST_FOLDERS: usize = 16;
 
 fn bare_words(line: &CommandLine) -> Vec<String> {
@@ -110,7 +110,7 @@ fn bare_words(line: &CommandLine) -> Vec<String> {
     all
 }
 
-/// What stands before a module of Python.
+/// The words before a module of Python.
 const NAMES_A_MODULE: &[&str] = &["-m", "import", "from"];
 
 /// The files that a module of Python may be in.
@@ -119,7 +119,7 @@ fn files_of_module(module: &str) -> [String; 3] {
     [format!("{path}.py"), format!("{path}/__init__.py"), format!("{path}/__main__.py")]
 }
 
-/// What the shell takes away from around a word.
+/// The quotes that the shell removes from a word.
 const QUOTES: &str = "\"'";
 
 /// More variables than this of one command line are not put in.
@@ -144,7 +144,7 @@ fn as_the_shell_reads(line: &str) -> String {
     plain
 }
 
-/// Bytes of a line that are looked at once its variables are put in.
+/// How many bytes of a line are read once its variables are expanded.
 const LONGEST_LINE: usize = 64 << 10;
 
 /// A path without its detours; absolute ones stay absolute. `None` where it leads out, or nowhere.
@@ -165,8 +165,8 @@ fn from_root(word: &str, cwd: Option<&str>) -> Option<String> {
     Some(if word.starts_with('/') { format!("/{path}") } else { path })
 }
 
-/// What the pass of a program shows. Where the session changed a file that the program is named with, it shows no more than the agent's
-/// word: the agent wrote what passed.
+/// The strength of a program's pass. If the session changed a file that the command line names, the pass counts as the agent's claim: the
+/// agent wrote the test that passed.
 pub(super) fn shown_by_program(line: &CommandLine, cwd: Option<&str>, context: &CheckContext<'_>) -> Result<Evidence, CheckJudgement> {
     match context.capabilities.changed_scripts(line, cwd) {
         Ok(changed) if changed.is_empty() => Ok(Evidence::Verified),

@@ -1,4 +1,4 @@
-//! The type `phase`: a project is in its last phase, as the agent's words or a field of a GitHub project tell.
+//! The type `phase`: a project is in its last phase, by the agent's words or by a field of a GitHub project.
 
 use std::sync::LazyLock;
 
@@ -16,10 +16,10 @@ use super::feedback::{first_three, one_line};
 use super::github;
 use super::mentions::PhraseMatcher;
 
-/// The agent's words of so many iterations tell the phase.
+/// How many of the last iterations are searched for the phase.
 const WINDOW: usize = 2;
 
-/// Items of a project that are asked for.
+/// How many items of a project are requested.
 const ITEMS: &str = "1000";
 
 /// Words that name a phase: `phase: review`, `moving to review`, `starting implementation`.
@@ -50,7 +50,7 @@ impl PhaseCheck {
         let oldest = session.summaries.len().saturating_sub(WINDOW);
         let summed = session.summaries[oldest..].iter().flat_map(|summary| {
             let texts = summary.assistant_responses.iter().filter_map(|text| in_text(text));
-            // What a program detected is no mention that could be meant otherwise.
+            // An action that a program detected is no ambiguous mention.
             texts.chain(summary.detected_actions.iter().filter_map(acted).map(|phase| (phase.to_lowercase(), true)))
         });
         let last = summed.chain(session.output.as_deref().and_then(in_text)).last();
@@ -129,7 +129,7 @@ impl PhaseCheck {
     }
 }
 
-/// Whether these words stand in the text as a claim of the agent's own.
+/// Whether the text contains these words as the agent's own claim.
 fn is_claimed(words: &str, text: &str, prompts: &[&str]) -> bool {
     let signal = SignalTextCriterion { ignore_case: true, ..SignalTextCriterion::new(words, SignalMatch::Contains) };
     PhraseMatcher::new(&signal, prompts).claimed_in(text)

@@ -5,12 +5,12 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// How long the next job waits for the one before it although there is room for both. A job that is over sooner may make the next one
-/// needless, and costs it nothing; one that takes longer holds up nobody.
+/// How long the next job waits for the one before it although there is room for both. A job that ends sooner may make the next one
+/// needless at no cost; a longer one delays nothing else.
 const HEAD_START: Duration = Duration::from_millis(250);
 
-/// Runs the jobs, at most `at_once` at a time. After one whose result is `enough` no further one begins; those that run are let end.
-/// What was not begun is `None`.
+/// Runs the jobs, at most `at_once` at a time. After one whose result is `enough` it starts no further job, and waits for those that run.
+/// A job that did not start is `None`.
 pub(super) fn side_by_side<T: Send>(
     count: usize,
     at_once: usize,
@@ -27,7 +27,7 @@ pub(super) fn side_by_side<T: Send>(
             let begins = !over && next < count && running < at_once.max(1);
             if begins {
                 let n = next;
-                // A job that panics must say so: whoever waits for it would wait for ever.
+                // A job that panics must report it, or its waiter would block.
                 let run = move |sender: &mpsc::Sender<_>| sender.send((n, catch_unwind(AssertUnwindSafe(|| job(n)))));
                 let there = sender.clone();
                 if thread::Builder::new().spawn_scoped(scope, move || run(&there)).is_err() {

@@ -21,13 +21,13 @@ impl SqlResultCheck {
         SqlResultCheck { criterion }
     }
 
-    /// Whether a result is the tool's own, also where a server's name stands before it, as in `mcp__db__execute_sql`.
+    /// Whether a result is the tool's own, also behind a server's name, as in `mcp__db__execute_sql`.
     fn is_of_tool(&self, result: &ToolResult) -> bool {
         let name = result.name.as_deref().unwrap_or_default();
         name == self.criterion.tool || name.strip_suffix(self.criterion.tool.as_str()).is_some_and(|server| server.ends_with("__"))
     }
 
-    /// What is wrong with a result, if anything is.
+    /// The mistake in a result, if there is one.
     fn lacks(&self, result: &ToolResult) -> Option<String> {
         let tool = one_line(&self.criterion.tool);
         if result.is_error {
@@ -59,7 +59,7 @@ impl CompletionCheck for SqlResultCheck {
             return CheckJudgement::Unmet { feedback: format!("no `{}` result is known; call it", one_line(&self.criterion.tool)) };
         };
         match self.lacks(last) {
-            // What stands in the session's own output is the agent's word.
+            // The session's own output is the agent's claim.
             None => CheckJudgement::Pass { evidence: if context.session.from_host { Evidence::Verified } else { Evidence::Claimed } },
             Some(feedback) => CheckJudgement::Unmet { feedback },
         }

@@ -1,4 +1,4 @@
-//! JSON in which no object has a key twice: what a reader takes for the value of such a key is anybody's guess, so that nothing rests on it.
+//! JSON without duplicate keys in any object: readers differ about the value of such a key, so that it proves nothing.
 
 use std::fmt;
 

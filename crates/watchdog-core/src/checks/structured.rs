@@ -25,13 +25,13 @@ impl StructuredCheck {
 
     /// The last that the agent gave: `Some(None)` is a mark without JSON.
     fn last(&self, session: &SessionContext) -> Option<Option<Value>> {
-        // What is about to be given is the newest of all.
+        // The tentative output is the newest of all.
         if let Some(output) = session.tentative_output.as_ref().filter(|output| self.is_meant(output)) {
             return Some(Some(output.clone()));
         }
         let (prompts, tag) = (prompts(session), self.criterion.tag.as_deref());
         for text in said(session, self.criterion.scope).iter().rev() {
-            // The form that was asked for, said back, is nobody's answer.
+            // An echo of the requested form is no answer.
             let mut own = given(text, tag).into_iter().filter(|given| !prompts.iter().any(|prompt| prompt.contains(&given.raw)));
             if let Some(last) = own.next_back() {
                 return Some(last.object);
@@ -48,7 +48,7 @@ impl StructuredCheck {
         self.criterion.tag.as_deref().is_none_or(|tag| !marked || names_itself(output, tag))
     }
 
-    /// What is wrong with an object.
+    /// The mistake in an object.
     fn lacks(&self, found: Option<&Value>) -> Vec<String> {
         let wanted = &self.criterion;
         let asks = !wanted.required.is_empty() || wanted.schema.is_some();

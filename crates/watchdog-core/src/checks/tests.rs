@@ -13,7 +13,7 @@ use watchdog_facts::patterns::path_glob;
 use watchdog_facts::patterns::path_globs;
 use watchdog_facts::verdict::Evidence;
 
-/// The outside as a test describes it, and what was asked of it.
+/// A scripted system for a test, with a log of the requests to it.
 #[derive(Default)]
 pub(super) struct Fake {
     pub(super) runs: Vec<(&'static str, CommandRun)>,
@@ -21,9 +21,9 @@ pub(super) struct Fake {
     pub(super) changes: Option<ReadFact<Changes>>,
     pub(super) files: Vec<(&'static str, u64)>,
     pub(super) unreadable: Vec<&'static str>,
-    /// What is in files of the worktree.
+    /// The content of files in the worktree.
     pub(super) contents: Vec<(&'static str, String)>,
-    /// What was in files of the baseline commit.
+    /// The content of files in the baseline commit.
     pub(super) baseline: Vec<(&'static str, String)>,
     /// Whether the baseline commit cannot be read.
     pub(super) baseline_broken: bool,
@@ -35,11 +35,11 @@ pub(super) struct Fake {
     pub(super) changed_scripts: Option<ReadFact<Vec<String>>>,
     /// Whether commands passed before.
     pub(super) passed_before: Option<EarlierPass>,
-    /// What the session did to tests.
+    /// The session's changes to tests.
     pub(super) edits: TestEdits,
-    /// What the report of a run holds.
+    /// The report of a run.
     pub(super) report: Option<Result<Vec<u8>, String>>,
-    /// What is known of checks from when the work began.
+    /// The results of checks from when the work began.
     pub(super) at_begin: ResultBeforeWork,
     /// Answers of programs that stay, in order.
     pub(super) exchanges: Mutex<Vec<LineOutcome>>,
@@ -171,7 +171,7 @@ pub(super) fn broken(why: &str) -> UnreadableFact {
     UnreadableFact { kind: FaultKind::Git, why: why.into(), hint: Some("run git fsck".into()) }
 }
 
-/// A check whose judgement is given, and that fails the test where it should not be asked.
+/// A check with a fixed judgement, which fails the test where it must not run.
 struct Scripted(Option<CheckJudgement>);
 
 impl CompletionCheck for Scripted {
@@ -189,8 +189,8 @@ fn scripted(name: &str, judgement: Option<CheckJudgement>) -> CheckTree {
     CheckTree::Single { name: name.into(), kind: "scripted".into(), definition: CheckDefinition::default(), cost: CheckCost::Cheap, check }
 }
 
-/// `p` passes, `c` passes claimed, `v` passes showing nothing, `x` is unmet, `w` waits, `u` is unrunnable, `f` failed, `t` timed out,
-/// `-` must not be asked; `[…]` is all, `(…)` is any, `<…>` is first, and empty ones are empty.
+/// `p` passes, `c` passes claimed, `v` passes without evidence, `x` is unmet, `w` waits, `u` is unrunnable, `f` failed, `t` timed out,
+/// `-` must not run; `[…]` is all, `(…)` is any, `<…>` is first, and empty ones are empty.
 pub(super) fn parse_tree(text: &mut std::str::Chars<'_>) -> Option<CheckTree> {
     let pass = |evidence| Some(CheckJudgement::Pass { evidence });
     let say = |text: &str| text.to_owned();

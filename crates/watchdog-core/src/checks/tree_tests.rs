@@ -37,7 +37,7 @@ proptest! {
             prop_assert_eq!(found.feedback.is_empty(), met(&tree));
             prop_assert!(found.evidence == Evidence::None || met(&tree));
             prop_assert!(!found.results.is_empty());
-            // Neither flag changes what it comes to.
+            // Neither flag changes the result.
             for context in [CheckContext::new(&fake).asking_every(true), CheckContext::new(&fake).side_by_side(3)] {
                 let other = tree.evaluate(order, &context);
                 prop_assert_eq!((other.outcome, other.evidence), (found.outcome, found.evidence));

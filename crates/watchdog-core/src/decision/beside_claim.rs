@@ -5,8 +5,8 @@ use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 /// How many of them a message names.
 const NAMED: usize = 3;
 
-/// A bare `complete` of the agent does not stand beside work of its helpers that is neither merged nor committed, nor beside changes of the
-/// session inside of submodules: a person decides. A verdict that is not complete tells of the submodules in its feedback.
+/// A bare `complete` of the agent is disputed if helpers have unmerged or uncommitted work, or submodules have changes of the
+/// session: a person decides. A verdict that is not complete names the submodules in its feedback.
 pub fn dispute_beside(mut verdict: Verdict, helpers: Vec<String>, submodules: &[String]) -> Verdict {
     let all: Vec<&str> = helpers.iter().chain(submodules).map(String::as_str).collect();
     let rests_on_the_word = matches!(verdict.reason, Reason::NothingToDo | Reason::Rescued);

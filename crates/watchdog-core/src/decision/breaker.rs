@@ -1,7 +1,7 @@
 //! The circuit breaker: closed, open, half-open, fed by strikes alone.
 //!
-//! A strike is a genuine timeout; what is one is decided elsewhere (contract, section 2, rule 4). Time is handed in and may jump:
-//! a clock that was set back never keeps the breaker open for longer than one cooldown from the next [`Breaker::admit`],
+//! A strike is a genuine timeout; the caller decides which timeouts are (contract, section 2, rule 4). The caller passes the time, which may
+//! jump: a clock that was set back never keeps the breaker open for longer than one cooldown from the next [`Breaker::admit`],
 //! one that was set forward half-opens it early at worst.
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ use watchdog_facts::verdict::{Status, Verdict};
 /// The breaker of one spec in one worktree. Each state carries only what holds in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Breaker {
-    /// Work goes on.
+    /// Sessions may start.
     Closed {
         /// Strikes since the last `complete`.
         strikes: u32,
@@ -47,7 +47,7 @@ pub enum Breaker {
 /// The three states, as words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BreakerState {
-    /// Work goes on.
+    /// Sessions may start.
     Closed,
     /// Work is refused.
     Open,
@@ -66,7 +66,7 @@ impl BreakerState {
     }
 }
 
-/// What a person or a program sees of a breaker at one instant.
+/// The state of a breaker at one instant, for a person or a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BreakerView {
     /// Its state now.
@@ -108,7 +108,7 @@ pub enum BreakerAdmission {
     },
 }
 
-/// What the breaker is told about a finished check.
+/// The breaker's input from a finished check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BreakerInput {
     /// The work is complete.
@@ -123,11 +123,11 @@ pub enum BreakerInput {
 }
 
 impl BreakerInput {
-    /// What the breaker is told about a verdict.
+    /// The breaker's input from a verdict.
     pub fn of(verdict: &Verdict) -> Self {
         match verdict.status() {
             Status::Complete => BreakerInput::Complete,
-            // What follows the first semicolon is advice about this one verdict.
+            // The text behind the first semicolon is advice about this one verdict.
             _ if verdict.strike => BreakerInput::Strike { why: verdict.message.split(';').next().unwrap_or_default().to_owned() },
             _ => BreakerInput::Neutral,
         }
@@ -140,7 +140,7 @@ impl Default for Breaker {
     }
 }
 
-/// `at` plus `wait`, at most the last instant that can be told.
+/// `at` plus `wait`, at most the last instant that the type can hold.
 fn later(at: Timestamp, wait: Duration) -> Timestamp {
     at.checked_add(wait).unwrap_or(Timestamp::MAX)
 }
@@ -168,7 +168,7 @@ impl Breaker {
         }
     }
 
-    /// How it looks at `now`. A breaker whose limit is 0 is never open.
+    /// Its state at `now`. A breaker whose limit is 0 is never open.
     pub fn state(&self, now: Timestamp, settings: &BreakerSettings) -> BreakerView {
         let view = |state, open_until, since, trial_since, why| BreakerView {
             state,
@@ -246,7 +246,7 @@ impl Breaker {
                         Breaker::Closed { strikes, why: Some(why) }
                     }
                     Breaker::Closed { .. } | Breaker::HalfOpen { .. } => Breaker::Open { strikes, since: now, why },
-                    // Somebody who was admitted before it opened: that counts, but does not begin the wait anew.
+                    // A session that was admitted before it opened: its strike counts, but does not restart the cooldown.
                     Breaker::Open { since, .. } => Breaker::Open { strikes, since: *since, why },
                 };
             }

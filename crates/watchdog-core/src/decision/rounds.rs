@@ -1,5 +1,5 @@
-//! What one call leaves behind for the next with the same baseline: how many rounds are spent, and how often
-//! in a row nothing was to be done. Kept in the store by whoever calls; counted here.
+//! The state that one call passes to the next with the same baseline: how many rounds are spent, and how often
+//! in a row the answer was "nothing to do". The caller stores it; this module counts.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -7,18 +7,18 @@ use super::machine::EarlierRounds;
 use watchdog_facts::evidence::{Changes, CheckOutcome, CheckResult, Commits, ProbeOutcome, ReplyStatus};
 use watchdog_facts::verdict::{ProbeRecord, Reason, Status, Verdict};
 
-/// What a verdict does to the rounds that count toward `max_probes`.
+/// The effect of a verdict on the rounds that count toward `max_probes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RoundsEffect {
     /// The question is still open and its probes were spent on it.
     CountOn,
-    /// The question was not put, or nobody could answer it: as if the call had not been.
+    /// There was no probe, or no agent to answer it: the call does not count.
     Untouched,
-    /// The question is answered; the next call begins anew.
+    /// The question is answered; the next call starts at zero.
     BeginAnew,
 }
 
-/// What the next call with the same baseline is told, given what this one was told and came to.
+/// The state for the next call with the same baseline, given this call's state and verdict.
 pub fn after(earlier: EarlierRounds, verdict: &Verdict) -> EarlierRounds {
     let committed = verdict.rescue_commits > 0 || verdict.commits.as_ref().is_some_and(Commits::completes);
     let rounds = if committed { RoundsEffect::BeginAnew } else { rounds(verdict) };
@@ -41,7 +41,7 @@ pub fn after(earlier: EarlierRounds, verdict: &Verdict) -> EarlierRounds {
     EarlierRounds { nothing_to_do_streak: streak, fruitless, unmet, ..counted }
 }
 
-/// How many sessions in a row came to nothing under the same unmet checks, and what stands for those.
+/// How many sessions in a row changed nothing under the same unmet checks, and a hash of those.
 fn fruitless(earlier: EarlierRounds, verdict: &Verdict) -> (u32, u64) {
     let unmet = unmet_checks(&verdict.checks);
     let moved = verdict.rescue_commits > 0
@@ -55,7 +55,7 @@ fn fruitless(earlier: EarlierRounds, verdict: &Verdict) -> (u32, u64) {
     }
 }
 
-/// What stands for the checks that are not met; 0 where all are, or none was judged.
+/// A hash of the unmet checks; 0 where all are met, or none was judged.
 pub fn unmet_checks(results: &[CheckResult]) -> u64 {
     let mut unmet = results.iter().filter(|check| check.outcome != CheckOutcome::Pass).peekable();
     if unmet.peek().is_none() {
@@ -66,7 +66,7 @@ pub fn unmet_checks(results: &[CheckResult]) -> u64 {
     hasher.finish() | 1
 }
 
-/// What the first call with a new baseline is told: rounds belong to a baseline, the streak to the spec.
+/// The state for the first call with a new baseline: rounds belong to a baseline, the streak to the spec.
 pub fn at_new_baseline(earlier: EarlierRounds) -> EarlierRounds {
     let EarlierRounds { nothing_to_do_streak, fruitless, unmet, .. } = earlier;
     EarlierRounds { nothing_to_do_streak, fruitless, unmet, ..EarlierRounds::default() }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// A session whose output told its final result is given this long to end.
 pub const AFTER_RESULT: Duration = Duration::from_secs(60);
-/// A call that waits for a person whom nobody can reach ends the session after so many times the limit.
+/// How many times the limit a call may wait for a person if no person can answer; then the session ends.
 pub const UNANSWERED: u32 = 4;
 /// The limit of `loop` and `task`, where none is named.
 pub const USUAL_LIMIT: Duration = Duration::from_secs(1800);
@@ -38,11 +38,11 @@ pub struct LastActivity {
     pub processor: Option<Duration>,
     /// Whether it waits for somebody.
     pub waits: PersonWait,
-    /// Whether its output told its final result, and nothing that it has begun since goes on.
+    /// Whether its output contained the final result, and no process that it started since still runs.
     pub finished: bool,
 }
 
-/// What the signals come to.
+/// The meaning of the signals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SilenceVerdict {
     /// It shows life, or has not been silent for long enough.

@@ -1,8 +1,8 @@
-//! Whether the agent's last answer stands, where nothing changed since it was given: nobody is asked twice about the same state.
+//! Decides whether the agent's last answer is still valid: watchdog does not probe twice about the same state.
 //!
-//! An answer stands for an hour; each time it is then asked for again without any change, for twice as long, up to a day. A usage limit
-//! stands until it is lifted. This binds judgements, not the rounds within one, and not a plain `check` that a person types where the
-//! answer says that time or a person's hand may change it.
+//! An answer is valid for an hour; each time a probe repeats it without any change, for twice as long, up to a day. A usage limit
+//! is valid until it is lifted. This binds judgements, not the rounds within one, and not a plain `check` that a person types if the
+//! answer is one that time or a person may change.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use jiff::Timestamp;
 use watchdog_facts::evidence::{ProbeOutcome, ReplyStatus};
 use watchdog_facts::verdict::{Reason, Verdict};
 
-/// How long the first answer stands, and how long any does at most.
+/// How long the first answer is valid, and the maximum.
 const FIRST: Duration = Duration::from_secs(60 * 60);
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Who asks for the judgement.
+/// The trigger of the judgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JudgementTrigger {
     /// A clock or a watch does: `--once`, `sweep`, `watch`.
@@ -24,17 +24,17 @@ pub enum JudgementTrigger {
     Typed,
 }
 
-/// How long an answer stands that was asked for again `pauses` times without any change.
+/// How long an answer is valid that probes repeated `pauses` times without any change.
 pub fn pause(pauses: u32) -> Duration {
     FIRST.saturating_mul(2_u32.saturating_pow(pauses)).min(LONGEST)
 }
 
-/// Until when an answer of `at` stands at `now`, about a state that is as it was then; `None` where the agent is to be asked.
+/// Until when an answer of `at` is valid at `now`, about an unchanged state; `None` where the agent must be probed.
 pub fn stands_until(outcome: &ProbeOutcome, at: Timestamp, pauses: u32, judged: JudgementTrigger, now: Timestamp) -> Option<Timestamp> {
     if judged == JudgementTrigger::Typed && !binds_a_person(outcome) {
         return None;
     }
-    // Nobody was asked, so nobody is asked twice.
+    // That answer came without a probe.
     if matches!(outcome, ProbeOutcome::NotInstalled { .. } | ProbeOutcome::NoConversation { .. }) {
         return None;
     }
@@ -60,7 +60,7 @@ fn binds_a_person(outcome: &ProbeOutcome) -> bool {
     }
 }
 
-/// Whether a verdict is the last word on its question, so that no later `--once` goes on counting its rounds.
+/// Whether a verdict is the last one about its question, so that no later `--once` continues to count its rounds.
 pub fn is_last_word(verdict: &Verdict) -> bool {
     match verdict.reason {
         Reason::Working | Reason::BackgroundWork => false,

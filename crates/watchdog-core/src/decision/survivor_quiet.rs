@@ -1,33 +1,33 @@
-//! How long what a session left running holds its verdict: until it does nothing, and never for ever. Pure.
+//! How long the processes that a session left running hold its verdict: until they are idle, and at most for a limited time. Pure.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// What used no processor time and wrote nothing for so long holds nothing any more.
+/// Processes without CPU time or writes for this long are idle.
 pub const QUIET: Duration = Duration::from_secs(300);
 
 /// Since when nothing was seen of what runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuietSince {
-    /// The last sign of it, as far as looks tell.
+    /// Their last known activity.
     pub since: Timestamp,
     /// Processor time that it had used by then.
     pub used: Duration,
 }
 
-/// One look at what runs on.
+/// One sample of those processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActivitySample {
     /// When.
     pub at: Timestamp,
-    /// Processor time that it has used; `None` where the system does not tell, which counts as work.
+    /// The CPU time that they have used; `None` where the system does not show it, which counts as work.
     pub used: Option<Duration>,
     /// When something was last written in the worktree.
     pub written: Option<Timestamp>,
 }
 
-/// Takes a look into account. The first can only begin to count; a time in the future counts as now.
+/// Adds a sample. The first one only starts the count; a time in the future counts as now.
 pub fn after_sample(before: Option<QuietSince>, sample: ActivitySample) -> QuietSince {
     let used = sample.used.unwrap_or_default();
     let since = match before {
@@ -56,7 +56,7 @@ mod tests {
         ActivitySample { at: at(seconds), used: used.map(Duration::from_millis), written: written.map(at) }
     }
 
-    /// What several looks come to, and whether it holds at the last of them.
+    /// The result of several samples, and whether the last one holds.
     fn looks(all: &[ActivitySample]) -> bool {
         let quiet = all.iter().fold(None, |quiet, sample| Some(after_sample(quiet, *sample)));
         let last = all.last().expect("a look");

@@ -1,6 +1,6 @@
-//! Texts with placeholders: `{{name}}` is a value, and what stands between `{{#name}}` and `{{/name}}` is left out where the value is empty.
+//! Texts with placeholders: `{{name}}` is a value, and the text between `{{#name}}` and `{{/name}}` is left out where the value is empty.
 //!
-//! Values are put in as they are and never read again: what an agent or a program said cannot name a placeholder.
+//! Values are inserted unchanged and never parsed again: text of an agent or a program cannot name a placeholder.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,17 +17,17 @@ enum TemplatePiece {
     Section { name: String, inner: Vec<TemplatePiece> },
 }
 
-/// What is wrong with a template.
+/// The mistake in a template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// A placeholder that nobody fills.
+    /// An unknown placeholder.
     #[error("line {line}: unknown placeholder '{{{{{name}}}}}'{hint}; for the text itself write '\\{{{{{name}}}}}'")]
     Unknown {
-        /// What stands there.
+        /// Its text.
         name: String,
         /// From 1.
         line: usize,
-        /// Names the known one that looks most like it.
+        /// Names the most similar known one.
         hint: String,
     },
     /// A part that is opened and never closed.
@@ -48,7 +48,7 @@ pub enum TemplateError {
     },
 }
 
-/// A tag as it stands in the text.
+/// The text of a tag.
 struct TemplateTag<'t> {
     mark: Option<char>,
     name: &'t str,

@@ -1,6 +1,6 @@
-//! When work has to end although nobody says that it is done: budgets and the deadline first, then halts, then the cap of iterations.
+//! Decides when work has to end without being done: budgets and the deadline first, then halts, then the cap of iterations.
 //!
-//! A spent limit is never a success, whatever else is true; a figure that nobody told is neither zero nor spent.
+//! A spent limit is never a success, whatever else is true; an unreported figure is neither zero nor spent.
 
 use std::time::Duration;
 use watchdog_facts::evidence::StopReason;
@@ -14,7 +14,7 @@ use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::verdict::Reason;
 
-/// What was spent, over one session or several: at least so much.
+/// The usage of one session or several: a lower bound.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SpentUsage {
     /// Turns of the agent.
@@ -25,7 +25,7 @@ pub struct SpentUsage {
     pub cost_usd: f64,
     /// Seconds.
     pub wall_seconds: f64,
-    /// Which figures some session did not tell, so that the sum is only a part of them.
+    /// The figures that some session did not report, so that the sum is only a part of them.
     pub untold: UnknownUsage,
 }
 
@@ -41,7 +41,7 @@ pub struct UnknownUsage {
 }
 
 impl SpentUsage {
-    /// What one session spent.
+    /// The usage of one session.
     pub fn of(usage: &SessionUsage) -> Self {
         let tokens = match (usage.input_tokens, usage.output_tokens) {
             (None, None) => None,
@@ -78,10 +78,10 @@ impl SpentUsage {
     }
 }
 
-/// What comes next.
+/// The decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoopDecision {
-    /// Nothing is asked or judged any more.
+    /// No further probe or check.
     Stop(StopReason),
     /// The agent says that it is not done, so there is nothing to judge.
     GoOn,
@@ -89,7 +89,7 @@ pub enum LoopDecision {
     Judge,
 }
 
-/// Whether a budget or the deadline ends the work, whatever came of it.
+/// Whether a budget or the deadline ends the work, whatever its results.
 pub fn termination(limits: &Limits, spent: &SpentUsage, now: Timestamp) -> Option<StopReason> {
     let exhausted = |why| Some(StopReason { reason: Reason::BudgetExhausted, why });
     if let Some(most) = limits.max_turns.filter(|most| spent.turns >= *most) {
@@ -254,7 +254,7 @@ mod tests {
             ("budget_unknown", true, false)
         );
         assert_eq!(unknown(&limits, &SpentUsage::default()), None);
-        // A later session that tells everything does not make an earlier one known.
+        // A later session with a complete report does not make an earlier one known.
         let later = told.plus(SpentUsage { turns: 0, ..SpentUsage::default() });
         assert!(unknown(&limits, &later).is_some());
         assert_eq!(unknown(&self::limits(), &told), None);

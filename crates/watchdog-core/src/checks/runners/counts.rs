@@ -7,7 +7,7 @@ use watchdog_facts::evidence::TestCounts;
 
 use super::output::sum;
 
-/// What one runner says: figures, or that it ran something without counting it (the inner `None`). The outer `None`: it did not run.
+/// The report of one runner: figures, or that it ran something without counting it (the inner `None`). The outer `None`: it did not run.
 type RunnerCounts = Option<Option<TestCounts>>;
 
 const NONE: TestCounts = TestCounts { ran: 0, failed: 0, skipped: 0 };
@@ -177,7 +177,7 @@ fn vitest(lines: &[&str]) -> RunnerCounts {
     })
 }
 
-/// Mocha says how many passed first; what is pending and what fails follows.
+/// Mocha prints the passed tests first, then the pending and the failed ones.
 fn mocha(lines: &[&str]) -> RunnerCounts {
     let mut all: Option<TestCounts> = None;
     for line in lines {

@@ -3,7 +3,7 @@
 use super::counts::pattern;
 use super::output::TestFailure;
 
-/// Lines below the name of a test that are looked at for its message.
+/// How many lines below the name of a test are searched for its message.
 const NEAR: usize = 40;
 
 /// The first test that failed, of whichever runner names one.
@@ -73,7 +73,7 @@ fn go(lines: &[&str]) -> Option<TestFailure> {
     let below = |pattern: &regex::Regex| named(lines, pattern);
     let (name, next) =
         below(pattern!(r"^\s+--- FAIL: (\S+) \([\d.]+s\)$")).or_else(|| below(pattern!(r"^--- FAIL: (\S+) \([\d.]+s\)$")))?;
-    // With -v the message stands above, without it below.
+    // With -v the message is above, without it below.
     let at = pattern!(r"^\s+\S+\.go:\d+: ");
     let message = match next.first() {
         Some(line) if at.is_match(line) => line.trim(),

@@ -11,12 +11,12 @@ pub const MAX_REPORT_BYTES: u64 = 64 << 20;
 /// Elements inside of each other at most.
 const MAX_DEPTH: usize = 64;
 
-/// Counts the test cases of a report. What its attributes say in sum is not looked at: the cases are what ran.
+/// Counts the test cases of a report. Ignores the sums in its attributes: only the cases prove that a test ran.
 ///
 /// # Errors
-/// Why it is no report, for a person.
+/// The reason why it is no report, for a person.
 pub(in super::super) fn counts_in_report(bytes: &[u8]) -> Result<TestCounts, String> {
-    // Names of elements are ASCII: whatever the encoding of the rest, they are found.
+    // Names of elements are ASCII, so that any encoding of the rest will do.
     let text = String::from_utf8_lossy(bytes);
     let mut reader = Reader::from_str(&text);
     let (mut counts, mut depth, mut root, mut case) = (TestCounts::default(), 0_usize, false, None);
@@ -52,7 +52,7 @@ pub(in super::super) fn counts_in_report(bytes: &[u8]) -> Result<TestCounts, Str
     }
 }
 
-/// How a test case went, as far as its elements tell.
+/// The result of a test case, by its elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum JunitCase {
     Passed,

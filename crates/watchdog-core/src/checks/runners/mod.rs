@@ -1,6 +1,6 @@
-//! What test runners print about a run: how many tests ran, failed and were skipped, and which failed first.
+//! Reads the output of test runners: how many tests ran, failed and were skipped, and which failed first.
 //!
-//! Pure: text in, figures out. Only what the runner itself prints at a run's end counts. Several runs in one output (a workspace, two
+//! Pure: text in, figures out. Only the runner's own summary at a run's end counts. Several runs in one output (a workspace, two
 //! commands) add up.
 
 mod counts;

@@ -1,11 +1,11 @@
-//! What is read of the output of one command, whichever runners it ran.
+//! Reads the output of one command, with any of the known runners.
 
 use watchdog_facts::evidence::TestCounts;
 
 use super::super::answers::{CapturedStream, CommandOutput};
 use super::{counts, failing};
 
-/// What a known test runner printed.
+/// The report of a known test runner.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in super::super) struct TestRun {
     /// Figures of all runs together; `None` where the runner prints none, or not all of them were kept.
@@ -23,7 +23,7 @@ pub(in super::super) struct TestFailure {
     pub(in super::super) message: String,
 }
 
-/// What known test runners printed; `None` where none is recognised.
+/// The reports of known test runners; `None` where none is recognised.
 pub(in super::super) fn read(output: &CommandOutput) -> Option<TestRun> {
     let runs: Vec<TestRun> = [&output.stdout, &output.stderr].into_iter().filter_map(stream).collect();
     runs.into_iter().reduce(|all, next| TestRun {

@@ -1,6 +1,6 @@
-//! What test runners really print, and what is read of it. Those of cargo, nextest, pytest, unittest, go, node, jest, vitest, mocha, rspec
-//! and ctest were printed by the runners themselves, those of surefire, gradle and dotnet stand as their documentation and issue threads
-//! show them.
+//! Real outputs of test runners, with the expected figures. The runners themselves printed those of cargo, nextest, pytest, unittest, go,
+//! node, jest, vitest, mocha, rspec and ctest; those of surefire, gradle and dotnet are from their documentation and issue
+//! threads.
 
 use super::super::answers::{CapturedStream, CommandOutput};
 use super::read;

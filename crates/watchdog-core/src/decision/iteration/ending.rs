@@ -13,7 +13,7 @@ pub fn verdict(end: &LoopEnd, last: Option<Verdict>) -> Verdict {
         LoopEnd::Verdict => {
             return last.unwrap_or_else(|| Verdict::new(Reason::Interrupted, "interrupted before a session began"));
         }
-        // Somebody who looks at the verdict of the session knows it better than the loop.
+        // The session's verdict already shows it to a person.
         LoopEnd::Stop(stop) if last.as_ref().is_some_and(|last| last.reason == stop.reason) => {
             return last.unwrap_or_else(|| Verdict::new(stop.reason, stop.why.clone()));
         }
@@ -57,8 +57,8 @@ pub fn verdict(end: &LoopEnd, last: Option<Verdict>) -> Verdict {
     Verdict { reason, message, evidence: Evidence::None, retry_at: None, ..ended }
 }
 
-/// Whether a loop that ended so is over: started again it begins anew. Otherwise it goes on where it was, once what stopped it allows:
-/// a budget that a new start would forget is none.
+/// Whether a loop with this end is over: the next start is a new loop. Otherwise the next start resumes it, once the limit allows:
+/// a budget that a new start would reset is none.
 pub fn is_over(end: &LoopEnd, verdict: &Verdict) -> bool {
     match end {
         LoopEnd::LimitTooLong | LoopEnd::OverloadTooLong | LoopEnd::WaitedInVain { .. } => false,

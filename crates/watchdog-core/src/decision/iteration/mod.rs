@@ -1,7 +1,7 @@
-//! The loop: after each session, what comes next. Pure; the mode `loop` carries it out.
+//! The loop: decides the next step after each session. Pure; the mode `loop` performs it.
 //!
-//! [`standing`] is what a loop knows of itself and keeps in the store, [`next`] the state machine over it, [`ending`] the verdict that
-//! a loop ends with, [`record`] what is remembered of an iteration, [`prompt`] what the next session is told.
+//! [`standing`] is the progress of a loop, which the store keeps, [`next`] the state machine over it, [`ending`] the verdict at
+//! its end, [`record`] the summary of an iteration, [`prompt`] the prompt of the next session.
 
 pub mod ending;
 pub mod next;

@@ -11,20 +11,20 @@ use watchdog_facts::verdict::{Reason, Status};
 
 use super::standing::LoopStanding;
 
-/// What a loop is held against.
+/// The limits of a loop.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoopPolicy {
     /// Budgets, deadline, cap and cooldown.
     pub limits: Limits,
-    /// After this many iterations in a row that left the work as it was, a person is asked; 0 = never.
+    /// After this many iterations without progress in a row the loop goes to review; 0 = never.
     pub no_progress: u32,
     /// A usage limit that lasts longer than this is not waited for; neither is an overload whose pauses are together longer.
     pub max_wait: Duration,
 }
 
-/// After this many pauses in a row that brought nothing, the last verdict stands.
+/// After this many pauses without progress in a row the loop gives up.
 const WAITS: u32 = 20;
-/// After this, a usage limit is asked again that does not tell its end; doubled each time.
+/// The first pause after a usage limit of unknown end; doubled each time.
 const UNTOLD_LIMIT: Duration = Duration::from_secs(300);
 /// Clocks differ: a limit is not tried on the very second of its reset.
 const MARGIN: Duration = Duration::from_secs(5);
@@ -32,7 +32,7 @@ const MARGIN: Duration = Duration::from_secs(5);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(300);
 /// An overload is given this many doublings at once: seconds would only add to it.
 const OVERLOAD_HEAD_START: u32 = 4;
-/// The first look at background work, doubled each time.
+/// The first pause for background work, doubled each time.
 const BACKGROUND_POLL: Duration = Duration::from_secs(30);
 
 /// How an iteration ended, for the decision what comes next.
@@ -40,7 +40,7 @@ const BACKGROUND_POLL: Duration = Duration::from_secs(30);
 pub struct IterationOutcome {
     /// Of its verdict.
     pub reason: Reason,
-    /// When a limit ends, where it was told.
+    /// When a limit ends, where it was reported.
     pub retry_at: Option<Timestamp>,
     /// Why the session ended badly, if it did.
     pub crash: Option<String>,
@@ -50,14 +50,14 @@ pub struct IterationOutcome {
     pub breaker_open: bool,
     /// The state of the work, as in [`LoopStanding::work`].
     pub work: Option<String>,
-    /// What the session spent.
+    /// The usage of the session.
     pub spent: SpentUsage,
 }
 
 /// Something that happened to a loop.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoopEvent {
-    /// It begins, or goes on after its process was killed.
+    /// It starts, or resumes after its process was killed.
     Begin,
     /// An iteration was judged.
     Judged(Box<IterationOutcome>),
@@ -65,7 +65,7 @@ pub enum LoopEvent {
     PauseOver,
 }
 
-/// What comes next.
+/// The next step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoopAction {
     /// A session, judged.
@@ -79,7 +79,7 @@ pub enum LoopAction {
     Pause {
         /// How long.
         length: PauseLength,
-        /// What for.
+        /// The reason.
         why: PauseFor,
     },
     /// The loop is over.
@@ -102,7 +102,7 @@ pub enum PauseLength {
     },
 }
 
-/// What a pause is for.
+/// The reason of a pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PauseFor {
     /// The configured one between iterations.
@@ -113,7 +113,7 @@ pub enum PauseFor {
     Overload,
     /// A crash of the agent.
     Crash,
-    /// Work that runs elsewhere.
+    /// Background work.
     BackgroundWork,
 }
 
@@ -168,7 +168,7 @@ pub struct LoopMachine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct OverloadWait {
     waited: Duration,
-    /// Since when, where a pause for it goes on.
+    /// The start of the present pause, if one for it is in progress.
     since: Option<Timestamp>,
 }
 
@@ -179,12 +179,12 @@ enum AfterPause {
 }
 
 impl LoopMachine {
-    /// A loop that stands as it is told.
+    /// A loop with this progress.
     pub fn new(policy: LoopPolicy, standing: LoopStanding) -> Self {
         LoopMachine { policy, standing, after_pause: AfterPause::Iterate, overload: OverloadWait::default() }
     }
 
-    /// How it stands.
+    /// Its progress.
     pub fn standing(&self) -> &LoopStanding {
         &self.standing
     }

@@ -1,4 +1,4 @@
-//! What the next session is told: the task, what done means, and, from the second session on, what happened and what is missing.
+//! The prompt of the next session: the task, the criteria, and, from the second session on, the history and the feedback.
 
 use std::collections::BTreeMap;
 
@@ -26,13 +26,13 @@ pub const PLACEHOLDERS: &[&str] = &[
     "baseline",
 ];
 
-/// So many of the last iterations are told on.
+/// How many of the last iterations the prompt lists.
 const SUMMARIES: usize = 5;
-/// Bytes of the feedback that are told on.
+/// How many bytes of the feedback the prompt has.
 const FEEDBACK: usize = 8000;
 /// Open checks that are named.
 const REMAINING: usize = 20;
-/// What done means where no criteria are configured.
+/// The criteria's text where none are configured.
 const WITHOUT_CRITERIA: &str = "- the work is finished and committed on this branch, in commits that really change something";
 
 /// The texts that prompts are made of.
@@ -42,14 +42,14 @@ pub struct PromptSet {
     initial: PromptTemplate,
     continuation: PromptTemplate,
     resumed: PromptTemplate,
-    /// Whether texts of ours stand around the task: they leave out what the task itself says already.
+    /// Whether our own texts surround the task: they leave out parts that the task itself contains.
     ours: [bool; 2],
 }
 
 /// The texts that the user gave, each with a name for messages.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PromptTexts<'a> {
-    /// What is to be done.
+    /// The task.
     pub task: Option<(&'a str, &'a str)>,
     /// The whole prompt of a first session.
     pub initial: Option<(&'a str, &'a str)>,
@@ -63,26 +63,26 @@ pub struct PromptTexts<'a> {
 pub struct PromptError {
     /// Which text.
     pub name: String,
-    /// What is wrong.
+    /// The mistake.
     pub error: TemplateError,
 }
 
-/// What a prompt tells.
+/// The facts in a prompt.
 #[derive(Debug, Clone, Default)]
 pub struct PromptFacts<'a> {
     /// From 1.
     pub iteration: u32,
     /// The cap.
     pub max_iterations: u32,
-    /// Whether the agent goes on in the same conversation.
+    /// Whether the agent continues the same conversation.
     pub resumed: bool,
-    /// What done means, one line per check; empty where no criteria are configured.
+    /// The criteria, one line per check; empty where none are configured.
     pub criteria: &'a str,
     /// The last verdict, if a session ran already.
     pub last: Option<&'a Verdict>,
     /// Earlier iterations, oldest first.
     pub records: &'a [IterationRecord],
-    /// What is left to spend, in words.
+    /// The remaining budget, in words.
     pub budget: String,
     /// The name of the work.
     pub spec: &'a str,
@@ -95,10 +95,10 @@ pub struct PromptFacts<'a> {
 }
 
 impl PromptSet {
-    /// Reads the texts; what is not given is ours.
+    /// Parses the texts, with our defaults for missing ones.
     ///
     /// # Errors
-    /// For a placeholder that nobody fills.
+    /// For an unknown placeholder.
     pub fn new(given: PromptTexts<'_>) -> Result<Self, PromptError> {
         let read = |given: Option<(&str, &str)>, ours: &str| {
             let (name, text) = given.unwrap_or(("the prompt of watchdog", ours));

@@ -1,4 +1,4 @@
-//! What is remembered of an iteration: for the next prompt, for checks, and for the verdict of the loop.
+//! The summary of an iteration: for the next prompt, for checks, and for the verdict of the loop.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use watchdog_facts::verdict::{Reason, Verdict};
 
 /// So many of the last iterations are remembered.
 pub const KEPT: usize = 20;
-/// Characters of the agent's last words that are told on.
+/// How many characters of the agent's last words are kept.
 pub const WORDS: usize = 200;
 /// Subjects of commits that are remembered of each.
 const SUBJECTS: usize = 5;
 /// Bytes of a line of any of it.
 const LINE: usize = 400;
 
-/// What is remembered of an iteration. Bounded.
+/// The summary of an iteration. Bounded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IterationRecord {
     /// From 1.
@@ -27,7 +27,7 @@ pub struct IterationRecord {
     pub at: Timestamp,
     /// Session and judgement together.
     pub duration: Duration,
-    /// What its verdict was.
+    /// Its verdict.
     pub reason: Reason,
     /// One line of it.
     pub message: String,
@@ -44,7 +44,7 @@ pub struct IterationRecord {
 }
 
 impl IterationRecord {
-    /// What is remembered of a verdict and the session before it.
+    /// The summary of a verdict and the session before it.
     pub fn new(number: u32, at: Timestamp, duration: Duration, verdict: &Verdict) -> Self {
         let commits = verdict.commits.as_ref();
         IterationRecord {

@@ -1,13 +1,13 @@
-//! How a loop stands: what its limits are held against. Survives the death of the process.
+//! The progress of a loop, for its limits. Survives the death of the process.
 
 use crate::decision::termination::SpentUsage;
 
-/// How a loop stands between two sessions.
+/// The progress of a loop between two sessions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoopStanding {
     /// Iterations that ended.
     pub finished: u32,
-    /// What the sessions spent; `wall_seconds` is the time of the whole loop, pauses included.
+    /// The usage of the sessions; `wall_seconds` is the time of the whole loop, pauses included.
     pub spent: SpentUsage,
     /// The state of the work after the last iteration, or at the beginning: equal only where HEAD's tree and everything uncommitted
     /// are the same. `None` where it could not be read, which is never equal.

@@ -242,7 +242,7 @@ fn pauses_for_an_overload_are_together_no_longer_than_the_longest_wait() {
         assert_eq!(looped.step(after(at), Duration::ZERO, LoopEvent::PauseOver), LoopAction::Iterate { number: 1 });
     }
     assert_eq!(waits, [300, 100]);
-    // An iteration that ended in between begins the count anew.
+    // An iteration that ended in between restarts the count.
     let worked = LoopEvent::Judged(Box::new(judged(Reason::Working, "more")));
     assert_eq!(looped.step(after(at), Duration::ZERO, worked), LoopAction::Iterate { number: 2 });
     let again = IterationOutcome { overloaded: true, ..judged(Reason::Working, "more") };

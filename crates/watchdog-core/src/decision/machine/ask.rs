@@ -1,4 +1,4 @@
-//! What an answer of the agent leads to, and what no answer leads to.
+//! The consequences of an answer of the agent, and of a missing one.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ impl CheckMachine {
         MachineAction::Ask { number: self.rounds_used + 1, contradiction: self.disputed.clone() }
     }
 
-    /// Commits are looked at before anything is concluded from an answer: they may have landed while the agent was asked.
+    /// The machine reads commits before it acts on an answer: they may have landed during the probe.
     pub(super) fn on_probe(&mut self, record: ProbeRecord) -> MachineAction {
         self.rounds_used += 1;
         self.probes.push(record);
         self.read_commits(CommitsFor::Probed)
     }
 
-    /// No commit came while the agent was asked: its answer counts.
+    /// No commit landed during the probe: its answer counts.
     pub(super) fn on_outcome(&mut self) -> MachineAction {
         let last = self.probes.last().expect("a probe ended, and was recorded");
         match last.outcome.clone() {
@@ -60,7 +60,7 @@ impl CheckMachine {
         }
     }
 
-    /// Another question would bring nothing: what is there is looked at and rescued, then the verdict says why.
+    /// Another probe would be useless: the machine reads and rescues the work, then the verdict names the reason.
     fn stop_asking(&mut self, why: NoMoreQuestions) -> MachineAction {
         self.no_more_questions = Some(why);
         self.read_commits(CommitsFor::Last)
@@ -111,7 +111,7 @@ impl CheckMachine {
         if again || self.rounds_left() == 0 { self.conclude_disputed() } else { self.secure(AfterSnapshot::Ask) }
     }
 
-    /// What the session left running decides what comes of it: before that has ended, no answer of the agent would.
+    /// Background work of the session decides: before it ends, no answer of the agent would.
     pub(super) fn wait_for_survivors(&mut self) -> MachineAction {
         self.polls_held += 1;
         if self.setup.once || self.polls_held >= self.setup.completion.max_probes {

@@ -1,4 +1,4 @@
-//! What every verdict carries, whichever end of the tree it comes from: the facts, what weakens them, and the words that several ends use.
+//! The parts of every verdict: the facts, their warnings, and texts that several ends share.
 
 use crate::config::settings::OnNoCriteria;
 use watchdog_facts::display::plural;
@@ -76,7 +76,7 @@ impl CheckMachine {
         }
     }
 
-    /// What the configured checks miss, where they say it.
+    /// The feedback of the configured checks, where they have some.
     pub(super) fn unmet(&self) -> Option<String> {
         self.judged.as_ref().map(|judged| judged.feedback.clone()).filter(|text| !text.trim().is_empty())
     }
@@ -87,7 +87,7 @@ impl CheckMachine {
         fact.map_or_else(|| feedback.to_owned(), |fact| format!("{fact}. {feedback}"))
     }
 
-    /// What is uncommitted besides the commits that decided.
+    /// The uncommitted changes beside the commits that decided.
     pub(super) fn leftovers(&self) -> Option<String> {
         let changes = self.changes.as_ref().filter(|changes| changes.work_left())?;
         Some(format!("; {} left uncommitted{}", plural(changes.work, "file"), self.kept_in()))
@@ -111,7 +111,7 @@ impl CheckMachine {
     }
 }
 
-/// The first lines with text as one: what refused, and the first of what it said.
+/// The first lines with text as one: the name of the refusing program, and the start of its message.
 pub(super) fn first_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(3).collect();
     lines.join(": ").chars().take(300).collect()

@@ -1,4 +1,4 @@
-//! What each end of the decision tree says: reason, evidence, message and feedback.
+//! The ends of the decision tree: reason, evidence, message and feedback of each.
 
 use jiff::Timestamp;
 
@@ -11,10 +11,10 @@ use super::facts::MachineAction;
 use super::stage::NoMoreQuestions;
 use super::step::CheckMachine;
 
-/// After this many "nothing to do" in a row for a spec, a person is asked.
+/// After this many "nothing to do" in a row for a spec the verdict is a review.
 const NOTHING_TO_DO_LIMIT: u32 = 3;
 
-/// What the next session is told where nobody says what is left.
+/// The feedback where no other text names the remaining work.
 const FINISH: &str = "Finish the work and commit it.";
 
 impl CheckMachine {
@@ -43,14 +43,14 @@ impl CheckMachine {
         self.conclude(Verdict { evidence: Evidence::Claimed, ..Verdict::new(Reason::Rescued, message) })
     }
 
-    /// What the checks that passed found, one line each.
+    /// The findings of the passed checks, one line each.
     fn found(&self) -> Option<String> {
         let results = self.judged.as_ref()?.results.iter().filter(|result| result.outcome == CheckOutcome::Pass);
         let found: Vec<String> = results.map(|result| first_line(&result.feedback)).filter(|line| !line.is_empty()).take(3).collect();
         (!found.is_empty()).then(|| found.join("; "))
     }
 
-    /// What was in the work tree when the checks ran and is in no commit: a pass may rest on it. A scratch checkout had none of it.
+    /// The files that existed during the checks and are in no commit: a pass may depend on them. A scratch checkout had none of them.
     fn judged_beside(&self) -> Option<String> {
         let judged = self.judged.as_ref()?;
         let in_worktree = |result: &CheckResult| result.outcome == CheckOutcome::Pass && result.tree.is_none();
@@ -173,7 +173,7 @@ impl CheckMachine {
         self.conclude_with(Reason::AgentStopped, message)
     }
 
-    /// `--once`: the agent is alive, and a later run looks again.
+    /// `--once`: the agent is alive, and a later call checks again.
     pub(super) fn conclude_alive(&mut self, reply: Reply) -> MachineAction {
         let said = self.last_message();
         let left = format!("{} left", plural(self.rounds_left().into(), "probe"));
@@ -217,7 +217,7 @@ impl CheckMachine {
         }
     }
 
-    /// The session is over and nobody says that its work is done.
+    /// The session is over without a claim of completion.
     pub(super) fn conclude_not_done(&mut self) -> MachineAction {
         let reply = match self.probes.last().map(|record| &record.outcome) {
             Some(ProbeOutcome::Reply(reply)) => Some(reply.clone()),
@@ -286,7 +286,7 @@ impl CheckMachine {
         self.note(WarningCode::LeftUncommitted, what);
     }
 
-    /// A budget or the deadline: what came of the session is said, and is no success.
+    /// A budget or the deadline: the verdict reports the session's results, and is no success.
     pub(super) fn conclude_over_limit(&mut self) -> MachineAction {
         let Some(SessionEnd::OverLimit { stop }) = self.setup.session.clone() else {
             return self.conclude_with(Reason::BudgetExhausted, "a limit is reached");
@@ -314,7 +314,7 @@ impl CheckMachine {
         self.conclude(Verdict { feedback: self.unmet(), ..Verdict::new(Reason::BackgroundWork, message) })
     }
 
-    /// Nothing came of a session that was cut short.
+    /// A session that was cut short changed nothing.
     pub(super) fn conclude_session_cut(&mut self) -> MachineAction {
         let how = self.how_it_was_cut();
         let reason = match &self.setup.session {
@@ -379,7 +379,7 @@ impl CheckMachine {
         self.conclude_with(Reason::ProbeError, format!("{how}{rescued}"))
     }
 
-    /// Why the agent could not be asked, behind another reason.
+    /// The reason why no probe was possible, behind another reason.
     fn why_nobody_answered(&self) -> String {
         match &self.no_more_questions {
             Some(NoMoreQuestions::RateLimited { why, .. }) => format!("; the agent met a usage limit: {}", first_line(why)),

@@ -1,6 +1,6 @@
-//! What becomes of a verdict where the files that say what done means changed since the anchor.
+//! Changes a verdict if the files that define completion changed since the anchor.
 //!
-//! They are looked at last: after the rescue, so that no work waits for it, and after the checks, whose programs could change them.
+//! They are read last: after the rescue, so that no work waits for it, and after the checks, whose programs could change them.
 
 use watchdog_facts::evidence::{CriteriaChanged, ReadFact, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
@@ -43,7 +43,7 @@ impl CheckMachine {
         self.close(Verdict { retry_at: verdict.retry_at, ..Verdict::new(Reason::CriteriaChanged, message) })
     }
 
-    /// Where files are guarded, nothing is complete as long as nobody knows whether they changed.
+    /// With guarded files, a verdict is complete only if they are known to be unchanged.
     fn criteria_unknown(&mut self, verdict: Verdict, unreadable: UnreadableFact) -> MachineAction {
         let why = format!("whether the criteria changed cannot be told: {}", unreadable.why);
         if self.setup.criteria_files == CriteriaFiles::Guarded && verdict.status() == Status::Complete {

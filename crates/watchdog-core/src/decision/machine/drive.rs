@@ -5,14 +5,14 @@ use watchdog_facts::verdict::Verdict;
 
 use super::{CheckMachine, MachineAction, MachineEvent};
 
-/// Who carries out the actions of a machine, and how.
+/// Performs the actions of a machine.
 pub trait MachinePace {
-    /// Whether an end was asked for. Not asked again once it was.
+    /// Whether the user asked to stop. Not called again after `true`.
     fn is_interrupted(&mut self) -> bool {
         false
     }
 
-    /// Whether the machine still learns this before it is told of the interruption.
+    /// Whether the machine still gets this event before the interruption.
     fn counts_before_interrupt(&self, _event: &MachineEvent) -> bool {
         true
     }
@@ -22,7 +22,7 @@ pub trait MachinePace {
         machine.step(event)
     }
 
-    /// Carries out one action, a pause included, and says what came of it; `None` holds the action back, and ends the drive.
+    /// Performs one action, a pause included, and returns its result; `None` holds the action back, and ends the drive.
     fn perform(&mut self, action: &MachineAction, machine: &CheckMachine) -> Option<MachineEvent>;
 }
 
@@ -41,7 +41,7 @@ pub fn drive(machine: &mut CheckMachine, mut event: MachineEvent, pace: &mut imp
     loop {
         if !interrupted && pace.is_interrupted() {
             interrupted = true;
-            // What was just learned is taken in first: a rescue that ended must not be forgotten.
+            // Passes the last result on first: a finished rescue must not be forgotten.
             if pace.counts_before_interrupt(&event) {
                 let _ = pace.step(machine, event);
             }

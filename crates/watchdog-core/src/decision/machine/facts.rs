@@ -1,4 +1,4 @@
-//! What the machine is given at the start, what it asks for, and what it is told.
+//! The machine's setup, its actions, and its events.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use watchdog_facts::verdict::{Evidence, ProbeRecord, Verdict};
 pub struct MachineSetup {
     /// Limits of the probing.
     pub completion: CompletionSettings,
-    /// What rescue may do.
+    /// The scope of a rescue.
     pub rescue_mode: RescueMode,
     /// `--no-rescue`: snapshots are taken, nothing is committed.
     pub no_rescue: bool,
-    /// `--no-probe`: nobody is asked.
+    /// `--no-probe`: never probe the agent.
     pub no_probe: bool,
     /// `--once`: one round, no waiting.
     pub once: bool,
@@ -27,7 +27,7 @@ pub struct MachineSetup {
     pub checks_run_programs: bool,
     /// Which files say what done means, so that it matters whether they changed.
     pub criteria_files: CriteriaFiles,
-    /// What decides where no criteria are configured.
+    /// The rule where no criteria are configured.
     pub on_no_criteria: OnNoCriteria,
     /// The weakest evidence that is accepted.
     pub require_evidence: Evidence,
@@ -35,24 +35,24 @@ pub struct MachineSetup {
     pub trust: ConfigTrust,
     /// How much is judged.
     pub scope: JudgedScope,
-    /// Whether uncommitted work is looked at even when commits decided (`run`, `loop`, `sweep`).
+    /// Whether uncommitted work is read even when commits decided (`run`, `loop`, `sweep`).
     pub read_leftovers: bool,
     /// How the session ended, where watchdog itself ran it.
     pub session: Option<SessionEnd>,
     /// Whether the session is known to have ended, with nothing of it running: no answer of its agent can change then.
     pub session_over: bool,
-    /// Processes of the session that still run: nobody is asked before they end.
+    /// Processes of the session that still run: the machine sends no probe before they end.
     pub survivors: Vec<String>,
-    /// A person is asked after so many sessions in a row that came to nothing under the same unmet checks; `None` where a loop counts.
+    /// After this many fruitless sessions in a row under the same unmet checks the verdict is a review; `None` where a loop counts.
     pub no_progress_limit: Option<u32>,
-    /// What earlier calls with the same baseline left behind.
+    /// The rounds of earlier calls with the same baseline.
     pub earlier: EarlierRounds,
-    /// What weakens the facts already, such as changed criteria.
+    /// Warnings about the facts, such as changed criteria.
     pub notes: Vec<Degradation>,
 }
 
 impl MachineSetup {
-    /// A session to be judged as the settings say: no flags, no criteria, nothing that was known before.
+    /// The setup of a session by the settings alone: no flags, no criteria, no earlier calls.
     pub fn of(settings: &ConfigSettings) -> Self {
         MachineSetup {
             completion: settings.completion_check.clone(),
@@ -83,9 +83,9 @@ impl MachineSetup {
 pub enum JudgedScope {
     /// The session: commits, criteria, the agent's word, and what is left uncommitted.
     Session,
-    /// The criteria alone, or the commits where there are none: nobody is asked, nothing is committed.
+    /// The criteria alone, or the commits where there are none: sends no probe, commits nothing.
     Criteria {
-        /// Without one, commits are not looked at, and cannot decide.
+        /// Without one, commits are not read, and cannot decide.
         baseline_known: bool,
     },
 }
@@ -95,7 +95,7 @@ pub enum JudgedScope {
 pub enum CriteriaFiles {
     /// None.
     None,
-    /// Criteria name some: whether they changed is told.
+    /// Criteria name some: the verdict reports whether they changed.
     Named,
     /// The configuration guards some: nothing is complete where they changed.
     Guarded,
@@ -113,7 +113,7 @@ pub enum ConfigTrust {
     },
 }
 
-/// What earlier calls with the same baseline left behind.
+/// The rounds of earlier calls with the same baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EarlierRounds {
     /// Rounds that `--once` calls have spent.
@@ -124,48 +124,48 @@ pub struct EarlierRounds {
     pub alive: u32,
     /// How often in a row the verdict of this spec was `nothing_to_do`.
     pub nothing_to_do_streak: u32,
-    /// How many sessions in a row came to nothing under the same unmet checks.
+    /// How many sessions in a row changed nothing under the same unmet checks.
     pub fruitless: u32,
-    /// What stands for those checks.
+    /// A hash of those checks.
     pub unmet: u64,
 }
 
 /// The configured criteria, judged together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChecksResult {
-    /// What they come to.
+    /// Their common outcome.
     pub outcome: CheckOutcome,
     /// How strong a pass is.
     pub evidence: Evidence,
-    /// What is missing, for the agent.
+    /// The missing work, for the agent.
     pub feedback: String,
     /// Each one.
     pub results: Vec<CheckResult>,
     /// Whether all that a pass rests on passed already when the work began: it shows that nothing broke, and nothing else.
     pub all_passed_before: bool,
-    /// What weakens a pass, such as tests that are gone.
+    /// Warnings that weaken a pass, such as lost tests.
     pub notes: Vec<Degradation>,
 }
 
-/// What a session left running, and whether that still holds its verdict.
+/// The processes that the session left running, and whether they still hold its verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SurvivorFacts {
-    /// What holds it, for a person.
+    /// The holding processes, for a person.
     pub holding: Vec<String>,
     /// Whether the session is known to have ended with nothing of it running.
     pub session_over: bool,
-    /// What runs on without holding it any longer.
+    /// The processes that run without holding it any longer.
     pub released: Option<Degradation>,
 }
 
-/// What the machine is told.
+/// The machine's events.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MachineEvent {
     /// Begin.
     Start,
-    /// Commits were looked at.
+    /// Commits were read.
     Commits(ReadFact<Commits>),
-    /// Uncommitted changes were looked at.
+    /// Uncommitted changes were read.
     Changes(ReadFact<Changes>),
     /// A snapshot was taken: its ref, or `None` where nothing was uncommitted any more.
     Snapshot(ReadFact<Option<String>>),
@@ -177,7 +177,7 @@ pub enum MachineEvent {
     Rescue(ReadFact<RescueOutcome>),
     /// The pause is over, or was cut short because something moved.
     WaitOver,
-    /// What the session left running was looked at again.
+    /// The processes that the session left running were read again.
     Survivors(SurvivorFacts),
     /// Signs of life were looked for.
     Activity(ActivityFacts),
@@ -187,7 +187,7 @@ pub enum MachineEvent {
     Interrupt,
 }
 
-/// What the machine asks for next.
+/// The machine's next request.
 #[must_use = "the machine waits until the action was carried out and its event was handed back"]
 #[derive(Debug, Clone, PartialEq)]
 pub enum MachineAction {
@@ -203,7 +203,7 @@ pub enum MachineAction {
     Ask {
         /// Counts from 1 over all calls with this baseline.
         number: u32,
-        /// What the last answer contradicted, to be named in the question.
+        /// The contradiction of the last answer, for the prompt.
         contradiction: Option<String>,
     },
     /// Answer with [`MachineEvent::Rescue`].

@@ -1,4 +1,4 @@
-//! Sessions that came to nothing: each is a strike, and the third in a row under the same unmet checks is for a person.
+//! Fruitless sessions: each is a strike, and the third in a row under the same unmet checks is a review.
 
 use crate::decision::rounds::unmet_checks;
 use watchdog_facts::evidence::{ProbeOutcome, ReplyStatus, SessionEnd, WarningCode};
@@ -8,7 +8,7 @@ use super::facts::JudgedScope;
 use super::step::CheckMachine;
 
 impl CheckMachine {
-    /// Counts a session that watchdog ran and that came to nothing as a strike (rule 4 of the contract).
+    /// Counts a fruitless session that watchdog ran as a strike (rule 4 of the contract).
     pub(super) fn count_session(&mut self, verdict: Verdict) -> Verdict {
         if !self.came_to_nothing(&verdict) {
             return verdict;
@@ -25,7 +25,7 @@ impl CheckMachine {
         }
     }
 
-    /// Whether the session ended as it began: HEAD and its work are as they were, and nobody claims that it is complete.
+    /// Whether the session changed nothing: HEAD and its work are as before, and no answer claims that it is complete.
     fn came_to_nothing(&self, verdict: &Verdict) -> bool {
         let ended = matches!(self.setup.session, Some(SessionEnd::Ended { .. } | SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }));
         let judged = matches!(verdict.status(), Status::Incomplete | Status::Timeout) && verdict.reason != Reason::OperationInProgress;

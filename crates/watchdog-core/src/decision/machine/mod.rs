@@ -1,8 +1,8 @@
 //! The smart completion check as a state machine: `step(event) -> action`, a total function of the facts so far.
 //!
-//! The machine never reads a clock, a file or a process. It asks for one thing at a time ([`MachineAction`]),
-//! is told what came of it ([`MachineEvent`]), and ends with [`MachineAction::Conclude`]. It ends after at most
-//! `max_probes` questions to the agent, whatever the facts are.
+//! The machine never reads a clock, a file or a process. It requests one thing at a time ([`MachineAction`]),
+//! gets its result ([`MachineEvent`]), and ends with [`MachineAction::Conclude`]. It ends after at most
+//! `max_probes` probes, whatever the facts are.
 
 mod ask;
 mod closing;

@@ -1,4 +1,4 @@
-//! Uncommitted work: looked at, secured in a snapshot before anything else runs, and rescued.
+//! Uncommitted work: read, secured in a snapshot before anything else runs, and rescued.
 
 use crate::config::settings::RescueMode;
 use watchdog_facts::evidence::{Changes, Commits, ReadFact, RescueOutcome, WarningCode};
@@ -8,7 +8,7 @@ use super::stage::{AfterSnapshot, CommitsFor, MachineStage, RescueFor};
 use super::step::CheckMachine;
 
 impl CheckMachine {
-    /// Reads the changes and secures them in a snapshot, then goes on with `then`.
+    /// Reads the changes and secures them in a snapshot, then continues with `then`.
     pub(super) fn secure(&mut self, then: AfterSnapshot) -> MachineAction {
         if self.secured {
             return self.after_securing(then);
@@ -31,7 +31,7 @@ impl CheckMachine {
         match fact {
             Ok(changes) => {
                 (self.inherited, self.since_end) = (changes.inherited, changes.since_end);
-                // A rescue does not make up for it, so it is told whatever comes after.
+                // A rescue does not replace it, so every verdict reports it.
                 let overwritten = changes.degraded.iter().find(|note| note.code == WarningCode::InheritedOverwritten).cloned();
                 if let Some(note) = overwritten {
                     self.note(note.code, note.detail);
@@ -52,7 +52,7 @@ impl CheckMachine {
     pub(super) fn on_snapshot(&mut self, then: AfterSnapshot, fact: ReadFact<Option<String>>) -> MachineAction {
         match fact {
             Ok(Some(name)) => self.snapshot = Some(name),
-            // What changed may still be work that a snapshot cannot hold, so the changes stand as they were read.
+            // The changes may still be work that a snapshot cannot hold, so they stay as they were read.
             Ok(None) => {}
             Err(unreadable) => match then {
                 // Nothing runs after these; the changes are known and stay where they are.
@@ -196,7 +196,7 @@ impl CheckMachine {
             RescueFor::Claim if self.left_out_on_purpose() => self.conclude_nothing_to_do(),
             RescueFor::Claim => self.conclude_not_committed(),
             RescueFor::AgentStopped => self.conclude_agent_stopped(),
-            // The work stays where the next session goes on with it.
+            // The work stays where the next session continues it.
             RescueFor::Unmet | RescueFor::NotDone => {
                 if let Some(failed) = failed {
                     self.note(WarningCode::RescueFailed, failed);

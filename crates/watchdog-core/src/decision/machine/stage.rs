@@ -1,6 +1,6 @@
-//! Where a check in progress stands: what the machine waits for, and what it is for.
+//! The stages of a check in progress: the awaited event, and its purpose.
 
-/// What the machine waits for.
+/// The awaited event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MachineStage {
     Begin,
@@ -29,22 +29,22 @@ impl MachineStage {
     }
 }
 
-/// Why commits are looked at.
+/// The purpose of reading commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommitsFor {
     /// A round begins.
     Round,
-    /// The last round is over, or nobody is asked any more.
+    /// The last round is over, or no probe will follow.
     Last,
     /// A probe ended; commits may have landed meanwhile.
     Probed,
-    /// A rescue made commits: what it was for is decided.
+    /// A rescue made commits: its purpose decides.
     Rescued(RescueFor),
     /// A signal came.
     Interrupted,
 }
 
-/// What follows once the changes are known and the work is in a snapshot.
+/// The next step once the changes are known and the work is in a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterSnapshot {
     JudgeChecks(CommitsFor),
@@ -55,7 +55,7 @@ pub(super) enum AfterSnapshot {
     ChecksUnmet,
     /// An operation of git is half done.
     HalfDone,
-    /// Nobody is asked.
+    /// No probe.
     NoProbe,
     /// The session met a usage limit.
     RateLimited,
@@ -63,19 +63,19 @@ pub(super) enum AfterSnapshot {
     Unrunnable,
     /// Work of the session runs on without it.
     LeftWork,
-    /// A process of the session still runs: nobody is asked before it ends.
+    /// A process of the session still runs: no probe before it ends.
     Survivors,
     /// Rescue, then decide by what called for it.
     Rescue(RescueFor),
     Interrupted,
 }
 
-/// What called for a rescue.
+/// The reason of a rescue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RescueFor {
     /// The agent says complete.
     Claim,
-    /// The agent says that it should not go on.
+    /// The agent answers that it should not continue.
     AgentStopped,
     /// The session is over, and a criterion is not met.
     Unmet,
@@ -91,7 +91,7 @@ pub(super) enum RescueFor {
     ChecksPassed,
 }
 
-/// Why nobody is asked any more, before the rounds are spent.
+/// Why no probe will follow, before the rounds are spent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NoMoreQuestions {
     /// The agent met a usage limit.

@@ -1,5 +1,5 @@
-//! The machine itself, and what commits and criteria decide. What a reply leads to is in [`super::ask`],
-//! how work is secured and rescued in [`super::rescue`], what a verdict says in [`super::conclude`].
+//! The machine itself, and the decisions by commits and criteria. Replies are in [`super::ask`],
+//! snapshots and rescues in [`super::rescue`], verdicts in [`super::conclude`].
 
 use watchdog_facts::evidence::{
     ActivityFacts, Changes, CheckOutcome, Commits, Degradation, FaultKind, LeftOut, ReadFact, SessionEnd, UnreadableFact, WarningCode,
@@ -14,11 +14,11 @@ use super::stage::{AfterSnapshot, CommitsFor, MachineStage, NoMoreQuestions, Res
 pub struct CheckMachine {
     pub(super) setup: MachineSetup,
     pub(super) stage: MachineStage,
-    /// What is being waited for, asked again if an event of another kind comes.
+    /// The pending request, repeated if an event of another kind arrives.
     pending: Option<MachineAction>,
     /// As last read; `None` where that failed.
     pub(super) commits: Option<Commits>,
-    /// As last read with these commits; what was uncommitted before them says nothing about now.
+    /// As last read with these commits; earlier uncommitted changes are outdated.
     pub(super) changes: Option<Changes>,
     pub(super) snapshot: Option<String>,
     pub(super) judged: Option<ChecksResult>,
@@ -28,9 +28,9 @@ pub struct CheckMachine {
     /// Answers of `waiting` or `working`: the agent was alive.
     pub(super) alive: u32,
     pub(super) failures_in_a_row: u32,
-    /// How often work was looked at that the session left running.
+    /// How often the processes that the session left running were polled.
     pub(super) polls_held: u32,
-    /// Why nobody is asked any more.
+    /// Why no probe will follow.
     pub(super) no_more_questions: Option<NoMoreQuestions>,
     /// Uncommitted files that are not the session's, as last read: there before it, and changed after its end.
     pub(super) inherited: u64,
@@ -46,7 +46,7 @@ pub struct CheckMachine {
     pub(super) rescue_branch: Option<String>,
     pub(super) left_out: Vec<LeftOut>,
     pub(super) degraded: Vec<Degradation>,
-    /// What is concluded unless the criteria changed.
+    /// The verdict unless the criteria changed.
     pub(super) held_back: Option<Box<Verdict>>,
 }
 
@@ -87,7 +87,7 @@ impl CheckMachine {
         self.commits.as_ref()
     }
 
-    /// What the session left running, as last looked at: a pause waits for its end.
+    /// The processes that the session left running, as last read: a pause waits for their end.
     pub fn survivors(&self) -> &[String] {
         &self.setup.survivors
     }
@@ -97,8 +97,8 @@ impl CheckMachine {
         self.changes.as_ref()
     }
 
-    /// Takes one event and says what comes next. The first event begins, whatever it is. Later, an event that
-    /// was not asked for changes nothing: the machine repeats what it waits for.
+    /// Takes one event and returns the next action. The first event of any kind starts the machine. Later, an event that
+    /// was not requested changes nothing: the machine repeats its request.
     pub fn step(&mut self, event: MachineEvent) -> MachineAction {
         let action = self.transition(event);
         self.pending = Some(action.clone());
@@ -131,7 +131,7 @@ impl CheckMachine {
     fn begin(&mut self) -> MachineAction {
         match &self.setup.session {
             _ if self.setup.scope == (JudgedScope::Criteria { baseline_known: false }) => self.without_a_baseline(),
-            // Room comes back, so this is no failure for good; nothing runs elsewhere either that could be waited for.
+            // Resources come back, so this is no permanent failure; and there is no background work to wait for.
             Some(SessionEnd::NotStarted { why, shortage: true }) => {
                 let why = why.clone();
                 self.conclude_unreadable(UnreadableFact { kind: FaultKind::Store, why, hint: Some("then start it again".into()) })
@@ -174,8 +174,8 @@ impl CheckMachine {
         MachineAction::ReadCommits
     }
 
-    /// Whether the session's own commits show that it did its work. What a rescue of this very judgement made is none of them, also
-    /// where it could not be recorded.
+    /// Whether the session's own commits show that it did its work. Commits of this very judgement's rescue never count, even
+    /// if they could not be recorded.
     pub(super) fn committed(&self) -> bool {
         self.committed_before_rescue.unwrap_or_else(|| self.commits.as_ref().is_some_and(Commits::completes))
     }
@@ -198,11 +198,11 @@ impl CheckMachine {
             CommitsFor::Rescued(RescueFor::Claim | RescueFor::ChecksPassed | RescueFor::Last) if self.rescue_failed.is_some() => {
                 self.conclude_not_committed()
             }
-            // A spent limit is never success: whatever came of the session is kept, and nothing is judged.
+            // A spent limit is never success: the results of the session are kept, and no check runs.
             CommitsFor::Rescued(RescueFor::OverLimit) => self.conclude_over_limit(),
             _ if self.over_limit() && !self.only_criteria() => self.secure(AfterSnapshot::Rescue(RescueFor::OverLimit)),
             CommitsFor::Rescued(why) => self.after_rescue(purpose, why),
-            // Nothing can be done before the limit is lifted, whatever there is.
+            // No other fact matters before the limit is lifted.
             _ if matches!(self.setup.session, Some(SessionEnd::RateLimited { .. })) => self.secure(AfterSnapshot::RateLimited),
             _ if self.half_done() => self.secure(AfterSnapshot::HalfDone),
             // Nothing new: commits did not decide when the round began, and the criteria were judged on these.
@@ -213,7 +213,7 @@ impl CheckMachine {
         }
     }
 
-    /// A rescue made commits. It saves work and completes nothing: what called for it decides.
+    /// A rescue made commits. It saves work and completes nothing: its purpose decides.
     fn after_rescue(&mut self, purpose: CommitsFor, why: RescueFor) -> MachineAction {
         match why {
             RescueFor::SessionCutoff => self.conclude_cut_short(),
@@ -233,7 +233,7 @@ impl CheckMachine {
         self.commits.as_ref().is_some_and(Commits::half_done)
     }
 
-    /// Criteria can be judged without one; what needs it cannot tell.
+    /// Most criteria need no baseline; the others report that it is missing.
     fn without_a_baseline(&mut self) -> MachineAction {
         if self.has_checks() {
             return self.secure_and_judge(CommitsFor::Round);
@@ -322,7 +322,7 @@ impl CheckMachine {
         }
     }
 
-    /// Rule 10 of the contract: what passed before the work began is no evidence of it, and no commit made here is either.
+    /// Rule 10 of the contract: a check that passed before the work began is no evidence of it, and no commit made here is either.
     fn pass_proves_nothing(&self) -> bool {
         let all_passed_before = self.judged.as_ref().is_some_and(|judged| judged.all_passed_before);
         all_passed_before && !self.only_criteria() && !self.committed()
@@ -367,7 +367,7 @@ impl CheckMachine {
         }
     }
 
-    /// The session ended by itself, or nobody knows how.
+    /// The session ended by itself, or its end is unknown.
     fn ask_unless_over(&mut self) -> MachineAction {
         // An agent that its service or its own limit ended knows no more than git does.
         let ended_early = matches!(self.setup.session, Some(SessionEnd::CutShort { .. }));
@@ -408,7 +408,7 @@ impl CheckMachine {
         }
     }
 
-    /// Nobody is asked any more, and what could be rescued is.
+    /// No probe will follow, and the work is rescued as far as possible.
     pub(super) fn out_of_probes(&mut self) -> MachineAction {
         let has_probed = self.rounds_used > 0 || self.no_more_questions.is_some();
         let work_left = self.work_left();
