@@ -1,10 +1,10 @@
-//! What is known of a session beside git: what the agent said, did and spent. Facts for checks and limits; JSON lives elsewhere.
+//! The context of a session beside git: the agent's texts, actions and usage. Facts for checks and limits; JSON is elsewhere.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// What is known of a session beside git. Everything may be unknown: `None`, or an empty list where nothing was told.
+/// The context of a session beside git. Everything may be unknown: `None`, or an empty list.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionContext {
     /// The worktree as whoever asks names it.
@@ -25,7 +25,7 @@ pub struct SessionContext {
     pub tentative_output: Option<Value>,
     /// The agent's last text.
     pub output: Option<String>,
-    /// What the agent was asked: an echo of it is nobody's claim.
+    /// The agent's prompt: an echo of it is no claim.
     pub prompt: Option<String>,
     /// One entry per iteration, oldest first.
     pub summaries: Vec<IterationSummary>,
@@ -33,9 +33,9 @@ pub struct SessionContext {
     pub plan: Option<AgentTodoPlan>,
     /// The conversation, oldest first.
     pub messages: Vec<ContextMessage>,
-    /// What was spent so far.
+    /// The usage so far.
     pub usage: SessionUsage,
-    /// What runs in the background, as the agent's program tells it.
+    /// The background tasks, by the agent's program.
     pub background_tasks: Vec<Value>,
     /// Whether the host told all this, and not the session's own output or transcript, which its agent writes.
     pub from_host: bool,
@@ -44,7 +44,7 @@ pub struct SessionContext {
 /// States of a background task that are ends. One that is not known to be an end counts as running.
 const ENDED: &[&str] = &["completed", "complete", "done", "failed", "killed", "stopped", "cancelled", "canceled", "exited"];
 
-/// What still runs of these background tasks, in a few words each. `own` is the id of one that does not count: whoever asks.
+/// The background tasks that still run, in a few words each. `own` is the id of the caller's own task, which does not count.
 pub fn running_tasks(tasks: &[Value], own: Option<&str>) -> Vec<String> {
     let word = |task: &Value, name: &str| task.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty()).map(str::to_owned);
     let running = tasks.iter().filter(|task| {
@@ -59,23 +59,23 @@ pub fn running_tasks(tasks: &[Value], own: Option<&str>) -> Vec<String> {
     named.collect()
 }
 
-/// What happened in one iteration.
+/// The summary of one iteration.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct IterationSummary {
     /// From 1.
     pub iteration: Option<u64>,
-    /// What the agent said, oldest first.
+    /// The agent's texts, oldest first.
     pub assistant_responses: Vec<String>,
-    /// What the agent did or decided, each an object with a `type`.
+    /// The agent's actions and decisions, each an object with a `type`.
     pub detected_actions: Vec<Value>,
-    /// Whatever else was told about it.
+    /// Unknown members.
     pub more: BTreeMap<String, Value>,
 }
 
 /// A plan of the agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AgentTodoPlan {
-    /// What it is for.
+    /// Its purpose.
     pub objective: Option<String>,
     /// The state of the whole.
     pub status: Option<String>,
@@ -88,7 +88,7 @@ pub struct AgentTodoPlan {
 pub struct PlanStep {
     /// The agent's own name for it: a number or a text.
     pub id: Option<String>,
-    /// What is to be done.
+    /// The step's text.
     pub title: String,
     /// Its state: in the agent's word, but for `done`, which whoever reads the list of a known agent writes for that agent's own word.
     pub status: String,
@@ -112,13 +112,13 @@ pub struct ToolResult {
     pub id: Option<String>,
     /// The tool's name.
     pub name: Option<String>,
-    /// What it gave, as text.
+    /// Its output, as text.
     pub content: String,
     /// Whether the tool failed.
     pub is_error: bool,
 }
 
-/// What was spent. `None` is unknown, never zero.
+/// The usage. `None` is unknown, never zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SessionUsage {
     /// Turns of the agent.

@@ -1,12 +1,12 @@
-//! Makes untrusted text safe to show: what could steer a terminal or reorder a line becomes visible.
+//! Makes untrusted text safe to show: characters that could control a terminal or reorder a line become visible.
 //!
-//! Text from agents, commits, files and programs goes through here before it reaches a person.
+//! Text from agents, commits, files and programs passes through here before a person sees it.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// What happens to line feeds and tabs.
+/// The treatment of line feeds and tabs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineFeeds {
     /// They stay: the text may fill several lines.
@@ -47,7 +47,7 @@ pub fn escape(text: &str, lines: LineFeeds) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Whether a terminal would obey a character, or a reader could not see it; line feeds and tabs are not meant.
+/// Whether a character controls a terminal, or is invisible; except line feeds and tabs.
 pub fn is_hostile(c: char) -> bool {
     hostile(c, LineFeeds::Keep)
 }
@@ -77,7 +77,7 @@ pub fn bounded(text: &str, bytes: usize) -> String {
     kept
 }
 
-/// A time in milliseconds as the log has it, to the microsecond.
+/// A time in milliseconds in the log's format, to the microsecond.
 pub fn log_millis(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
 }

@@ -18,13 +18,13 @@ pub use super::warning_code::WarningCode;
 pub struct UnreadableFact {
     /// Which class of fault it was; decides the verdict's reason.
     pub kind: FaultKind,
-    /// What happened and why, for a person, without a final period.
+    /// The fault and its cause, for a person, without a final period.
     pub why: String,
-    /// What the person can do next, where we know it.
+    /// The remedy for the person, where one is known.
     pub hint: Option<String>,
 }
 
-/// The classes of faults that the verdict tells apart.
+/// The classes of faults that verdicts distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
     /// There is no git work tree at the path.
@@ -56,9 +56,9 @@ pub struct Degradation {
 /// Where a commit came from, as far as HEAD's reflog and the recorded refs prove it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitOrigin {
-    /// Nothing proves that it came from elsewhere.
+    /// No evidence of another origin.
     MadeHere,
-    /// Pulled, fast-forwarded, reset to or checked out from elsewhere.
+    /// Pulled, fast-forwarded, reset to or checked out from another ref.
     Imported,
     /// A rescue made it: it counts as the uncommitted work that it was.
     Rescued,
@@ -80,23 +80,23 @@ pub struct Commit {
 pub struct Commits {
     /// HEAD now; `None` on an unborn branch.
     pub head: Option<String>,
-    /// What `git rev-list --count baseline..HEAD` says.
+    /// The count of `git rev-list --count baseline..HEAD`.
     pub new_commits: u64,
     /// How many count as made here. After a rewritten history: patches that the baseline's side does not have.
     pub made_here: u64,
-    /// How many are proved to come from elsewhere.
+    /// How many are proved to be imported.
     pub imported: u64,
     /// How many a rescue made. They are not in `made_here`.
     pub rescued: u64,
     /// Whether commits made here, or by a rescue, change anything that is not put back since.
     pub net_change: bool,
-    /// What is half done in the worktree, if anything.
+    /// The unfinished operation in the worktree, if there is one.
     pub operation: Option<GitOperation>,
     /// Paths in conflict, percent-escaped where not UTF-8; at most [`Commits::LISTED`].
     pub conflicts: Vec<String>,
     /// Newest first, at most [`Commits::LISTED`].
     pub listed: Vec<Commit>,
-    /// What weakens these numbers, such as a rewritten history.
+    /// Warnings about these numbers, such as a rewritten history.
     pub degraded: Vec<Degradation>,
 }
 
@@ -163,15 +163,15 @@ pub struct Changes {
     pub work_paths: Vec<String>,
     /// Changed paths that were uncommitted when the session began, and are as they were.
     pub inherited: u64,
-    /// Changed paths that changed after the recorded end of the session: nobody's work.
+    /// Changed paths that changed after the recorded end of the session: they belong to no session.
     pub since_end: u64,
-    /// What is half done, if anything.
+    /// The unfinished operation, if there is one.
     pub operation: Option<GitOperation>,
     /// Changed paths, sorted, each once, percent-escaped where not UTF-8; at most [`Changes::LISTED`].
     pub paths: Vec<String>,
     /// Changes when a changed file is written again: a hash over the changed paths with their sizes and times.
     pub fingerprint: u64,
-    /// What weakens this fact, such as entries hidden by assume-unchanged.
+    /// Warnings about this fact, such as entries hidden by assume-unchanged.
     pub degraded: Vec<Degradation>,
 }
 
@@ -197,7 +197,7 @@ impl Changes {
             0 => format!("`{first}` is not committed"),
             more => format!("`{first}` and {} are not committed", plural(more, "more path")),
         };
-        // Without new commits HEAD is elsewhere only where the history was rewritten.
+        // Without new commits HEAD differs from the baseline only if the history was rewritten.
         let at_baseline = commits.new_commits == 0 && !commits.degraded.iter().any(|note| note.code == WarningCode::HistoryRewritten);
         Some(if at_baseline { format!("HEAD is still the baseline; {what}") } else { what })
     }
@@ -283,7 +283,7 @@ pub enum SessionEnd {
     CutShort {
         /// The code or signal, as the operating system reported it.
         exit: ProcessExit,
-        /// What the output of the session says about the cause, for a person.
+        /// The cause in the output of the session, for a person.
         why: String,
     },
     /// It ended, and the last it said was that its program cannot work: a login that is not valid, credit that is spent.
@@ -305,8 +305,8 @@ pub enum SessionEnd {
     },
 }
 
-/// Files that say what done means and that changed since the anchor, committed or not. Changes that merely came from elsewhere with a
-/// pull are none.
+/// Files that define completion and that changed since the anchor, committed or not. Changes of a mere pull do not
+/// count.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CriteriaChanged {
     /// Those that the configuration guards, sorted, percent-escaped where not UTF-8; at most [`CriteriaChanged::LISTED`].
@@ -343,7 +343,7 @@ pub struct CheckResult {
     pub outcome: CheckOutcome,
     /// How strong a pass is.
     pub evidence: super::verdict::Evidence,
-    /// What is missing, for the agent; on a pass what was found, empty where there is nothing to say.
+    /// The missing work, for the agent; on a pass the finding, which may be empty.
     pub feedback: String,
     /// Wall time that it took.
     pub duration: Duration,
@@ -351,7 +351,7 @@ pub struct CheckResult {
     pub cached: bool,
     /// Its outcome when the work began, before anything was done.
     pub before: OutcomeBeforeWork,
-    /// What its test runner says that it ran.
+    /// The test counts that its runner reports.
     pub tests: Option<TestCounts>,
     /// The tree that it ran on, where that was a scratch checkout.
     pub tree: Option<String>,
@@ -380,7 +380,7 @@ impl OutcomeBeforeWork {
     }
 }
 
-/// What a test runner says about its run.
+/// The report of a test runner about its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TestCounts {
     /// Tests that ran, failed ones included.
@@ -398,11 +398,11 @@ pub enum CheckOutcome {
     Pass,
     /// Not met; the feedback says what is missing.
     Unmet,
-    /// Cannot be met yet, by something that runs elsewhere.
+    /// Cannot be met yet, because of work that runs outside of the session.
     Waiting,
     /// Could not be run at all; never a pass.
     Unrunnable,
-    /// Ran, and could not tell (its deadline passed, its output made no sense).
+    /// Ran without a result (its deadline passed, its output made no sense).
     Failed,
     /// Its deadline passed.
     TimedOut,
@@ -431,7 +431,7 @@ pub struct LeftOut {
     pub why: LeftOutReason,
 }
 
-/// What a rescue did.
+/// The result of a rescue.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RescueOutcome {
     /// How many commits HEAD gained by it.
@@ -444,13 +444,13 @@ pub struct RescueOutcome {
     pub lost: Vec<String>,
     /// The branch, without `refs/heads/`, that took commits which may not go to the current one. They are not in `commits`.
     pub fallback_branch: Option<String>,
-    /// What was left alone on purpose.
+    /// The paths that it left out on purpose.
     pub left_out: Vec<LeftOut>,
     /// Things a person should know, such as a rescue command that is not there.
     pub warnings: Vec<Degradation>,
 }
 
-/// Signs of life during a check. `None` = could not be looked at.
+/// Signs of activity during a check. `None` = unreadable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ActivityFacts {
     /// Files of the worktree changed.

@@ -10,7 +10,7 @@ word_table! {
     Excluded = "excluded",
     /// It is, or is in, a repository of its own, such as a submodule.
     NestedRepository = "nested_repository",
-    /// Its name, or something new in it, looks like a secret.
+    /// Its name, or new content, looks like a secret.
     Secret = "secret",
     /// It has more than `rescue.max_bytes`.
     TooLarge = "too_large",

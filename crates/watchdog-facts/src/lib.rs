@@ -1,8 +1,8 @@
-//! What is known of a coding agent's work, and what is concluded from it: plain values without files, processes, clock or network.
+//! Facts about a coding agent's work, and conclusions from them: plain values without files, processes, clock or network.
 //!
-//! Reading order: [`evidence`] (what was read, and what could not be read), [`verdict`] (what is concluded), [`session_work`] (whose work
-//! a change is), [`reply`] and [`context`] (what an agent says of itself), [`warning_code`] and [`shortage`] (what weakens a verdict),
-//! [`left_out_reason`] (why a path was left alone), [`display`] and [`secret_shapes`] (how all of it is shown, without secrets).
+//! Reading order: [`evidence`] (facts, and unreadable facts), [`verdict`] (the conclusion), [`session_work`] (whose work
+//! a change is), [`reply`] and [`context`] (the agent's own report), [`warning_code`] and [`shortage`] (warnings about a verdict),
+//! [`left_out_reason`] (why a path was left out), [`display`] and [`secret_shapes`] (safe display, without secrets).
 
 #![warn(missing_docs, unreachable_pub)]
 

@@ -23,8 +23,8 @@ pub fn output_regex(pattern: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(pattern).multi_line(true).size_limit(1 << 20).dfa_size_limit(1 << 20).build()
 }
 
-/// Why a path, taken from the root of the worktree, could lead out of it; `None` if it cannot by its own words.
-/// Symbolic links are not looked at here.
+/// The reason why a path, relative to the root of the worktree, could leave it; `None` if its text cannot.
+/// Does not resolve symbolic links.
 pub fn escapes_worktree(path: &str) -> Option<&'static str> {
     if path.trim().is_empty() {
         Some("it is empty")

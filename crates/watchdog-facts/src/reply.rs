@@ -1,4 +1,4 @@
-//! What an agent answers about itself, and how a question to it may end. A claim, not a fact about the work.
+//! The agent's answer about itself, and the outcomes of a probe. A claim, not a fact about the work.
 
 use jiff::Timestamp;
 
@@ -9,7 +9,7 @@ use super::evidence::Commits;
 pub enum ReplyStatus {
     /// It says that everything is done.
     Complete,
-    /// It says that it waits for something that runs elsewhere.
+    /// It waits for work that runs outside of the session.
     Waiting,
     /// It says that it still works.
     Working,
@@ -26,7 +26,7 @@ impl ReplyStatus {
     }
 }
 
-/// What the agent answered about itself. A claim, not a fact about the work.
+/// The agent's answer about itself. A claim, not a fact about the work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     /// The one word that decides.
@@ -37,15 +37,15 @@ pub struct Reply {
     pub agents_active: Option<bool>,
     /// Free text per active agent.
     pub agents_details: Vec<String>,
-    /// What it says is done.
+    /// The tasks that it claims to be done.
     pub tasks_completed: Vec<String>,
-    /// What it says is left.
+    /// The tasks that it names as pending.
     pub tasks_pending: Vec<String>,
     /// How many commits it says it made. `None` = not said.
     pub commits_made: Option<u64>,
-    /// Whether it wants to go on. `None` = not said, taken as yes.
+    /// Whether it wants to continue. `None` = not answered, taken as yes.
     pub should_continue: Option<bool>,
-    /// What it says comes next.
+    /// Its next step.
     pub next_action: Option<String>,
     /// Why its words may not be taken at their word: two statuses, an example, a denial, or things named that git does not have.
     pub doubt: Option<String>,
@@ -99,7 +99,7 @@ pub enum ProbeOutcome {
     Reply(Reply),
     /// Output without a usable answer in it.
     Unreadable {
-        /// What is wrong with the output, for a person.
+        /// The defect of the output, for a person.
         why: String,
     },
     /// No output at all.
@@ -126,7 +126,7 @@ pub enum ProbeOutcome {
         /// The agent's words, for a person.
         why: String,
     },
-    /// A usage limit, with the instant of its reset where the text tells it.
+    /// A usage limit, with the instant of its reset where the text has it.
     RateLimited {
         /// The agent's words, for a person.
         why: String,

@@ -11,16 +11,16 @@ use std::sync::{LazyLock, OnceLock};
 use regex::bytes::{Captures, Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 use serde_json::Value;
 
-/// No text that is shorter holds a secret and the word that tells of it.
+/// A shorter text cannot contain both a secret and its keyword.
 const SHORTEST: usize = 8;
 
 /// Larger files are not looked through.
 pub const LIMIT: u64 = 1 << 20;
 
-/// A rule: its name, which is told to people; words in small letters, one of which is in everything that it finds; and what it looks for.
+/// A rule: its name, for people; lower-case words, one of which is in each of its matches; and its pattern.
 type SecretRule = (&'static str, &'static [&'static str], &'static str);
 
-/// What is a secret wherever it stands.
+/// Secrets in any text.
 const RULES: [SecretRule; 24] = [
     ("aws-access-key-id", &["akia", "asia"], r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
     ("aws-secret-access-key", &["aws"], r#"(?i)aws_?secret_?access_?key["']?\s*[:=]\s*["']?[A-Za-z0-9/+]{40}"#),
@@ -53,7 +53,7 @@ const RULES: [SecretRule; 24] = [
     (PASSWORD, &["://"], r#"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@"'<>`|\\]{0,100}:[^\s/@"'<>`|\\]{3,200}@[A-Za-z0-9\[]"#),
 ];
 
-/// What is masked in texts besides. In source these are usually names and examples, so that a rescue does not go by them.
+/// Further patterns to mask in texts. In source these are usually names and examples, so that a rescue ignores them.
 const TEXT_RULES: [SecretRule; 3] = [
     ("bearer-token", &["bearer"], r"(?i)\bbearer\s+([A-Za-z0-9._~+/=-]{16,4096})"),
     (
@@ -68,7 +68,7 @@ const TEXT_RULES: [SecretRule; 3] = [
     ),
 ];
 
-/// The one rule whose matches are told from placeholders by what is in them.
+/// The one rule whose matches need a further test against placeholders.
 const PASSWORD: &str = "password-in-address";
 
 /// Passwords that documentation and local setups have.
@@ -123,7 +123,7 @@ fn added_as_is(before: Option<&[u8]>, after: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// What a text in UTF-16 says, as UTF-8. With a byte order mark, or without one where every other byte of its beginning is zero, as in
+/// UTF-16 text as UTF-8. With a byte order mark, or without one where every other byte of its beginning is zero, as in
 /// text of Latin letters.
 fn from_utf16(bytes: &[u8]) -> Option<Vec<u8>> {
     const MOST_BYTES: usize = 512;
@@ -144,7 +144,7 @@ fn from_utf16(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(text.trim_start_matches('\u{feff}').as_bytes().to_vec())
 }
 
-/// A text with every secret replaced by the name of its rule. Costs a look for a few words where there is none.
+/// A text with every secret replaced by the name of its rule. Only searches for a few words where there is none.
 pub fn mask(text: &str) -> Cow<'_, str> {
     if text.len() < SHORTEST {
         return Cow::Borrowed(text);
@@ -180,7 +180,7 @@ fn replaced<'t>(rule: &Regex, name: &str, text: &'t [u8]) -> Cow<'t, [u8]> {
     })
 }
 
-/// Whether what stands where a secret would is more than a word of a program or of a message.
+/// Whether a match is a secret, and not a word of a program or of a message.
 fn is_secret_in_text(rule: &str, found: &[u8]) -> bool {
     let digits = found.iter().any(u8::is_ascii_digit);
     let letters = found.iter().any(u8::is_ascii_alphabetic);
@@ -196,7 +196,7 @@ fn is_secret_in_text(rule: &str, found: &[u8]) -> bool {
     }
 }
 
-/// The same for every text in a value, keys aside.
+/// The same for every text in a value, except keys.
 pub fn mask_value(value: &mut Value) {
     match value {
         Value::String(text) => {
@@ -210,7 +210,7 @@ pub fn mask_value(value: &mut Value) {
     }
 }
 
-/// Whether something of the right shape stands for a secret and is none.
+/// Whether a match has the right shape and is a placeholder.
 fn is_placeholder(rule: &str, found: &[u8]) -> bool {
     let text = String::from_utf8_lossy(found).to_ascii_lowercase();
     if ["example", "xxxxxx", "000000", "123456789", "placeholder", "your-", "your_"].iter().any(|word| text.contains(word)) {

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 /// Content ids by path; ids are equal where the bytes on disk are.
 pub type ContentIds = BTreeMap<String, String>;
 
-/// What was uncommitted when the session began, and when it ended.
+/// The uncommitted files when the session began, and when it ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SessionUncommitted {
-    /// What was there before, and is nobody's work as long as it stays as it was.
+    /// The files from before the session, which are no work while their content stays the same.
     pub inherited: ContentIds,
-    /// What was uncommitted at the recorded end; `None` where no end is recorded.
+    /// The uncommitted files at the recorded end; `None` where no end is recorded.
     pub end: Option<ContentIds>,
 }
 
@@ -48,14 +48,14 @@ impl SessionUncommitted {
         }
     }
 
-    /// What the session left uncommitted, as its recorded end has it: the work of the spec that the next session goes on with.
+    /// The uncommitted work of the session at its recorded end: the spec's work that the next session continues.
     pub fn left_by_session(&self) -> ContentIds {
         let end = self.end.iter().flatten();
         end.filter(|(path, id)| self.inherited.get(*path) != Some(*id)).map(|(path, id)| (path.clone(), id.clone())).collect()
     }
 }
 
-/// What the next session of a spec inherits of what is uncommitted `now`: all but what an earlier session left there.
+/// The part of the uncommitted files `now` that the next session of a spec inherits: all but those that an earlier session left.
 pub fn inherited(now: ContentIds, left: &ContentIds) -> ContentIds {
     now.into_iter().filter(|(path, id)| left.get(path) != Some(id)).collect()
 }

@@ -3,9 +3,9 @@
 /// Something that the system has no more of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shortage {
-    /// What is short.
+    /// The missing resource.
     pub of: &'static str,
-    /// What helps.
+    /// The remedy.
     pub helps: &'static str,
 }
 
@@ -22,7 +22,7 @@ const WORDS: [(&str, Shortage); 5] = [
     ("Too many open files", FILES),
 ];
 
-/// The shortage that the text of an error or a panic tells of.
+/// The shortage in the text of an error or a panic.
 pub fn shortage_in(text: &str) -> Option<Shortage> {
     WORDS.iter().find(|(word, _)| text.contains(word)).map(|(_, shortage)| *shortage)
 }

@@ -9,7 +9,7 @@ use super::evidence::{Changes, CheckResult, Commits, Degradation, FaultKind, Lef
 /// How strong a `complete` is. Ordered from weak to strong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Evidence {
-    /// Nothing stands behind it.
+    /// No evidence.
     None,
     /// The agent's word.
     Claimed,
@@ -34,14 +34,14 @@ impl Evidence {
     }
 }
 
-/// What a check came to. The order is the contract's, not one of severity.
+/// The result of a check. The order is the contract's, not one of severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Status {
     /// The work is done.
     Complete,
     /// More work is wanted.
     Incomplete,
-    /// Work runs elsewhere or cannot run yet.
+    /// Work runs outside of the session, or cannot run yet.
     Waiting,
     /// A person must decide.
     Review,
@@ -119,7 +119,7 @@ reasons! {
     Working => Incomplete, "working";
     /// A rebase, merge or another operation of git is half done, or paths are in conflict.
     OperationInProgress => Incomplete, "operation_in_progress";
-    /// The agent waits for something that runs elsewhere.
+    /// The agent waits for work that runs outside of the session.
     BackgroundWork => Waiting, "background_work";
     /// A session of this worktree still runs.
     SessionActive => Waiting, "session_active";
@@ -135,7 +135,7 @@ reasons! {
     MaxIterations => Review, "max_iterations";
     /// A check's own deadline passed.
     VerifyTimeout => Review, "verify_timeout";
-    /// A check ran and could not tell.
+    /// A check ran without a result.
     VerifyFailed => Review, "verify_failed";
     /// The third "nothing to do" in a row.
     RepeatedNothingToDo => Review, "repeated_nothing_to_do";
@@ -159,7 +159,7 @@ reasons! {
     BudgetExhausted => Stopped, "budget_exhausted";
     /// The configured deadline passed.
     DeadlineExceeded => Stopped, "deadline_exceeded";
-    /// The agent said that it should not go on.
+    /// The agent answered that it should not continue.
     AgentStopped => Stopped, "agent_stopped";
     /// A signal ended it.
     Interrupted => Stopped, "interrupted";
@@ -167,7 +167,7 @@ reasons! {
     VerifyUnrunnable => Failed, "verify_unrunnable";
     /// The agent's program cannot be run.
     AgentUnrunnable => Failed, "agent_unrunnable";
-    /// A halt was asked for.
+    /// A halt was requested.
     Halted => Failed, "halted";
     /// No probe was answered.
     ProbeError => Error, "probe_error";
@@ -206,20 +206,20 @@ pub struct ProbeRecord {
     pub outcome: ProbeOutcome,
     /// Why its reply is disputed, if it is.
     pub disputed: Option<String>,
-    /// The id of the session that answered, where its output tells it.
+    /// The id of the session that answered, where its output has it.
     pub session_id: Option<String>,
-    /// What the question cost, where the agent tells it.
+    /// The cost of the probe, where the agent reports it.
     pub usage: ProbeUsage,
 }
 
 impl ProbeRecord {
-    /// Whether it is an earlier answer that stands: nobody was asked for it, although somebody could have been.
+    /// Whether it is an earlier answer that was reused in place of a probe.
     pub fn stands(&self) -> bool {
         self.usage.requests == 0 && !matches!(self.outcome, ProbeOutcome::NotInstalled { .. } | ProbeOutcome::NoConversation { .. })
     }
 }
 
-/// What questions to the agent cost. A figure that the agent does not tell is `None`, never zero.
+/// The cost of probes. A figure that the agent does not report is `None`, never zero.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ProbeUsage {
     /// How many questions were sent, rescue plans and judges included.
@@ -233,7 +233,7 @@ pub struct ProbeUsage {
 }
 
 impl ProbeUsage {
-    /// The sum of two. A figure that only one of them tells counts as that one's.
+    /// The sum of two. If only one of them has a figure, that is the sum.
     pub fn plus(self, other: ProbeUsage) -> ProbeUsage {
         fn sum<T: std::ops::Add<Output = T>>(a: Option<T>, b: Option<T>) -> Option<T> {
             match (a, b) {
@@ -259,7 +259,7 @@ pub struct Verdict {
     pub evidence: Evidence,
     /// One line for a person.
     pub message: String,
-    /// What the agent should do next; never `None` when incomplete.
+    /// The next step for the agent; never `None` when incomplete.
     pub feedback: Option<String>,
     /// When looking again makes sense, where that is known.
     pub retry_at: Option<Timestamp>,
@@ -273,7 +273,7 @@ pub struct Verdict {
     pub snapshot: Option<String>,
     /// The branch, without `refs/heads/`, that took a rescue's commits instead of the current one.
     pub rescue_branch: Option<String>,
-    /// What rescue left alone.
+    /// The paths that rescue left out.
     pub left_out: Vec<LeftOut>,
     /// Rounds spent, those of earlier `--once` calls included.
     pub probes_used: u32,
@@ -287,17 +287,17 @@ pub struct Verdict {
     pub strike: bool,
     /// Why it is not a strike; `None` when it is one.
     pub not_a_strike_because: Option<&'static str>,
-    /// What weakens the facts.
+    /// Warnings about the facts.
     pub degraded: Vec<Degradation>,
     /// How many uncommitted files were there before the session and are still as they were: kept, and not its work.
     pub inherited: u64,
-    /// How many files changed after the recorded end of the session: kept, and nobody's work.
+    /// How many files changed after the recorded end of the session: kept, and no session's work.
     pub changed_since_end: u64,
-    /// Since when nothing changed that an earlier answer rests on; that answer stands.
+    /// Since when the inputs of a reused answer are unchanged.
     pub unchanged_since: Option<Timestamp>,
-    /// What the questions of this judgement cost.
+    /// The cost of this judgement's probes.
     pub probe_usage: ProbeUsage,
-    /// What helpers of the session hold that HEAD lacks, one line each.
+    /// The work of the session's helpers that HEAD lacks, one line each.
     pub helpers: Vec<String>,
 }
 
@@ -337,7 +337,7 @@ impl Verdict {
         Verdict::new(unreadable.kind.into(), format!("{}{hint}", unreadable.why))
     }
 
-    /// The status, as the reason has it.
+    /// The status of the reason.
     pub fn status(&self) -> Status {
         self.reason.status()
     }

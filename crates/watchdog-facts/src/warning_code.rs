@@ -1,38 +1,38 @@
-//! The words in `degraded`: what weakens a verdict, or was worth a note beside it. docs/verdict.md has a row for each, which a test holds.
+//! The codes in `degraded`: warnings that weaken a verdict, and notes beside it. docs/verdict.md has a row for each, which a test checks.
 
 use super::word_table::word_table;
 
 word_table! {
-    /// What weakens a verdict, as a word that programs may match.
+    /// A warning about a verdict, as a code that programs may match.
     enum WarningCode;
 
     /// The verdict is complete, and the anchor could not follow it.
     AnchorUnmoved = "anchor_unmoved",
     /// The baseline is recorded, and no ref keeps its commit from garbage collection.
     BaselineRefUnwritten = "baseline_ref_unwritten",
-    /// A limit is set, and the session did not tell what it spent of it.
+    /// A limit is set, and the session did not report its usage.
     BudgetUnknown = "budget_unknown",
     /// The repository's hooks changed files while they were committed; the originals are in the snapshot.
     ChangedByHooks = "changed_by_hooks",
     /// Files changed in the work tree during the rescue; as they were, they are on the other branch.
     ChangedMeanwhile = "changed_meanwhile",
-    /// What is uncommitted could not be read when the command was interrupted.
+    /// The uncommitted changes could not be read when the command was interrupted.
     ChangesUnreadable = "changes_unreadable",
     /// Git made a commit and complained all the same, as where it is killed, or a hook after the commit hangs.
     CommitComplaint = "commit_complaint",
     /// The commits could not be read when the command was interrupted.
     CommitsUnreadable = "commits_unreadable",
-    /// What is odd about the configuration, such as an empty list of checks, or a changed file that `--config` names.
+    /// An oddity of the configuration, such as an empty list of checks, or a changed file that `--config` names.
     Configuration = "configuration",
     /// Files that say what done means changed since the anchor; `notes` names them.
     CriteriaChanged = "criteria_changed",
-    /// Whether they changed could not be told.
+    /// Whether they changed is unknown.
     CriteriaUnknown = "criteria_unknown",
     /// It told its final result and did not end; after 60 s of silence watchdog ended it.
     EndedAfterResult = "ended_after_result",
     /// Commits were made here that change no file.
     EmptyCommits = "empty_commits",
-    /// What helpers or submodules hold could not be read.
+    /// The work of helpers or submodules could not be read.
     HelpersUnread = "helpers_unread",
     /// The index hides files or submodules from git (skip-worktree, assume-unchanged, `ignore`).
     HiddenEntries = "hidden_entries",
@@ -56,13 +56,13 @@ word_table! {
     LimitTooLong = "limit_too_long",
     /// The session's log is missing or not whole.
     LogIncomplete = "log_incomplete",
-    /// What was made here adds up to no change of its own.
+    /// The commits made here add up to no change of their own.
     NoNetChange = "no_net_change",
     /// Several sessions in a row left the work as it was, under the same unmet checks.
     NoProgress = "no_progress",
     /// No baseline is recorded, so everything uncommitted counts as the session's work.
     NoRecord = "no_record",
-    /// The reflog of HEAD does not show how commits came here; what no recorded ref has counts as made here.
+    /// The reflog of HEAD does not show how commits arrived; those that no recorded ref has count as made here.
     NoReflog = "no_reflog",
     /// Too much history to prove where every new commit comes from; the rest counts as made here.
     OriginUnproved = "origin_unproved",
@@ -84,11 +84,11 @@ word_table! {
     RescueFailed = "rescue_failed",
     /// The store could not record which commits a rescue made.
     RescueUnrecorded = "rescue_unrecorded",
-    /// History was rewritten, and is too large to compare; what could not be compared does not count as made here.
+    /// History was rewritten, and is too large to compare; commits that were not compared do not count as made here.
     RewriteTooLarge = "rewrite_too_large",
-    /// A file was left out because something new in it looks like a secret; names the rule.
+    /// A file was left out because new content looks like a secret; names the rule.
     SecretContent = "secret_content",
-    /// Its refs are in the reftable format, so git itself is asked about them: the facts are the same.
+    /// Its refs are in the reftable format, so git itself reads them: the facts are the same.
     ServedByGit = "served_by_git",
     /// The agent's program ended the session at a limit of its own, such as its number of turns: no strike, and no probe.
     SessionCutShort = "session_cut_short",
@@ -108,9 +108,10 @@ word_table! {
     StoreReplaced = "store_replaced",
     /// A record could not be written.
     StoreUnwritable = "store_unwritable",
-    /// What helpers or submodules hold could not be read.
+    /// The work of helpers or submodules could not be read.
     SubmodulesUnread = "submodules_unread",
-    /// What the session left running holds the verdict no longer: it did nothing for 5 minutes, or `limits.background_seconds` are over.
+    /// The processes that the session left running no longer hold the verdict: they were idle for 5 minutes, or
+    /// `limits.background_seconds` are over.
     Survivors = "survivors",
     /// Boxes of fulfilled tasks stayed open, and why.
     TasksNotTicked = "tasks_not_ticked",
@@ -120,7 +121,7 @@ word_table! {
     TestsFailed = "tests_failed",
     /// Fewer tests ran than when the work began.
     TestsShrunk = "tests_shrunk",
-    /// Whether the session deleted or skipped tests could not be told.
+    /// Whether the session deleted or skipped tests is unknown.
     TestsUnknown = "tests_unknown",
     /// The agent was refused tools; the message says which option allows them.
     ToolsRefused = "tools_refused",

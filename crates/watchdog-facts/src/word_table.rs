@@ -31,7 +31,7 @@ macro_rules! word_table {
 
 pub(super) use word_table;
 
-/// The words in the first column of the tables of docs/verdict.md that stand between two of its lines, sorted.
+/// The words in the first column of the tables of docs/verdict.md between two of its lines, sorted.
 #[cfg(test)]
 pub(super) fn documented_words(from: &str, to: &str) -> Vec<&'static str> {
     let page = include_str!("../../../docs/verdict.md");

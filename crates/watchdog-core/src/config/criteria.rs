@@ -1,4 +1,4 @@
-//! The criteria of completion that a configuration can name: one type for each type of check, with what it looks at and how.
+//! The criteria of completion that a configuration can name: one type for each type of check, with its inputs and rules.
 
 use std::time::Duration;
 
@@ -20,12 +20,12 @@ pub enum CheckSpec {
     Single {
         /// Given by the user, or the type word.
         name: String,
-        /// What it looks at.
+        /// The type of check.
         criterion: CheckKind,
     },
 }
 
-/// What a criterion looks at.
+/// The type of check, with its criterion.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CheckKind {
     /// The agent says an agreed text.
@@ -100,8 +100,8 @@ impl CheckKind {
         }
     }
 
-    /// Whether it looks at nothing but the worktree. What others look at (the agent's words, an issue, a model) is none of git's, so that
-    /// a pass with nothing done may be new.
+    /// Whether it depends on the worktree alone. Other inputs (the agent's words, an issue, a model) are outside of git, so that
+    /// a pass without any work may be new.
     pub fn of_worktree(&self) -> bool {
         match self {
             CheckKind::Command(_) | CheckKind::FeatureList(_) | CheckKind::Git(_) | CheckKind::Files(_) => true,
@@ -145,7 +145,7 @@ pub enum TextScope {
 pub struct SignalTextCriterion {
     /// What to look for; never blank.
     pub text: String,
-    /// How it must stand there.
+    /// The form that it must have.
     pub matching: SignalMatch,
     /// The element's name, for [`SignalMatch::Tag`].
     pub tag: String,
@@ -157,7 +157,7 @@ pub struct SignalTextCriterion {
     pub scope: TextScope,
 }
 
-/// How an agreed text must stand in a message.
+/// The form that an agreed text must have in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignalMatch {
     /// Alone on a line.
@@ -194,7 +194,7 @@ pub struct FeatureListCriterion {
     pub freeze: bool,
 }
 
-/// What git must show.
+/// The state that git must show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitCriterion {
     /// Commits made here since the baseline, at least; they must change the tree. 0 asks for none.
@@ -230,7 +230,7 @@ pub struct FilesCriterion {
     pub paths: Vec<String>,
     /// Whether an empty file is none.
     pub non_empty: bool,
-    /// What the file must hold as well.
+    /// The required content of the file.
     pub contains: Option<String>,
 }
 
@@ -244,7 +244,7 @@ impl FilesCriterion {
 /// An issue or a pull request of GitHub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IssueCriterion {
-    /// The issue; `None` where a dialect leaves it to be told, which makes the check unrunnable without a pull request.
+    /// The issue; `None` where a dialect expects it on the command line, which makes the check unrunnable without a pull request.
     pub number: Option<u64>,
     /// Whether the issue must be closed.
     pub closed: bool,
@@ -295,7 +295,7 @@ pub struct SqlResultCriterion {
 /// A question to a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JudgeCriterion {
-    /// What it answers with yes or no.
+    /// The yes-or-no question.
     pub question: String,
     /// How it is to decide.
     pub rubric: Option<String>,
@@ -314,9 +314,9 @@ pub struct PhaseCriterion {
     pub project: Option<u64>,
     /// The phase that completes it.
     pub last: String,
-    /// The project's field that holds the phase; `None` = the agent's words tell.
+    /// The project's field that holds the phase; `None` = the agent's words.
     pub field: Option<String>,
-    /// Who owns the project; `None` = the user whom `gh` knows.
+    /// The owner of the project; `None` = the user of `gh`.
     pub owner: Option<String>,
     /// How long GitHub may take.
     pub timeout: Duration,
@@ -332,7 +332,7 @@ impl PhaseCriterion {
 /// A program that judges the context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CustomCriterion {
-    /// What to run.
+    /// The program.
     pub run: CommandLine,
     /// How long one judgement may take.
     pub timeout: Duration,
@@ -359,21 +359,21 @@ pub enum CustomMode {
 /// A program that decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandCriterion {
-    /// What to run.
+    /// The command line.
     pub run: CommandLine,
     /// The folder inside the worktree that it runs in, relative to its root; `None` = the root.
     pub cwd: Option<String>,
     /// Its deadline.
     pub timeout: Duration,
-    /// What counts as met.
+    /// The rule of success.
     pub success: SuccessRule,
     /// Lines of its output that go into the feedback.
     pub tail_lines: usize,
-    /// The JUnit file that it writes, inside of the worktree: what it counts stands over what is printed.
+    /// The JUnit file that it writes, inside of the worktree: its counts take precedence over those in the output.
     pub junit: Option<String>,
     /// Whether it runs before the first session, in a scratch checkout of the baseline, and must fail there.
     pub must_fail_first: bool,
-    /// Whether it runs in a scratch checkout of HEAD with the session's work, where nothing that git ignores is.
+    /// Whether it runs in a scratch checkout of HEAD with the session's work, without the files that git ignores.
     pub clean: bool,
 }
 
@@ -395,7 +395,7 @@ impl std::fmt::Display for CommandLine {
     }
 }
 
-/// What counts as met for a command.
+/// The rule of success of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SuccessRule {
     /// This exit code.

@@ -1,5 +1,5 @@
-//! The kinds of values that a key can have. Each kind says once how a value is read and written, what a JSON Schema says of it, and how
-//! the documentation names it.
+//! The kinds of values that a key can have. Each kind defines once how a value is read and written, its JSON Schema, and its text in the
+//! documentation.
 
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
@@ -12,7 +12,7 @@ use super::settings::CommandLine;
 
 /// How values of one kind are read, written and described.
 pub(super) trait KeyKind: Sync {
-    /// What it reads as.
+    /// The type of its value.
     type Value: 'static;
 
     /// The value, or `None` where it is wrong, which is reported.
@@ -21,10 +21,10 @@ pub(super) trait KeyKind: Sync {
     /// The value as JSON; `None` where the key is left out.
     fn write(&self, value: &Self::Value) -> Option<Value>;
 
-    /// What a JSON Schema says of it.
+    /// Its JSON Schema.
     fn schema(&self) -> Value;
 
-    /// What the documentation says in the column of values.
+    /// Its text in the documentation's column of values.
     fn words(&self) -> String;
 }
 
@@ -107,7 +107,7 @@ pub(super) const POSITIVE: ValueForm<f64> = ValueForm {
     words: "number above 0",
 };
 
-/// What a whole number becomes.
+/// Conversion from and to a whole number.
 pub(super) trait FromWholeNumber {
     fn from_whole(number: u64) -> Self;
     fn to_whole(&self) -> u64;
@@ -295,7 +295,7 @@ impl<K: KeyKind> KeyKind for OptionalValue<K> {
 /// A list of values of one kind.
 pub(super) struct ListOf<K> {
     item: K,
-    /// What is wrong with an empty one, where it is wrong.
+    /// The error for an empty one, if it is wrong.
     empty: Option<&'static str>,
 }
 

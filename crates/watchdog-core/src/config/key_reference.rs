@@ -1,4 +1,4 @@
-//! The tables of the documentation, made from the tables of keys: what `docs/configuration.md` has below its headings.
+//! The tables of the documentation, generated from the tables of keys: `docs/configuration.md` has them below its headings.
 
 use super::elements::{TOP, agent, breaker, check_list, completion_check, limits, notification, rescue, tasks};
 use super::key_row::KeyRow;

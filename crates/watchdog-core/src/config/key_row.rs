@@ -1,4 +1,4 @@
-//! What the documentation says of one key.
+//! The documentation of one key.
 
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ pub(super) fn without_links(doc: &str) -> String {
     plain + rest
 }
 
-/// What stands before the next link, its text, and what follows it.
+/// The text before the next link, its text, and the rest.
 fn next_link(doc: &str) -> Option<(&str, &str, &str)> {
     let (head, tail) = doc.split_once("](")?;
     let (before, text) = head.rsplit_once('[')?;

@@ -11,11 +11,11 @@ use super::reader::{ConfigNode, ConfigSection};
 pub(super) struct KeyBlock<S: 'static> {
     /// Its path in the file, or the type of a check; empty for the top of the file.
     pub(super) name: &'static str,
-    /// What holds where no key is given.
+    /// The defaults of its keys.
     pub(super) defaults: fn() -> S,
     /// Its keys, in the order in which they are read.
     pub(super) keys: &'static [&'static dyn BlockKey<S>],
-    /// What holds between its keys, looked at when all of them were read. The last argument says whether each of them was right.
+    /// The rule between its keys, applied when all of them were read. The last argument is whether each of them was right.
     pub(super) rules: fn(&ConfigSection<'_>, &mut S, bool),
 }
 
@@ -83,7 +83,7 @@ pub(super) trait BlockKey<S>: Sync {
     /// Its value as JSON; `None` where it is left out. The settings are borrowed as what a key reads into.
     fn write(&self, from: &mut S) -> Option<Value>;
 
-    /// What a JSON Schema says of it.
+    /// Its JSON Schema.
     fn schema(&self, defaults: &mut S) -> Value;
 
     fn is_required(&self) -> bool {
@@ -100,18 +100,18 @@ pub(super) struct PlainKey<S: 'static, K: KeyKind> {
     kind: K,
     field: fn(&mut S) -> &mut K::Value,
     doc: &'static str,
-    /// Who needs it, where it must be given.
+    /// The cases that need it, where it is required.
     required: Option<&'static str>,
     default: KeyDefault,
     written: fn(&S) -> bool,
 }
 
-/// What holds where a key is not given.
+/// The default of a key.
 #[derive(Clone, Copy)]
 enum KeyDefault {
-    /// What the settings hold.
+    /// The value in the settings.
     OfSettings,
-    /// What the settings hold, which the documentation says in these words.
+    /// The value in the settings, which the documentation describes in these words.
     InWords(&'static str),
     /// Something that depends on another key.
     Depends(&'static str),
@@ -127,7 +127,7 @@ pub(super) const fn key<S, K: KeyKind>(
     PlainKey { name, kind, field, doc, required: None, default: KeyDefault::OfSettings, written: |_| true }
 }
 
-/// The keys of a block, each as `"name" => field: kind, "what it is for";`. What else [`PlainKey`] can say of a key stands behind that.
+/// The keys of a block, each as `"name" => field: kind, "what it is for";`. Further properties of a [`PlainKey`] follow.
 macro_rules! keys {
     ($settings:ty; $($name:expr => $field:ident: $kind:expr, $doc:expr $(, $also:ident($($words:tt)*))*;)*) => {
         &[$(

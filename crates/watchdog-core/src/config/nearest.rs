@@ -1,8 +1,8 @@
 //! The known word nearest to one that is not known.
 
-/// The nearest of `known`, and whether it is near enough to be what was meant. `None` where nothing is known.
+/// The nearest of `known`, and whether it is near enough to be a suggestion. `None` where `known` is empty.
 ///
-/// Case and the difference between `maxProbes`, `max-probes` and `max_probes` count for nothing.
+/// Ignores case and the differences between `maxProbes`, `max-probes` and `max_probes`.
 pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<(&'k str, bool)> {
     // Longer words cannot be near, and comparing costs the product of the lengths.
     let word = snake(&word.chars().take(100).collect::<String>());
@@ -30,7 +30,7 @@ pub(super) fn misspelt<'k>(word: &str, known: impl IntoIterator<Item = &'k str>)
 
 fn distance(a: &str, b: &str) -> usize {
     let edits = strsim::damerau_levenshtein(a, b);
-    // `probes` for `max_probes`: a whole part of the word was left out, which is nearer than its edits say.
+    // `probes` for `max_probes`: a missing word is a smaller difference than its number of edits.
     let part = a.len() >= 4 && b.split('_').count() > 1 && (b.ends_with(&format!("_{a}")) || b.starts_with(&format!("{a}_")));
     if part { edits.min(1) } else { edits }
 }

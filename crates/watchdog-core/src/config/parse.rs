@@ -15,12 +15,12 @@ pub const MAX_BYTES: usize = 1 << 20;
 /// Blocks of other dialects.
 const DIALECTS: &[&str] = &["completion", "behavior"];
 
-/// What a file says.
+/// The content of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParsedConfig {
-    /// With defaults for everything that the file does not say, and every dialect lowered.
+    /// With defaults for everything that the file leaves out, and every dialect lowered.
     pub settings: ConfigSettings,
-    /// What is no error and the user should know, such as an empty list of checks.
+    /// Notes for the user that are no errors, such as an empty list of checks.
     pub notes: Vec<String>,
 }
 
@@ -119,7 +119,7 @@ fn checks(section: &ConfigSection<'_>, settings: &mut ConfigSettings) {
 
 #[cfg(test)]
 pub(super) mod testing {
-    //! What every element's tests ask: what a text reads as, and how it fails.
+    //! Test functions for every element: parse a text, or expect an error.
 
     use super::super::settings::CheckKind;
     use super::*;

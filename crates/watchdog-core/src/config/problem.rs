@@ -1,4 +1,4 @@
-//! What is wrong with a configuration file: every problem with its place, bounded in number, and safe to show.
+//! The problems of a configuration file: each with its position, bounded in number, and safe to show.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -19,7 +19,7 @@ pub struct ConfigProblem {
     pub column: usize,
     /// Full path of the key, such as `checks[0].run`; empty where the problem is the file itself.
     pub key: String,
-    /// What was expected and what was found, without a final period.
+    /// The expectation and the finding, without a final period.
     pub message: String,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for ConfigProblem {
 pub struct ConfigError {
     /// The file, as it was named.
     pub origin: PathBuf,
-    /// What is wrong, in the order of the file.
+    /// The problems, in the order of the file.
     pub problems: Vec<ConfigProblem>,
     /// How many problems there are beyond those listed.
     pub more: usize,
@@ -58,7 +58,7 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// Names the block that a key belongs in, where exactly one has it. Whoever knows the blocks hands it in, so that reading a value needs no block.
+/// Finds the block that has a key, if exactly one does. The caller that knows the blocks passes it in.
 type KeyBlockLookup = fn(&str) -> Option<&'static str>;
 
 /// Collects problems and notes while a file is read.
@@ -88,7 +88,7 @@ impl<'t> ProblemReport<'t> {
         ProblemReport { registered, home_of, ..ProblemReport::new(text) }
     }
 
-    /// The block that a key belongs in, where exactly one has it; the empty text is the top of the file.
+    /// The block that has a key, if exactly one does; the empty text is the top of the file.
     pub(super) fn home_of(&self, key: &str) -> Option<&'static str> {
         (self.home_of)(key)
     }

@@ -1,4 +1,4 @@
-//! Typed access to a value of the file. Whatever does not fit is reported with its key and place, and reading goes on, so that one
+//! Typed access to a value of the file. Reports each wrong value with its key and position, and continues, so that one
 //! run names every problem. `None` means "not given, or wrong and reported".
 
 use std::collections::HashSet;
@@ -170,7 +170,7 @@ impl<'a> ConfigNode<'a> {
         }
     }
 
-    /// What one of some words means; `None` where it is none of them, which is not reported.
+    /// The meaning of one of some words; `None` for any other word, which is not reported.
     pub(super) fn known_word<T: Copy>(&self, words: &[(&str, T)]) -> Option<T> {
         let ValueKind::Text(text) = &self.json.kind else { return None };
         words.iter().find(|(word, _)| word == text).map(|(_, meaning)| *meaning)

@@ -1,4 +1,4 @@
-//! Settings back to JSON: what a configuration was lowered to, with every default written out. Reading it again gives the same settings.
+//! Settings back to JSON: the lowered configuration, with every default written out. Reading it again gives the same settings.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Tests of settings as JSON: whatever a file can say is written and read again as the same settings.
+//! Tests of settings as JSON: writing and reading any configuration gives the same settings.
 
 use std::path::Path;
 use std::time::Duration;

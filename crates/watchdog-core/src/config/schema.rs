@@ -22,7 +22,7 @@ pub fn schema() -> Value {
     schema
 }
 
-/// What kinds of values and the types of checks refer to.
+/// The definitions that kinds of values and types of checks refer to.
 fn definitions() -> Map<String, Value> {
     let mut definitions = check_list::definitions();
     let inside = "^[/\\\\]|(^|[/\\\\])\\.\\.([/\\\\]|$)";

@@ -11,7 +11,7 @@ use watchdog_facts::verdict::Evidence;
 pub struct ConfigSettings {
     /// How the top-level checks combine.
     pub mode: Mode,
-    /// What decides where no checks are configured.
+    /// The rule where no checks are configured.
     pub on_no_criteria: OnNoCriteria,
     /// The weakest evidence that is accepted for `complete`.
     pub require_evidence: Evidence,
@@ -33,7 +33,7 @@ pub struct ConfigSettings {
     pub tasks: TaskSettings,
     /// The agents that work on tasks.
     pub agents: Vec<AgentEntry>,
-    /// Whom to tell about verdicts.
+    /// The receivers of verdicts.
     pub notify: Vec<NotifyRule>,
     /// The configured criteria.
     pub checks: Vec<CheckSpec>,
@@ -50,7 +50,7 @@ pub enum Mode {
     First,
 }
 
-/// What decides where no checks are configured.
+/// The rule where no checks are configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnNoCriteria {
     /// Commits decide.
@@ -108,7 +108,7 @@ pub enum Preset {
 /// How uncommitted work is salvaged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RescueSettings {
-    /// What is done after the snapshot.
+    /// The action after the snapshot.
     pub mode: RescueMode,
     /// The user's program for [`RescueMode::Command`], as argv.
     pub command: Option<Vec<String>>,
@@ -130,7 +130,7 @@ pub struct RescueSettings {
     pub snapshot_every: Duration,
 }
 
-/// What rescue does after the snapshot.
+/// The action of a rescue after the snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RescueMode {
     /// The agent plans the commits, watchdog makes them.
@@ -205,12 +205,12 @@ pub struct AgentEntry {
     pub worktree: Option<String>,
 }
 
-/// Whom to tell about which events.
+/// The receiver of some events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotifyRule {
     /// Statuses, reasons or kinds of events; any of them sets it off.
     pub on: Vec<String>,
-    /// Whom to tell.
+    /// The receiver.
     pub to: NotifyTarget,
     /// The deadline of one attempt.
     pub timeout: Duration,
@@ -218,7 +218,7 @@ pub struct NotifyRule {
     pub retries: u32,
 }
 
-/// Whom to tell.
+/// The receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotifyTarget {
     /// A program, as argv. The event is on its stdin.
@@ -284,7 +284,7 @@ impl Default for ConfigSettings {
 }
 
 impl RescueSettings {
-    /// What the mode `command` runs where no command is given, if the worktree has it.
+    /// The default command of the mode `command`, if the worktree has it.
     pub const DEFAULT_SCRIPT: &str = "scripts/commit-rescue";
 
     /// The script of the worktree that a rescue runs, because the mode is `command` and no command is given.

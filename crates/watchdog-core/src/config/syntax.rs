@@ -16,7 +16,7 @@ pub(super) struct SpannedValue<'t> {
     pub(super) kind: ValueKind<'t>,
 }
 
-/// What a value is.
+/// The kind of a value.
 pub(super) enum ValueKind<'t> {
     Null,
     Flag(bool),
@@ -36,7 +36,7 @@ pub(super) struct KeyValue<'t> {
 }
 
 impl SpannedValue<'_> {
-    /// What was found, for a message that says what was expected.
+    /// The kind of value found, for a message with the expected one.
     pub(super) fn found(&self) -> String {
         match &self.kind {
             ValueKind::Null => "null".into(),

@@ -1,7 +1,7 @@
 //! A task: a markdown file with YAML front matter. Read as strictly as `completion.json`, by the same readers.
 //!
-//! Keys that nobody knows are the project's own (`estimate`, `phase`) and stay; only one that looks like a misspelt key of ours is an
-//! error, because a misspelt `depends_on` would otherwise be a dependency that nobody waits for.
+//! Unknown keys are the project's own (`estimate`, `phase`) and stay; only one that looks like a misspelt key of ours is an
+//! error, because a misspelt `depends_on` would otherwise be an ignored dependency.
 
 use std::ops::Range;
 use std::path::Path;
@@ -39,7 +39,7 @@ impl TaskPriority {
 const PRIORITIES: &[(&str, TaskPriority)] =
     &[("critical", TaskPriority::Critical), ("high", TaskPriority::High), ("medium", TaskPriority::Medium), ("low", TaskPriority::Low)];
 
-/// Where a task stands.
+/// The status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum TaskStatus {
     /// Nobody works on it.
@@ -47,7 +47,7 @@ pub enum TaskStatus {
     Pending,
     /// It waits for other tasks, or a person stopped it.
     Blocked,
-    /// An agent has it and has not begun.
+    /// An agent has it and has not started.
     Assigned,
     /// An agent works on it.
     InProgress,
@@ -106,7 +106,7 @@ const LONGEST_ID: usize = 100;
 /// Keys of front matter that mean something to watchdog.
 pub(super) const KEYS: &[&str] = &["id", "title", "priority", "role", "workstream", "depends_on", "status", "completion", "mode", "checks"];
 
-/// What others call our keys: too far for the nearest word, and not to be passed over.
+/// Other tools' names for our keys: too different for the nearest word, and too important to ignore.
 const OTHER_WORDS: &[(&str, &str)] = &[
     ("dependencies", "depends_on"),
     ("depends", "depends_on"),
@@ -118,12 +118,12 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("max_iterations", "completion.max_iterations"),
 ];
 
-/// What a task's file says.
+/// The content of a task's file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskFile {
     /// Its name among the tasks: ASCII letters, digits, `-`, `_` and `.`.
     pub id: String,
-    /// What it is about, for people.
+    /// Its title, for people.
     pub title: String,
     /// How urgent it is.
     pub priority: TaskPriority,
@@ -131,19 +131,19 @@ pub struct TaskFile {
     pub role: Option<String>,
     /// Ids of the tasks that must be complete before it.
     pub depends_on: Vec<String>,
-    /// What the file says of its status, if anything. Counts when the task is first seen; from then on the store knows.
+    /// The file's status, if there is one. Counts when the task is first seen; from then on the store is the source.
     pub status: Option<TaskStatus>,
     /// How its checks combine.
     pub mode: Mode,
-    /// What makes it complete; empty = what makes anything complete in this worktree.
+    /// Its criteria; empty = the criteria of the worktree.
     pub checks: Vec<CheckSpec>,
     /// Iterations of the loop at most, where it says.
     pub max_iterations: Option<u32>,
     /// The text below the front matter, trimmed: the prompt.
     pub body: String,
-    /// What is no error and the user should know.
+    /// Notes for the user that are no errors.
     pub notes: Vec<String>,
-    /// Where `status` stands, for writing it back.
+    /// The position of `status`, for writing it back.
     pub status_position: StatusPosition,
 }
 
@@ -285,7 +285,7 @@ fn criteria(section: &ConfigSection<'_>, task: &mut TaskFile) {
     let more = completion_block::read(&node, &mut limits);
     task.max_iterations = node.has("max_iterations").then_some(limits.max_iterations);
     if task.mode != Mode::All && !task.checks.is_empty() && !more.is_empty() {
-        // As in completion.json: blocks that stand side by side all count.
+        // As in completion.json: blocks side by side all count.
         let group = CheckSpec::Group { mode: task.mode, checks: std::mem::take(&mut task.checks) };
         task.checks.push(group);
         task.mode = Mode::All;

@@ -1,4 +1,4 @@
-//! What a task's file reads as, and how a bad one is refused.
+//! Tests of task files: their content, and the errors of bad ones.
 
 use super::super::settings::{CheckKind, CommandCriterion, CommandLine};
 use super::*;

@@ -1,6 +1,6 @@
-//! YAML with the place of every value, as the same nodes as JSON. The only file that knows a YAML parser.
+//! YAML with the position of every value, as the same nodes as JSON. The only file that knows a YAML parser.
 //!
-//! What front matter needs is read, and the rest is refused with its line: no aliases (so nothing is expanded), no tags beyond the
+//! Reads the YAML of front matter, and refuses the rest with its line: no aliases (so nothing is expanded), no tags beyond the
 //! plain ones, no second document, no keys that are not texts, and bounded depth.
 
 use std::borrow::Cow;
@@ -142,7 +142,7 @@ impl<'t> YamlBuilder<'t, '_, '_> {
         Some(())
     }
 
-    /// What a plain scalar means, by YAML's core schema as far as JSON has it: `012` and `0x1F` stay texts.
+    /// The meaning of a plain scalar, by YAML's core schema as far as JSON has it: `012` and `0x1F` stay texts.
     fn resolve(&self, value: Cow<'t, str>, at: usize) -> ValueKind<'t> {
         match value.as_ref() {
             "" | "~" | "null" | "Null" | "NULL" => return ValueKind::Null,

@@ -1,7 +1,7 @@
 //! The circuit breaker: closed, open, half-open, fed by strikes alone.
 //!
-//! A strike is a genuine timeout; the caller decides which timeouts are (contract, section 2, rule 4). The caller passes the time, which may
-//! jump: a clock that was set back never keeps the breaker open for longer than one cooldown from the next [`Breaker::admit`],
+//! A strike is a genuine timeout; the caller decides which timeouts are (contract, section 2, rule 4). The caller passes the time, which
+//! may jump: a clock that was set back never keeps the breaker open for longer than one cooldown from the next [`Breaker::admit`],
 //! one that was set forward half-opens it early at worst.
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The check types that look at what the agent said and did: `signal`, `structured`, `sql_result` and `iterations`.
+//! The check types that use the agent's texts and actions: `signal`, `structured`, `sql_result` and `iterations`.
 
 use serde_json::{Value, json};
 
@@ -77,7 +77,7 @@ fn signal_keys_fit(section: &ConfigSection<'_>, found: &mut SignalTextCriterion,
     }
 }
 
-/// The name of an element: what may stand between `<` and `>`.
+/// The name of an element: the text between `<` and `>`.
 fn tag_name(node: &ConfigNode<'_>) -> Option<String> {
     let name = node.text()?;
     if is_tag_name(&name) {

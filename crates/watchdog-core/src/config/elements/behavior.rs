@@ -73,7 +73,7 @@ pub(in super::super) fn read(node: &ConfigNode<'_>) -> Vec<CheckSpec> {
     vec![CheckSpec::Single { name: criterion.kind().to_owned(), criterion }]
 }
 
-/// `issue` and `project`: which one is told on the command line, so the configuration may leave it open.
+/// `issue` and `project`: the command line names the number, so the configuration may omit it.
 fn external(kind: &str, config: Option<&ConfigNode<'_>>) -> Option<CheckKind> {
     let number = match config {
         Some(config) => {

@@ -62,7 +62,7 @@ static GROUP: KeyBlock<CheckGroup> = KeyBlock {
 pub(in super::super) const ENTRY: ValueForm<CheckSpec> =
     ValueForm { read: entry, write: written, schema: || json!({"$ref": "#/$defs/entry"}), words: "check" };
 
-/// What the schema says of entries, groups and each type of check, by name.
+/// The schema's definitions of entries, groups and each type of check, by name.
 pub(in super::super) fn definitions() -> Map<String, Value> {
     let names = [GROUP.name].into_iter().chain(TYPES.iter().map(|kind| kind.word()));
     let entry: Vec<Value> = names.map(|name| json!({"$ref": format!("#/$defs/{name}")})).collect();

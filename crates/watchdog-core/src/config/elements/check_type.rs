@@ -10,7 +10,7 @@ use super::super::settings::CheckKind;
 
 /// A type of check whose criterion is an `S`.
 pub(in super::super) struct CheckType<S: 'static> {
-    /// What it looks at.
+    /// Its criterion.
     pub(super) doc: &'static str,
     /// Its keys; the block's name is the type's word.
     pub(super) block: KeyBlock<S>,
@@ -20,7 +20,7 @@ pub(in super::super) struct CheckType<S: 'static> {
     pub(super) unwrap: fn(&CheckKind) -> Option<&S>,
 }
 
-/// A type of check, whatever its criterion is.
+/// A type of check, independent of its criterion's type.
 pub(in super::super) trait CheckTable: Sync {
     /// The word that names it.
     fn word(&self) -> &'static str;

@@ -1,4 +1,4 @@
-//! `completion_check`: how often and how long the agent is asked.
+//! `completion_check`: how often and how long the agent is probed.
 
 use super::super::key_kinds::{FLAG, seconds, whole};
 use super::super::key_table::{KeyBlock, keys, no_rules};

@@ -26,7 +26,7 @@ pub(super) static ISSUE: CheckType<IssueCriterion> = CheckType {
         name: "issue",
         defaults: || IssueCriterion::new(None),
         keys: keys! { IssueCriterion;
-            // Null is for a dialect that leaves the number to be told.
+            // Null is for a dialect that expects the number on the command line.
             "number" => number: nullable(whole(1..=MAX_NUMBER)), "the issue; required without `pull_request`";
             "closed" => closed: FLAG, "whether it must be closed";
             "label" => label: nullable(TEXT), "a label that it must have";

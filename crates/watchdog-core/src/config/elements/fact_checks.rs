@@ -1,4 +1,4 @@
-//! The check types that look at facts: `git` and `files`.
+//! The check types that use facts: `git` and `files`.
 
 use super::super::key_kinds::{FLAG, INSIDE_GLOB, TEXT, filled_list_of, list_of, nullable, whole};
 use super::super::key_table::{KeyBlock, keys, no_rules};
@@ -30,7 +30,7 @@ pub(super) static GIT: CheckType<GitCriterion> = CheckType {
     unwrap: |criterion| if let CheckKind::Git(found) = criterion { Some(found) } else { None },
 };
 
-/// What a key that is wrong was to ask for cannot be known.
+/// The intention of a wrong key is unknown.
 fn git_asks_for_something(section: &ConfigSection<'_>, found: &mut GitCriterion, all_right: bool) {
     if all_right && found.is_empty() {
         section.wrong("asks for nothing; give `min_commits` of at least 1, `require_clean`: true, or another of its keys");

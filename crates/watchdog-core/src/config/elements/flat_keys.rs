@@ -20,7 +20,7 @@ pub(in super::super) struct FlatKeys {
     enabled: Option<bool>,
 }
 
-/// They stand at the top of the file.
+/// They are at the top of the file.
 pub(in super::super) static BLOCK: KeyBlock<FlatKeys> = KeyBlock {
     name: "",
     defaults: FlatKeys::default,

@@ -1,8 +1,8 @@
-//! Where a key belongs, for the message about one that stands in the wrong block.
+//! The block of each key, for the message about a key in the wrong block.
 
 use super::{TOP, agent, breaker, completion_check, limits, rescue, tasks};
 
-/// The block that a key belongs in, where exactly one has it; the empty text is the top of the file.
+/// The block that has this key, if exactly one does; the empty text is the top of the file.
 pub(in super::super) fn home_of(key: &str) -> Option<&'static str> {
     let homes = [
         (TOP.name, TOP.names()),

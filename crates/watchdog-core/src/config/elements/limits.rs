@@ -1,4 +1,4 @@
-//! `limits`: what ends a loop, a session, or the holding of an agent.
+//! `limits`: the limits of a loop, a session, and the holding of an agent.
 
 use super::super::key_kinds::{POSITIVE, ValueForm, nullable, seconds, whole};
 use super::super::key_table::{KeyBlock, keys};

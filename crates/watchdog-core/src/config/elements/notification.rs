@@ -1,4 +1,4 @@
-//! `notify`: programs and addresses that are told about events.
+//! `notify`: programs and addresses that receive events.
 
 use std::time::Duration;
 
