@@ -1,4 +1,4 @@
-//! The entries that `watchdog hook install` writes into a settings file, and how they are told from everybody else's.
+//! The entries that `watchdog hook install` writes into a settings file, and how it recognizes them.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ const START: Duration = Duration::from_secs(15);
 /// With its end. The host ends it sooner in any case.
 const END: Duration = Duration::from_secs(5);
 
-/// Who is held besides the agents of sessions that are headless, that watchdog runs, or that changed something.
+/// The agents that are held besides those of sessions that are headless, that watchdog runs, or that changed something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HoldScope {
     /// Their sub-agents.
@@ -20,7 +20,7 @@ pub struct HoldScope {
     pub all_sessions: bool,
 }
 
-/// What is to be in a settings file.
+/// The wanted entries of a settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookEntries(pub(super) Vec<HookEntry>);
 
@@ -36,7 +36,7 @@ pub(super) struct HookEntry {
 }
 
 impl HookEntries {
-    /// None at all: what `uninstall` wants.
+    /// None at all, for `uninstall`.
     pub fn none() -> Self {
         HookEntries(Vec::new())
     }

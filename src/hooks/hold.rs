@@ -1,8 +1,8 @@
-//! May the agent stop? Facts in, answer out; nothing here looks outside.
+//! Decides whether the agent may stop. Facts in, answer out; nothing here reads files or processes.
 //!
-//! What the criteria come to, the machine says ([`super::stop_criteria`]). Here its verdict becomes an answer, by the rules that only hooks
-//! have: the agent is held in one case alone, where the criteria are not met, and so often in a row at most. Whatever else happened,
-//! watchdog's own failures included, lets it go, and is told to the user.
+//! The machine judges the criteria ([`super::stop_criteria`]). This module turns its verdict into an answer, by the rules that only hooks
+//! have: the agent is held in one case alone, if the criteria are not met, and a limited number of times in a row. Every other result,
+//! watchdog's own failures included, releases it, and the answer tells the user why.
 
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::StopReason;
@@ -17,14 +17,14 @@ pub enum HoldMode {
     Stop,
     /// Its structured output is refused.
     Output,
-    /// Its structured output was taken; it can only be told.
+    /// Its structured output was accepted; it can only get a message.
     OutputTaken {
         /// Whether the session is ended where nothing is missing.
         finish: bool,
     },
 }
 
-/// What the answer stands on.
+/// The facts behind the answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StopFacts {
     /// watchdog could not judge; `why` is for a person.
@@ -85,7 +85,7 @@ pub struct HoldStreak {
     pub most: u32,
 }
 
-/// What becomes of the count.
+/// The effect on the count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoldCountChange {
     /// It stays.
@@ -101,11 +101,11 @@ pub enum HoldCountChange {
 pub struct HookDecision {
     /// For the host.
     pub reply: HookReply,
-    /// What came of it in the words of the contract; `None` where nothing was judged.
+    /// The result in the words of the contract; `None` without a judgement.
     pub reason: Option<Reason>,
     /// The same in a sentence, for a person; empty with nothing to say.
     pub message: String,
-    /// What becomes of the count.
+    /// The effect on the count.
     pub counted: HoldCountChange,
 }
 
@@ -176,7 +176,7 @@ fn unmet(holding: HoldMode, feedback: &str, held: HoldStreak) -> HookDecision {
         counted: HoldCountChange::OneMore,
     };
     match (holding, held.times) {
-        // It can only be told, which holds nobody for ever.
+        // A message is all that is possible, so it cannot hold an agent without end.
         (HoldMode::OutputTaken { .. }, _) => {
             let advice = format!(
                 "Tasks incomplete: {}{}Please complete the remaining tasks, then call StructuredOutput again with your final output.",
@@ -201,7 +201,7 @@ fn unmet(holding: HoldMode, feedback: &str, held: HoldStreak) -> HookDecision {
     }
 }
 
-/// An answer that lets the agent go although nothing was shown to be done: the user is told.
+/// Releases the agent without proof of completion, and tells the user.
 fn decision(reason: Option<Reason>, message: impl Into<String>) -> HookDecision {
     let message = message.into();
     let status = reason.map(|reason| format!("{} ({}): ", reason.status().as_str(), reason.as_str())).unwrap_or_default();

@@ -22,7 +22,7 @@ fn judged(outcome: CheckOutcome, feedback: &str) -> StopFacts {
     judged_with(outcome, feedback, Evidence::Verified, Evidence::Claimed)
 }
 
-/// What the machine says of checks that came to this.
+/// The machine's verdict for these results of checks.
 fn judged_with(outcome: CheckOutcome, feedback: &str, evidence: Evidence, require_evidence: Evidence) -> StopFacts {
     let setup = MachineSetup { has_checks: true, require_evidence, ..MachineSetup::of(&ConfigSettings::default()) };
     let judge =

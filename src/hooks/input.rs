@@ -1,6 +1,6 @@
-//! What Claude Code writes to the stdin of a command hook: one JSON object, of which only the shape of the whole is insisted on.
+//! Parses the stdin of a command hook of Claude Code: one JSON object, with lenient fields.
 //!
-//! A key that is missing, unknown or of another type than expected is one that was not told: the host grows new keys with every release,
+//! A key that is missing, unknown or of another type than expected counts as absent: the host adds keys with every release,
 //! and none of them may turn a hook into an obstacle.
 
 use std::io::Read;
@@ -24,7 +24,7 @@ pub enum HookEvent {
     PreToolUse,
     /// A tool was used.
     PostToolUse,
-    /// A session begins, or goes on.
+    /// A session starts, or resumes.
     SessionStart,
     /// A session ends.
     SessionEnd,
@@ -66,7 +66,7 @@ impl HookEvent {
     }
 }
 
-/// What a hook was told. `None`, or an empty list, is what was not told.
+/// The input of a hook. `None`, or an empty list, where a key is absent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HookInput {
     /// The event, where the host names one that we know.
@@ -85,7 +85,7 @@ pub struct HookInput {
     pub stop_reason: Option<String>,
     /// The agent's last words.
     pub last_message: Option<String>,
-    /// What runs in the background.
+    /// The background tasks.
     pub background_tasks: Vec<Value>,
     /// The tool's name.
     pub tool_name: Option<String>,
@@ -175,7 +175,7 @@ impl HookInput {
         }
     }
 
-    /// What still runs in the background, in a few words each. A sub-agent that ends is still among the tasks of its session.
+    /// The background tasks that still run, in a few words each. A sub-agent that ends is still among the tasks of its session.
     pub fn running_tasks(&self) -> Vec<String> {
         running_tasks(&self.background_tasks, self.agent_id.as_deref())
     }

@@ -2,7 +2,7 @@
 
 use watchdog_git::line_hunks;
 
-/// What changes from one text to the other, in the form of `diff -u`; empty where nothing does.
+/// The difference of two texts, in the form of `diff -u`; empty where they are equal.
 pub fn unified(before: &str, after: &str, name: &str) -> String {
     match line_hunks(before.as_bytes(), after.as_bytes()) {
         (hunks, _) if hunks.is_empty() => hunks,

@@ -1,7 +1,7 @@
-//! THE AGENT'S OWN HOOKS: what Claude Code tells its command hooks, what they may answer, and the settings that name them.
+//! THE AGENT'S OWN HOOKS: the input of Claude Code's command hooks, their answers, and the settings that install them.
 //!
 //! Reading order: [`input`] (words in), [`stop_criteria`] (the machine's verdict) and [`hold`] (may the agent stop?), both pure, [`reply`]
-//! (words out), then `entry`, [`settings_text`] and [`settings_file`] for `watchdog hook install`. The facts are gathered by the mode `hook`.
+//! (words out), then `entry`, [`settings_text`] and [`settings_file`] for `watchdog hook install`. The mode `hook` gathers the facts.
 
 pub mod hold;
 pub mod input;

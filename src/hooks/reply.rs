@@ -1,28 +1,28 @@
-//! What a command hook may answer, in the dialect of Claude Code: one JSON object on stdout, always with exit 0.
+//! The answers of a command hook, in the format of Claude Code: one JSON object on stdout, always with exit 0.
 
 use serde_json::{Map, Value, json};
 
-/// What the answer does to the agent.
+/// The effect of the answer on the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookAction {
-    /// Nothing: the host goes on as it would without us.
+    /// None: the host continues as it would without us.
     Nothing,
-    /// The agent may not stop, and is told why.
+    /// The agent may not stop, and gets the reason.
     Block {
-        /// What is missing, in sentences for the agent.
+        /// The missing work, in sentences for the agent.
         reason: String,
     },
-    /// The tool is not run, and the agent is told why.
+    /// The tool does not run, and the agent gets the reason.
     Deny {
-        /// What is wrong with the call, in sentences for the agent.
+        /// The mistake in the call, in sentences for the agent.
         reason: String,
     },
-    /// The agent is told something after the tool's result.
+    /// The agent gets a message after the tool's result.
     Advise {
         /// Sentences for the agent.
         context: String,
     },
-    /// The agent is told something as the session begins.
+    /// The agent gets a message as the session begins.
     Begin {
         /// Sentences for the agent.
         context: String,
@@ -34,9 +34,9 @@ pub enum HookAction {
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookReply {
-    /// What it does to the agent.
+    /// Its effect on the agent.
     pub act: HookAction,
-    /// What the host shows to the user.
+    /// The host's message to the user.
     pub message: Option<String>,
 }
 
@@ -46,7 +46,7 @@ impl HookReply {
         HookReply { act: HookAction::Nothing, message: None }
     }
 
-    /// An answer that changes nothing, and tells the user something.
+    /// An answer that changes nothing, with a message to the user.
     pub fn tell(message: impl Into<String>) -> Self {
         HookReply { act: HookAction::Nothing, message: Some(message.into()) }
     }

@@ -1,10 +1,10 @@
-//! What a hook's input tells of the session, as checks see it. Pure.
+//! Builds the session's context for checks from a hook's input. Pure.
 
 use watchdog_facts::context::SessionContext;
 
 use super::input::{HookEvent, HookInput};
 
-/// What is known of the session: what the hook was told, over what was known before.
+/// The session's context: the hook's input takes precedence over the known context.
 pub fn context(event: HookEvent, input: &HookInput, before: SessionContext) -> SessionContext {
     let tool = matches!(event, HookEvent::PreToolUse | HookEvent::PostToolUse);
     let text = |name: &str| input.fields.get(name).and_then(serde_json::Value::as_str).map(str::to_owned);

@@ -22,7 +22,7 @@ pub enum SettingsFileError {
     /// The system refuses.
     #[error("failed to {what} {}: {source}", path.display())]
     Io {
-        /// What failed, as a verb.
+        /// The failed action, as a verb.
         what: &'static str,
         /// The settings file, or the folder of it.
         path: PathBuf,

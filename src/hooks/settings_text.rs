@@ -8,7 +8,7 @@ use watchdog_core::config::STRICT_JSON;
 use super::entry::{HookEntries, HookEntry, own};
 use super::input::HookEvent;
 
-/// What becomes of a settings file.
+/// The new content of a settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsEdit {
     /// The whole new text.
@@ -33,7 +33,7 @@ pub enum EditError {
         /// The kind of value that the host reads, with its article.
         expected: &'static str,
     },
-    /// Which of two equal keys counts is nobody's to say.
+    /// The effective one of two equal keys is unknown.
     #[error("`{path}` is there twice")]
     Twice {
         /// The keys down to the value, joined with periods.
@@ -112,7 +112,7 @@ struct FoundHook {
     command: String,
 }
 
-/// Every command of an event. What has another shape is nobody's command and stays as it is.
+/// Every command of an event. Entries of another shape are no commands of ours and stay unchanged.
 fn commands(groups: &CstArray) -> Vec<FoundHook> {
     let mut found = Vec::new();
     for group in groups.elements().iter().filter_map(CstNode::as_object) {

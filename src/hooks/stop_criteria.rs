@@ -1,5 +1,5 @@
-//! Has the decision machine judge the criteria of a stop, by the rules of `check`: what HEAD says decides about no stop. Pure; whoever
-//! calls looks outside where the machine asks.
+//! Has the decision machine judge the criteria of a stop, by the rules of `check`: HEAD decides about no stop. Pure; the caller reads
+//! the facts that the machine requests.
 
 use watchdog_core::config::settings::OnNoCriteria;
 use watchdog_core::decision::machine::{
@@ -10,7 +10,7 @@ use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 
 use super::hold::StopFacts;
 
-/// What the verdict rests on, for the words of an answer.
+/// The inputs of the verdict, for the text of an answer.
 struct VerdictInputs {
     trust: ConfigTrust,
     on_no_criteria: OnNoCriteria,
@@ -63,12 +63,12 @@ pub fn judge_criteria(
     let mut pace = CriteriaPace { judge, changed, grounds };
     match drive(&mut machine, MachineEvent::Start, &mut pace) {
         DriveOutcome::Ended(verdict) => (stop_facts(&verdict, pace.grounds), verdict.checks),
-        // Of criteria alone the machine asks nothing else. Whatever it is, nobody is held for it.
+        // For criteria alone the machine requests nothing else. If it does, the agent is released.
         DriveOutcome::Held(action) => (StopFacts::Failed { why: format!("nobody can answer {action:?} in a hook") }, Vec::new()),
     }
 }
 
-/// What the machine's verdict means for a stop.
+/// The meaning of the machine's verdict for a stop.
 fn stop_facts(verdict: &Verdict, grounds: VerdictInputs) -> StopFacts {
     let VerdictInputs { trust, on_no_criteria, required, evidence, feedback, changed } = grounds;
     match (verdict.reason, trust, changed) {
@@ -77,7 +77,8 @@ fn stop_facts(verdict: &Verdict, grounds: VerdictInputs) -> StopFacts {
         (Reason::ChecksUnmet, _, _) => StopFacts::Unmet { feedback },
         (Reason::Disputed, _, _) => StopFacts::TooWeak { evidence, required },
         (Reason::CriteriaChanged, _, Ok(changed)) => StopFacts::CriteriaChanged { guarded: changed.guarded_words() },
-        // The machine leaves the word to a person there, and only notes what is guarded. A stop that nobody judges is told of it.
+        // There the machine leaves the decision to a person, and only notes changed guarded files. A stop without a judgement gets that
+        // note.
         (Reason::NoCriteria, _, Ok(changed)) if changed.guarded_total > 0 => {
             StopFacts::CriteriaChanged { guarded: changed.guarded_words() }
         }
@@ -105,7 +106,7 @@ mod tests {
         Ok(CriteriaChanged { guarded: vec!["tests/a.rs".into()], guarded_total: 1, named: Vec::new() })
     }
 
-    /// What a stop comes to where the guarded files are such; without an outcome, no criteria are configured.
+    /// The result for a stop with such guarded files; without an outcome, no criteria are configured.
     fn facts(outcome: Option<CheckOutcome>, on_no_criteria: OnNoCriteria, changed: ReadFact<CriteriaChanged>) -> StopFacts {
         let setup = MachineSetup {
             has_checks: outcome.is_some(),

@@ -1,4 +1,4 @@
-//! The directories where git leaves traces of a commit, and those traces.
+//! The directories where git writes for a commit, and the fingerprint of HEAD in them.
 //!
 //! Directories are watched, never files, because git replaces files by renaming.
 
@@ -22,7 +22,7 @@ pub struct GitDirs {
     pub common_dir: PathBuf,
 }
 
-/// What says where HEAD is, in short: as long as it is the same, HEAD names the same commit. It may differ without a move.
+/// A hash of the files that define HEAD: while it is the same, HEAD names the same commit. It may differ without a move.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HeadFingerprint {
     /// The branch that HEAD is on, as `refs/heads/…`; empty where it is on none.
@@ -35,7 +35,7 @@ impl GitDirs {
     /// notify's own thread and must return at once.
     ///
     /// # Errors
-    /// Where the system refuses; whoever waits then waits the whole pause.
+    /// Where the system refuses; the caller can wait for its whole pause then.
     pub fn watch(&self, moved: impl Fn() + Send + 'static) -> Result<FolderWatch, WatchError> {
         let mut watching = FolderWatch::start(move |_| moved())?;
         let logs = (self.git_dir.join("logs"), WatchDepth::Folder);
@@ -62,7 +62,7 @@ impl GitDirs {
         ]
     }
 
-    /// What says where HEAD is; `None` where it cannot be read. Some microseconds.
+    /// The fingerprint of HEAD; `None` where it is unreadable. Takes some microseconds.
     pub fn head_fingerprint(&self) -> Option<HeadFingerprint> {
         let head = short(&self.git_dir.join("HEAD"))?;
         let mut mark = DefaultHasher::new();
@@ -82,7 +82,7 @@ impl GitDirs {
         Some(HeadFingerprint { branch, mark: mark.finish() })
     }
 
-    /// Whether git is at work here right now: the index follows the branch, and a look in between would see half of it.
+    /// Whether git is at work here right now: the index follows the branch, and a scan in between would see half of it.
     pub fn is_busy(&self) -> bool {
         self.git_dir.join("index.lock").exists() || self.git_dir.join("HEAD.lock").exists()
     }

@@ -1,4 +1,4 @@
-//! When anything below a work tree or in its git directory changed last, as the files' own times tell. Reads names and times only.
+//! Finds the last change below a work tree or in its git directory, by the files' own times. Reads names and times only.
 
 use std::fs::{self, Metadata};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

@@ -1,4 +1,4 @@
-//! Only notify. Says that something moved in a folder; what moved is for others to tell.
+//! Only notify. Reports that something moved in a folder, and not what.
 
 mod folder;
 mod git_dirs;

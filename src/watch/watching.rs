@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use notify::{EventKind, RecursiveMode, Watcher as _};
 
-/// Why nothing can be watched. Never fatal: whoever waits simply waits the whole pause.
+/// Why a folder cannot be watched. Never fatal: the caller waits for its whole pause.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     /// The system's limit is reached.
@@ -34,7 +34,7 @@ pub enum FsMovement {
 /// How much of a folder is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchDepth {
-    /// What is in the folder itself.
+    /// The folder itself, not its subfolders.
     Folder,
     /// All that is below it as well, folders that come later included.
     Tree,
@@ -53,7 +53,7 @@ impl FolderWatch {
     /// Where the system refuses.
     pub fn start(on_row: impl Fn(FsMovement) + Send + 'static) -> Result<Self, WatchError> {
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| match event {
-            // Opening and reading files moves nothing: watchdog's own looks would wake it for ever.
+            // Opening and reading files moves nothing: watchdog's own scans would wake it without end.
             Ok(event) if matches!(event.kind, EventKind::Access(_)) => {}
             Ok(event) if !event.need_rescan() && !event.paths.is_empty() => on_row(FsMovement::At(event.paths)),
             // An overflow or an error may hide a commit, so both mean "look again".

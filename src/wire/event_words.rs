@@ -24,7 +24,7 @@ pub fn answers_to(event: &StoredEvent, wanted: &[String]) -> bool {
 
 /// Every word that selects some event: the kinds, and the statuses and reasons of verdicts.
 pub fn event_words() -> Vec<&'static str> {
-    // Nobody is told about being told, nor about answers that the user of the agent saw; but they can be looked at.
+    // There are no notifications about notifications, nor about answers that the user of the agent saw; but the journal has them.
     notification_words().iter().copied().chain([kind::HOOK, kind::NOTIFY]).collect()
 }
 

@@ -33,7 +33,7 @@ pub fn loop_json(looped: &EndedLoop) -> Value {
         "resumed": resumed,
         "over": over,
         "spent": {
-            // A sum of which nothing was told is unknown, not zero.
+            // A sum without any report is unknown, not zero.
             "turns": (turns > 0 || !untold.turns).then_some(turns),
             "tokens": (tokens > 0 || !untold.tokens).then_some(tokens),
             "cost_usd": (cost_usd > 0.0 || !untold.cost).then_some(cost_usd),

@@ -14,12 +14,12 @@ use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Status, Verdict};
 
 use super::loop_json::loop_json;
 
-/// A verdict with its metadata: what it is about, and what surrounds it.
+/// A verdict with its metadata.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     /// The judgement itself.
     pub verdict: Verdict,
-    /// The worktree's top folder, or the path that was asked for where there is none.
+    /// The worktree's top folder, or the requested path where there is none.
     pub worktree: String,
     /// The name of the work.
     pub spec: Option<String>,
@@ -33,7 +33,7 @@ pub struct Judgement {
     pub log: Option<String>,
     /// The session that the judgement is about, where one is known.
     pub session: Option<JudgedSession>,
-    /// What was left running after the session ended by itself.
+    /// The processes that outlived the session's own end.
     pub survivors: Vec<String>,
     /// The loop that it ends, where it does.
     pub looped: Option<EndedLoop>,
@@ -46,9 +46,9 @@ pub struct Judgement {
 pub struct JudgedSession {
     /// The agent's own name for it, where it is known.
     pub id: Option<String>,
-    /// How it is known: `output`, `hook`, `transcript`, or `latest` where nobody can tell.
+    /// How it is known: `output`, `hook`, `transcript`, or `latest` where the session is unknown.
     pub known_by: &'static str,
-    /// For how long it has been silent, in whole seconds, where that was looked at.
+    /// For how long it has been silent, in whole seconds, where that was checked.
     pub idle_seconds: Option<u64>,
 }
 
@@ -57,13 +57,13 @@ pub struct JudgedSession {
 pub struct EndedLoop {
     /// Iterations that ended, earlier processes of the same loop included.
     pub iterations: u32,
-    /// Its own name, which tells it from the one before.
+    /// Its id, unlike that of the previous loop.
     pub id: String,
     /// When it began.
     pub begun_at: Timestamp,
     /// Its last iterations, oldest first.
     pub history: Vec<IterationRecord>,
-    /// What all of its sessions spent.
+    /// The usage of all of its sessions.
     pub spent: SpentUsage,
     /// The commit, or `unborn`, at which it began.
     pub first_baseline: String,
@@ -203,7 +203,7 @@ pub fn probe_json(record: &ProbeRecord) -> Value {
     })
 }
 
-/// What questions cost, as in `probe_usage` of a verdict. Figures that the agent does not report are null.
+/// The cost of probes, as in `probe_usage` of a verdict. Figures that the agent does not report are null.
 pub fn usage_json(usage: &ProbeUsage) -> Value {
     json!({
         "requests": usage.requests,

@@ -19,8 +19,8 @@ impl Worktree {
         Ok(clean.then(|| before.to_hex().to_string()))
     }
 
-    /// The state of the work: equal only if HEAD's tree and everything uncommitted are the same. Rewriting a file with the same content, and
-    /// commits that change nothing, leave it equal.
+    /// The state of the work: equal only if HEAD's tree and everything uncommitted are the same. Rewriting a file with the same content,
+    /// and commits that change nothing, leave it equal.
     ///
     /// Takes a snapshot of the uncommitted files first, as before any operation that could damage them.
     ///

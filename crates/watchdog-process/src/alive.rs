@@ -1,4 +1,4 @@
-//! Whether a process that was written down still runs, as far as the system's table can tell.
+//! Whether a recorded process still runs, by the system's process table.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn boot() -> Option<Timestamp> {
     Timestamp::from_second(seconds).ok()
 }
 
-/// Whether the process `pid` runs. The system does not tell since when.
+/// Whether the process `pid` runs. The system does not show since when.
 #[cfg(not(target_os = "linux"))]
 pub fn still_runs(pid: u32, _recorded: Timestamp) -> bool {
     let target = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);

@@ -2,7 +2,7 @@
 
 use super::tree_registry::marking_watchdogs;
 
-/// More processes than this above one are not looked at.
+/// The maximum number of ancestors that are read.
 const MOST: usize = 256;
 
 /// Where this process comes from.
@@ -13,7 +13,7 @@ pub struct ProcessAncestry {
 }
 
 impl ProcessAncestry {
-    /// The ancestry of this process. Where the system does not tell, it is empty.
+    /// The ancestry of this process. Empty where the system does not show it.
     pub fn of_this_process() -> Self {
         let mut above = Vec::new();
         let mut at = std::process::id();
@@ -24,8 +24,8 @@ impl ProcessAncestry {
         ProcessAncestry { above, watchdogs: marking_watchdogs() }
     }
 
-    /// Whether a session's first process is above this one, or was started by a watchdog whose mark this process carries. A watchdog stands
-    /// for the session that it is about to start.
+    /// Whether a session's first process is an ancestor of this one, or was started by a watchdog whose mark this process carries. A
+    /// watchdog takes the place of the session that it is about to start.
     pub fn is_inside(&self, session: u32) -> bool {
         self.above.contains(&session)
             || self.watchdogs.contains(&session)

@@ -33,7 +33,7 @@ pub const REDIRECTING_VARIABLES: [&str; 13] = [
     "GIT_REPLACE_REF_BASE",
 ];
 
-/// What a process reads.
+/// The source of its stdin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StdinSource {
     /// The stdin of this process, unless that is a terminal: a process in a group of its own is stopped when it reads one, so it gets none.
@@ -42,7 +42,7 @@ pub enum StdinSource {
     Null,
     /// These bytes, then end of file. It may stop reading at any time.
     Bytes(Vec<u8>),
-    /// What is written to it while it runs.
+    /// A pipe that is written to while it runs.
     Open,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct StartedProcess<T> {
     pub tree: ProcessTree,
     /// For [`StdinSource::Open`].
     pub stdin: Option<PipeWriter>,
-    /// What reads its output.
+    /// The reader of its output.
     pub output: T,
 }
 
@@ -173,7 +173,7 @@ pub fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
-/// A name without a slash is left to `PATH`; a relative path is meant from the folder that the program runs in.
+/// `PATH` resolves a name without a slash; a relative path is relative to the program's working folder.
 fn located(program: &OsStr, cwd: &Path) -> OsString {
     let path = Path::new(program);
     if program.as_encoded_bytes().contains(&b'/') && path.is_relative() { cwd.join(path).into_os_string() } else { program.to_owned() }
@@ -186,7 +186,7 @@ const ROOM: usize = 64 << 20;
 fn check_memory() -> io::Result<()> {
     let mut room = Vec::<u8>::new();
     room.try_reserve_exact(ROOM).map_err(|_| io::Error::from_raw_os_error(Errno::NOMEM.raw_os_error()))?;
-    // Without this the compiler may spare us the look.
+    // Without this the compiler may remove the allocation.
     std::hint::black_box(&room);
     Ok(())
 }
@@ -245,7 +245,7 @@ fn explain(source: io::Error, program: &str, plan: &LaunchPlan<'_>) -> StartErro
     }
 }
 
-/// What the system has no more of, and what helps.
+/// The missing resource, and the remedy.
 pub(super) fn scarce(errno: Errno) -> Option<&'static str> {
     match errno {
         Errno::AGAIN => Some("no further process or thread may be had; end some, or raise ulimit -u or the limit of pids"),

@@ -12,7 +12,7 @@ use watchdog_facts::secret_shapes::mask;
 /// How much of a command line is shown, in bytes.
 const SHOWN: usize = 300;
 
-/// What a program is run for. It says under which target of the log the call stands.
+/// The purpose of a program, which selects the log target of the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ProgramPurpose {
     /// Git itself.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 const WANTED: u8 = 1;
 const URGENT: u8 = 2;
 
-/// A flag that is raised once and never lowered. Clones share it. Waits look at it at least every 100 ms.
+/// A flag that is raised once and never lowered. Clones share it. Waits poll it at least every 100 ms.
 #[derive(Debug, Clone, Default)]
 pub struct CancelFlag(Arc<AtomicU8>);
 
@@ -16,12 +16,12 @@ impl CancelFlag {
         Self::default()
     }
 
-    /// Asks every wait that looks at this flag to end; processes get their grace period.
+    /// Ends every wait that polls this flag; processes get their grace period.
     pub fn cancel(&self) {
         self.0.fetch_max(WANTED, Ordering::SeqCst);
     }
 
-    /// Asks the same, and takes the grace period away: what still runs is killed. For a second signal.
+    /// The same without the grace period: kills the remaining processes. For a second signal.
     pub fn cancel_now(&self) {
         self.0.fetch_max(URGENT, Ordering::SeqCst);
     }

@@ -97,7 +97,7 @@ impl<K: OutputSink> OutputDrain<K> {
         Ok(drain)
     }
 
-    /// How far both threads are, for others to look at.
+    /// The progress of both threads, for other threads.
     pub(crate) fn progress(&self) -> [Arc<DrainProgress>; 2] {
         self.progress.clone()
     }
@@ -138,7 +138,7 @@ impl<K: OutputSink> OutputDrain<K> {
         rustix::io::ioctl_fionread(&self.pipes[at]).unwrap_or(0)
     }
 
-    /// Stops waiting for whoever reads the mirrored output: what is still to come is kept, not shown.
+    /// Stops waiting for the reader of the mirrored output: the rest is kept, not shown.
     pub(crate) fn hurry(&self) {
         self.phase.fetch_max(HURRYING, Ordering::Release);
     }

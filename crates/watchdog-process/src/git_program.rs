@@ -13,11 +13,11 @@ use super::program::{BoundedOutput, FinishedProgram, ProgramRun};
 const GRACE: Duration = Duration::from_secs(5);
 /// Bytes of output that are kept.
 const KEEP: usize = 64 << 10;
-/// Who commits where nobody is configured.
+/// The author of commits where none is configured.
 const NAME: &str = "watchdog";
 const EMAIL: &str = "watchdog@localhost";
 
-/// The variables for a program that works in the worktree: those of git that point elsewhere are removed.
+/// The variables for a program that works in the worktree: removes those that redirect git.
 pub fn environment() -> BTreeMap<OsString, Option<OsString>> {
     foreign_git_variables().into_iter().map(|name| (name, None)).collect()
 }
@@ -31,7 +31,7 @@ pub fn git(root: &Path, args: &[&str], paths: &[&[u8]], identity: bool, deadline
     set("GIT_TERMINAL_PROMPT", "0");
     set("GIT_EDITOR", "true");
     set("GIT_NO_REPLACE_OBJECTS", "1");
-    // Messages are told to the user, and read: untranslated, but without taking UTF-8 away from hooks.
+    // Messages are parsed and shown: untranslated, but without taking UTF-8 away from hooks.
     set("LANGUAGE", "en");
     if !identity {
         for (name, value) in
@@ -42,7 +42,7 @@ pub fn git(root: &Path, args: &[&str], paths: &[&[u8]], identity: bool, deadline
             }
         }
     }
-    // A passphrase that nobody can type must fail, not wait: gpg has no terminal, ssh has somebody else to ask, who says no.
+    // A passphrase prompt must fail, not wait: gpg has no terminal, and ssh has an askpass program that refuses.
     for (name, value) in [("SSH_ASKPASS", "false"), ("SSH_ASKPASS_REQUIRE", "force"), ("GIT_ASKPASS", "false")] {
         env.insert(name.into(), Some(value.into()));
     }

@@ -5,11 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 
-/// Address space that is asked for: each thread reserves some, most of which is never used.
+/// The required address space: each thread reserves some, most of which is never used.
 const ADDRESS_SPACE: u64 = 1 << 30;
-/// Threads that one command uses at a time, beside those that look at files in parallel.
+/// Threads that one command uses at a time, beside those that read files in parallel.
 const THREADS: usize = 8;
-/// Looking at files uses one thread for each core, of which so many are asked for at most.
+/// Reading files uses one thread for each core, at most this many.
 const CORES: usize = 16;
 
 /// Limits that leave so many are not tried: that would cost every small command more than its work.
@@ -35,7 +35,7 @@ pub enum NoRoom {
 }
 
 impl NoRoom {
-    /// What helps.
+    /// The remedy.
     pub fn hint(&self) -> &'static str {
         match self {
             NoRoom::Threads { .. } => "end some processes, or raise ulimit -u or the limit of pids",
@@ -60,8 +60,8 @@ pub fn check_headroom() -> Result<(), NoRoom> {
     hold_threads(wanted).map_err(|source| NoRoom::Threads { wanted, source })
 }
 
-/// Whether neither the user's own limit nor one of the control groups is near. Who has used up a high limit all the same is told where a
-/// thread is missing.
+/// Whether neither the user's own limit nor one of the control groups is near. With an exhausted high limit, starting a thread reports
+/// the error.
 #[cfg(target_os = "linux")]
 fn limits_leave_plenty() -> bool {
     let allowed = rustix::process::getrlimit(rustix::process::Resource::Nproc).current;

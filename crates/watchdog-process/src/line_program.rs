@@ -21,14 +21,14 @@ use watchdog_facts::evidence::ProcessExit;
 
 /// A longer line is no answer, in bytes.
 const LINE: usize = 4 << 20;
-/// Lines that nobody asked for are kept up to this number.
+/// How many unrequested lines are kept.
 const UNASKED: usize = 64;
-/// What is kept of stderr, in bytes.
+/// How many bytes of stderr are kept.
 const COMPLAINTS: usize = 8 << 10;
-/// How long a program may take to end once its stdin is closed, and again once it is told to.
+/// How long a program may take to end once its stdin is closed, and again after TERM.
 const GRACE: Duration = Duration::from_millis(1500);
 
-/// What came of a line.
+/// The result of a line exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LineAnswer {
     /// The line that it answered, without its end. Whatever is not UTF-8 is replaced.
@@ -92,7 +92,7 @@ impl LineProgram {
                 Err(RecvTimeoutError::Timeout) if left.is_zero() => return LineAnswer::TimedOut,
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            // Also keeps account of what it starts, as long as it is looked at.
+            // Also tracks its descendants, as long as it is polled.
             if self.tree.wait(Some(Instant::now()), cancel) == TreeWaitOutcome::Ended {
                 if let Some(drain) = &mut self.drain {
                     drain.settle(|| false);
@@ -106,7 +106,7 @@ impl LineProgram {
         }
     }
 
-    /// Ends it, and tells how it went.
+    /// Ends it, and returns its outcome.
     fn ended(&mut self) -> LineAnswer {
         let exit = self.end();
         let kept = self.drain.take().and_then(OutputDrain::finish);
@@ -138,7 +138,7 @@ impl Drop for LineProgram {
 /// Takes stdout apart into lines.
 struct LineSplitter {
     open: Vec<u8>,
-    /// Gone where nobody listens.
+    /// Fails without a receiver.
     give: Option<SyncSender<Option<Vec<u8>>>>,
     stderr: OutputTail,
 }
@@ -156,7 +156,7 @@ impl OutputSink for LineSplitter {
                 let whole = line.len() <= LINE;
                 line.truncate(line.len().saturating_sub(usize::from(line.ends_with(b"\n"))));
                 if let Some(give) = &self.give {
-                    // What was written unasked beyond the bound is dropped.
+                    // Unrequested output beyond the bound is dropped.
                     let _ = give.try_send(whole.then_some(line));
                 }
             }
@@ -164,7 +164,8 @@ impl OutputSink for LineSplitter {
     }
 }
 
-/// Writes from a thread, so that a program that does not read holds nobody up. It ends with the sender, or with the program's stdin.
+/// Writes from a thread, so that a program that does not read blocks only that thread. It ends with the sender, or with the program's
+/// stdin.
 fn write_from_thread(mut end: PipeWriter) -> std::io::Result<Sender<Vec<u8>>> {
     let (give, take) = channel::<Vec<u8>>();
     std::thread::Builder::new().name("stdin".into()).stack_size(64 << 10).spawn(move || {
@@ -192,7 +193,7 @@ mod tests {
     #[test]
     fn one_line_is_answered_by_one() {
         let mut program = shell("n=0; echo unasked; while read -r line; do n=$((n+1)); printf '%s %s\\r\\n' $n \"$line\"; done");
-        // What was written before the first question is not its answer; once it is there, it is dropped.
+        // Output before the first request is not its answer, and is dropped.
         until(|| program.lines.try_recv().is_ok());
         assert_eq!(ask(&mut program, "a b"), LineAnswer::Line("1 a b".into()));
         assert_eq!(ask(&mut program, "é"), LineAnswer::Line("2 é".into()));

@@ -1,9 +1,9 @@
-//! The log of a session: everything that it wrote, in a file that does not grow for ever.
+//! The log of a session: its complete output, in a file of bounded size.
 //!
-//! The file holds the first 8 MiB. What follows goes in turn to two parts of 28 MiB beside it (`<log>.1`, `<log>.2`), the older of which is
-//! begun anew when both are full. At the end the parts are appended to the file, after a line that says how much was left out; so one file of
-//! at most 64 MiB is left, with the beginning and at least the last 28 MiB. Killed before that, the parts remain as they are.
-//! A log that cannot be written, on a full disk say, is given up with a note: the session is worth more than its log.
+//! The file holds the first 8 MiB. Further output goes alternately to two parts of 28 MiB beside it (`<log>.1`, `<log>.2`): when both are
+//! full, the older one is overwritten. At the end the parts are appended to the file, after a line with the number of dropped bytes; so one
+//! file of at most 64 MiB is left, with the beginning and at least the last 28 MiB. After a kill before that, the parts remain.
+//! A write error, on a full disk say, ends the log with a note: the session is worth more than its log.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, Permissions};
@@ -39,7 +39,7 @@ pub(super) struct LogFile {
     fault: Option<String>,
 }
 
-/// What became of a log.
+/// The result of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LogOutcome {
     /// Bytes that were left out of its middle.

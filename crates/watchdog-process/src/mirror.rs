@@ -23,12 +23,12 @@ pub enum OutputMirror {
 /// The most that a pipe which is ready for writing takes at once for sure.
 const PIECE: usize = 4096;
 
-/// How often a writer that waits for a slow reader looks whether it should still wait.
+/// How often a writer that waits for a slow reader polls whether it should still wait.
 const POLL: Duration = Duration::from_millis(50);
 
-/// One of our own streams, as a writer that gives up on a closed reader and can be told to stop waiting for a slow one.
+/// One of our own streams, as a writer that gives up on a closed reader and can be interrupted while it waits for a slow one.
 pub(super) struct MirrorEnd {
-    /// A duplicate: closing it does not close ours. None once nobody reads any more.
+    /// A duplicate: closing it does not close ours. `None` once the reader is gone.
     to: Option<File>,
     piece: usize,
 }
@@ -50,7 +50,8 @@ impl MirrorEnd {
         let stream = stream.as_fd();
         let kind = FileType::from_raw_mode(rustix::fs::fstat(stream).ok()?.st_mode);
         let slow = matches!(kind, FileType::Fifo | FileType::Socket) || rustix::termios::isatty(stream);
-        // What is neither pipe, socket nor terminal never makes its writer wait; a file opened once more would be written from its beginning.
+        // Other files than pipes, sockets and terminals never block a writer; a regular file opened again would be written from its
+        // beginning.
         let again = if slow && kind != FileType::Socket { never_blocking(stream) } else { None };
         let piece = if slow && again.is_none() { PIECE } else { usize::MAX };
         let to = again.or_else(|| stream.try_clone_to_owned().ok())?;
@@ -71,7 +72,7 @@ impl MirrorEnd {
             match rustix::io::write(to, &bytes[..bytes.len().min(self.piece)]) {
                 Ok(written) => bytes = &bytes[written..],
                 Err(Errno::INTR | Errno::AGAIN) => {}
-                // A closed reader, a full disk, a terminal that hung up: the session goes on unseen, and its log is complete.
+                // A closed reader, a full disk, a terminal that hung up: the session continues without display, and its log is complete.
                 Err(_) => self.to = None,
             }
         }

@@ -66,7 +66,7 @@ impl HeadTail {
         self.tail.push(rest);
     }
 
-    /// What is kept, in order, with the number of bytes dropped between the two halves.
+    /// The kept bytes, in order, with the number of bytes dropped between the two halves.
     pub fn into_kept(self) -> BoundedOutput {
         let total = self.tail.total();
         let (mut bytes, tail) = (self.head, self.tail.into_bytes());

@@ -1,4 +1,4 @@
-//! What the stdin of this process is, which sessions inherit: whether a person sits there, and whether more may come.
+//! The kind of this process's stdin, which sessions inherit: whether a person is there, and whether more input may come.
 
 use std::io::IsTerminal as _;
 use std::time::Duration;
@@ -24,6 +24,6 @@ pub fn stdin_may_bring_more() -> bool {
         return true;
     }
     let seen = ends[0].revents();
-    // A socket whose other end has gone is readable, and brings nothing: that it looks open errs on the safe side.
+    // A socket whose other end has gone is readable, and empty: taking it for open errs on the safe side.
     seen.contains(PollFlags::IN) || !seen.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
 }

@@ -4,12 +4,12 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Bytes of an output that are looked at: its end, because the answer comes last.
+/// How many bytes of an output are read: its end, because the answer comes last.
 pub const WINDOW: usize = 256 * 1024;
 
 /// Text ready to be read.
 pub struct PlainText {
-    /// What is left of the output.
+    /// The rest of the output.
     pub text: String,
     /// Whether the output began before [`PlainText::text`] does.
     pub cut: bool,

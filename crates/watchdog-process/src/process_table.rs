@@ -1,8 +1,8 @@
-//! Reads the system's table of processes, and signals one of them without PID-reuse races (pidfd). Linux only; elsewhere it says so.
+//! Reads the system's table of processes, and signals one of them without PID-reuse races (pidfd). Linux only; other systems return errors.
 
 use super::tree_members::ProcessRow;
 
-/// What became of a signal.
+/// The result of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SignalOutcome {
     /// It was delivered.
@@ -46,7 +46,7 @@ mod linux {
         parse_stat(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// The line of `/proc/<pid>/stat`. The name stands in parentheses and may itself hold spaces and parentheses.
+    /// The line of `/proc/<pid>/stat`. The name is in parentheses and may itself contain spaces and parentheses.
     pub(super) fn parse_stat(line: &[u8]) -> Option<ProcessRow> {
         let open = line.iter().position(|b| *b == b'(')?;
         let close = line.iter().rposition(|b| *b == b')')?;
@@ -55,7 +55,7 @@ mod linux {
         let fields: Vec<&str> = std::str::from_utf8(line.get(close + 1..)?).ok()?.split_ascii_whitespace().collect();
         let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
         let small = |at: usize| u32::try_from(number(at)?).ok();
-        // A main thread that has left while others go on is shown as a zombie with more than one thread.
+        // A main thread that has ended before other threads is shown as a zombie with more than one thread.
         let dead = matches!(*fields.first()?, "Z" | "X" | "x") && number(17)? <= 1;
         let ticks = (11..=14).filter_map(number).fold(0, u64::saturating_add);
         Some(ProcessRow { pid, parent: small(1)?, group: small(2)?, session: small(3)?, dead, started: number(19)?, ticks, name })
@@ -79,13 +79,13 @@ mod linux {
         Some(found.to_vec())
     }
 
-    /// The children of this process that its main thread holds; none where the kernel does not tell.
+    /// The children of this process that its main thread holds; `None` where the kernel does not show them.
     pub(crate) fn children_of_main_thread() -> Option<HashSet<u32>> {
         let own = std::process::id();
         children_of_thread(OsStr::new(&own.to_string()))
     }
 
-    /// All children of this process; none where the kernel does not tell.
+    /// All children of this process; `None` where the kernel does not show them.
     pub(crate) fn children() -> Option<HashSet<u32>> {
         let mut all = HashSet::new();
         for thread in std::fs::read_dir("/proc/self/task").ok()? {

@@ -1,9 +1,9 @@
-//! A started program and everything below it: waiting for its leader, and ending all of it.
+//! A started program and its descendants: waits for its leader, and ends all of them.
 //!
 //! Ending: TERM to the leader's process group (and CONT, for a stopped process takes no TERM), the grace period, then KILL to all that is left,
-//! also to what moved to its own session or process group, round after round until a look finds nobody. On Linux descendants are found in
-//! the process table and signalled through pidfds; elsewhere a tree is its process group.
-//! What asks another program to start things for it (a service supervisor, a container engine, cron) leaves no trace to follow.
+//! including those in another session or process group, round after round until a scan finds none. On Linux the process
+//! table shows the descendants, and pidfds signal them; on other systems a tree is its process group.
+//! A program that another service starts (a service supervisor, a container engine, cron) leaves no trace to follow.
 
 use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
@@ -15,16 +15,16 @@ use super::cancel::CancelFlag;
 use super::tree_registry;
 use watchdog_facts::evidence::ProcessExit;
 
-/// The longest time between two looks at [`CancelFlag`].
+/// The longest time between two polls of [`CancelFlag`].
 pub(super) const TICK: Duration = Duration::from_millis(100);
 
 /// How long a killed process may take to go before it is reported. Together with the rounds it stays below a second.
 const KILL_PATIENCE: Duration = Duration::from_millis(700);
 
-/// Between TERM and KILL for a tree that nobody waits for any more: git removes its locks at a TERM.
+/// Between TERM and KILL for a tree without a waiter: git removes its locks at a TERM.
 const DROPPED: Duration = Duration::from_millis(500);
 
-/// Descendants are looked at this soon after the start, then ever less often, down to the second figure.
+/// How soon after the start descendants are scanned; the interval then grows to the second figure.
 const FIRST_TRACKING: Duration = Duration::from_millis(50);
 const LAST_TRACKING: Duration = Duration::from_secs(2);
 
@@ -38,7 +38,7 @@ pub struct SurvivingProcess {
 }
 
 impl SurvivingProcess {
-    /// Whether a process of this pid and name is there. Another one that got both by chance cannot be told apart.
+    /// Whether a process of this pid and name exists. Another one that got both by chance looks the same.
     pub fn still_runs(&self) -> bool {
         super::process_table::read_one(self.pid).is_some_and(|row| row.name == self.name)
     }
@@ -66,7 +66,7 @@ pub(crate) struct ProcessTree {
     finished: bool,
 }
 
-/// When to look at the descendants next.
+/// When to scan the descendants next.
 struct DescendantTracking {
     next: Instant,
     interval: Duration,
@@ -117,7 +117,7 @@ impl ProcessTree {
         }
     }
 
-    /// What is alive of the tree, the leader left out.
+    /// The living members of the tree, without the leader.
     pub(crate) fn survivors(&self) -> Vec<SurvivingProcess> {
         let rows = if self.leader_has_ended() { tree_registry::left_by_ended_leader(self.id) } else { tree_registry::living(self.id) };
         let own = self.pid();

@@ -26,7 +26,7 @@ pub struct ProgramRun {
     pub cwd: PathBuf,
     /// Variables to set (`Some`) or to remove (`None`).
     pub env: BTreeMap<OsString, Option<OsString>>,
-    /// What it reads on stdin; then end of file.
+    /// Its stdin; then end of file.
     pub stdin: Vec<u8>,
     /// When its whole process tree is ended.
     pub deadline: Duration,
@@ -34,14 +34,14 @@ pub struct ProgramRun {
     pub grace: Duration,
     /// Bytes of each stream that are kept: the head and the tail of it.
     pub keep: usize,
-    /// What it is run for, for the log.
+    /// Its purpose, for the log.
     pub purpose: ProgramPurpose,
 }
 
 /// Output of which at most a bounded part was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BoundedOutput {
-    /// What was kept.
+    /// The kept bytes.
     pub bytes: Vec<u8>,
     /// How many bytes were dropped.
     pub dropped: u64,
@@ -54,9 +54,9 @@ pub struct FinishedProgram {
     pub exit: ProcessExit,
     /// Whether its deadline passed.
     pub timed_out: bool,
-    /// What it wrote.
+    /// Its stdout.
     pub stdout: BoundedOutput,
-    /// What it complained.
+    /// Its stderr.
     pub stderr: BoundedOutput,
     /// Wall time.
     pub duration: Duration,
@@ -91,7 +91,7 @@ pub enum StartError {
     },
 }
 
-/// What to do with processes that a program leaves running when it ends by itself.
+/// The treatment of processes that a program leaves running when it ends by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LeftoverRule {
     /// Let them run: a compiler cache, git's own maintenance.
@@ -132,8 +132,8 @@ impl ProgramRun {
     /// Runs it to its end, or to its deadline, at which its whole tree is ended.
     ///
     /// It inherits the environment without the variables that redirect git ([`REDIRECTING_VARIABLES`](super::builder::REDIRECTING_VARIABLES)),
-    /// and leads a process group of its own. Output beyond `keep` is read and dropped from the middle. Daemons that it leaves behind, even with its
-    /// output in hand, are not waited for. The deadline counts on a clock that stands still while the machine is suspended.
+    /// and leads a process group of its own. Output beyond `keep` is dropped from the middle. Does not wait for daemons that it leaves
+    /// behind, even if they hold its output. The deadline counts on a clock that stops during a suspend.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -141,7 +141,7 @@ impl ProgramRun {
         self.run_cancellable(&CancelFlag::new())
     }
 
-    /// As [`run`](Self::run), and ends the tree when `cancel` is raised. Whether that happened is to be asked of `cancel`.
+    /// As [`run`](Self::run), and ends the tree when `cancel` is raised. The caller can check `cancel` for that.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -181,7 +181,7 @@ impl ProgramRun {
         if wake == TreeWaitOutcome::Ended && leftovers == LeftoverRule::Leave {
             survivors = tree.survivors();
         }
-        // A leader that even KILL does not end is stuck in the kernel; that signal is the end it will come to.
+        // A leader that survives KILL is stuck in the kernel; that signal will end it.
         let exit = tree.finish().unwrap_or(ProcessExit::Signal(Signal::KILL.as_raw()));
         let kept = drain.finish().unwrap_or_else(|| HeadTailPair::new(0));
         let finished = FinishedProgram {

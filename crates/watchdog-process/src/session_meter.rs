@@ -1,4 +1,4 @@
-//! What tells that a session lives, beside what it writes into files: bytes of output, and processor time of its processes.
+//! The signs of a session's activity beside its files: bytes of output, and CPU time of its processes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct SessionMeter {
     output: [Arc<DrainProgress>; 2],
 }
 
-/// One look at the processes of a session.
+/// One sample of a session's processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessSample {
     /// Processor time of all that live, and of children that they have waited for.
@@ -75,7 +75,7 @@ fn sample(rows: &[ProcessRow], leader: Option<u32>) -> Option<ProcessSample> {
 #[derive(Debug)]
 pub struct CpuUse {
     stretch: Duration,
-    /// Time that was used, summed up from look to look: what a process that has ended used is not taken back.
+    /// The CPU time, summed up from sample to sample: the time of an ended process stays in the sum.
     sum: Duration,
     last: Option<Duration>,
     samples: VecDeque<(Instant, Duration)>,
@@ -87,7 +87,7 @@ impl CpuUse {
         CpuUse { stretch, sum: Duration::ZERO, last: None, samples: VecDeque::new() }
     }
 
-    /// Takes the time used as of a look; says whether they have worked since the look before.
+    /// Adds the CPU time of a sample; returns whether the processes have worked since the previous one.
     pub fn works(&mut self, at: Instant, used: Duration) -> bool {
         let since = self.last.map_or(used, |last| used.saturating_sub(last));
         self.last = Some(used);

@@ -22,7 +22,7 @@ const HURRY: Duration = Duration::from_millis(800);
 
 /// Reads what a session prints to its stdout, while it runs.
 pub trait OutputReader: std::fmt::Debug + Send + Sync {
-    /// Takes the next bytes. Called in the thread that empties the pipe: what is slow here makes the session wait.
+    /// Takes the next bytes. Called in the thread that empties the pipe: a slow reader makes the session wait.
     fn push(&self, bytes: &[u8]);
 }
 
@@ -35,7 +35,7 @@ pub struct SessionSpec {
     pub cwd: PathBuf,
     /// Variables to set (`Some`) or to remove (`None`).
     pub env: BTreeMap<OsString, Option<OsString>>,
-    /// What it reads.
+    /// The source of its stdin.
     pub stdin: StdinSource,
     /// Where its output is logged: at most 64 MiB, the middle is left out. One that cannot be written does not keep the session from running.
     pub log: Option<PathBuf>,
@@ -43,7 +43,7 @@ pub struct SessionSpec {
     pub keep_tail: usize,
     /// Where its output is shown.
     pub mirror: OutputMirror,
-    /// What reads its stdout while it runs.
+    /// The reader of its stdout while it runs.
     pub tap: Option<Arc<dyn OutputReader>>,
     /// How long processes that outlive its normal end are waited for.
     pub child_wait: Duration,
@@ -73,9 +73,9 @@ pub struct SessionOutcome {
     pub log_truncated: bool,
     /// Why the log is missing or not whole, if it could not be written.
     pub log_note: Option<String>,
-    /// What still runs of it.
+    /// Its processes that still run.
     pub survivors: Vec<SurvivingProcess>,
-    /// What outlived its normal end and was ended.
+    /// The processes that outlived its normal end and were ended.
     pub ended_survivors: Vec<SurvivingProcess>,
     /// How long its children were waited for after its own end.
     pub waited_for_children: Duration,
@@ -118,7 +118,7 @@ impl SessionProcess {
         let plan = LaunchPlan { argv: &spec.argv, cwd: &spec.cwd, env: &spec.env, stdin: spec.stdin.clone() };
         let take_output = |stdout, stderr| OutputDrain::start(stdout, stderr, OutputRecord::new(spec), spec.mirror.ends());
         let StartedProcess { tree, output: drain, .. } = builder::start(plan, take_output).inspect_err(|_| {
-            // The log of a session that never was is nobody's.
+            // A session that failed to start needs no log.
             if let Some(log) = spec.log.as_ref().filter(|log| log.metadata().is_ok_and(|about| about.len() == 0)) {
                 let _ = std::fs::remove_file(log);
             }
@@ -138,9 +138,9 @@ impl SessionProcess {
 
     /// Waits for its end.
     ///
-    /// `deadline` counts from its start, on a clock that stands still while the machine is suspended but not while this process is stopped.
-    /// When it passes, or `cancel` is raised, the whole tree is ended: TERM, `grace`, KILL. After a normal end what outlives the leader is waited
-    /// for within `child_wait` and the deadline; it may go on writing meanwhile, and later without being shown or logged.
+    /// `deadline` counts from its start, on a clock that stops during a suspend but not while this process is stopped.
+    /// When it passes, or `cancel` is raised, the complete tree is ended: TERM, `grace`, KILL. After a normal end it waits for processes
+    /// that outlive the leader, within `child_wait` and the deadline; they may continue to write, later without display and log.
     pub fn wait(mut self, deadline: Option<Duration>, grace: Duration, cancel: &CancelFlag) -> SessionOutcome {
         let until = deadline.and_then(|deadline| self.begin.checked_add(deadline));
         let over = || until.is_some_and(|until| until <= Instant::now());
@@ -163,7 +163,7 @@ impl SessionProcess {
         let no_time = || wake != TreeWaitOutcome::Ended || over() || cancel.is_cancelled();
         self.drain.settle(no_time);
         if no_time() {
-            // Whoever reads our output may be slow: the rest, a pipe full at most, is kept and logged only.
+            // The reader of our output may be slow: the rest, a pipe full at most, is only kept and logged.
             self.drain.hurry();
             let begin = Instant::now();
             self.drain.settle(|| begin.elapsed() > HURRY);
@@ -208,7 +208,7 @@ impl std::fmt::Debug for SessionProcess {
     }
 }
 
-/// What is kept of the output.
+/// The kept parts of the output.
 #[derive(Default)]
 struct OutputRecord {
     stdout: OutputTail,

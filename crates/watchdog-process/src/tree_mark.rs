@@ -1,17 +1,17 @@
 //! A mark that a process cannot shed by clearing its environment: the soft limit on the size of its POSIX message queues.
 //!
-//! Limits are inherited through fork, exec, setsid and `env -i`, anybody may read those of their own processes, and this one is a number that next to
-//! no program looks at or changes. Each tree gets one that is a little below the hard limit. It tells trees apart where several live in one process.
+//! Limits are inherited through fork, exec, setsid and `env -i`, any process may read those of its own user, and this one is a number that
+//! next to no program reads or changes. Each tree gets one that is a little below the hard limit. It distinguishes trees of one process.
 
 #[cfg(target_os = "linux")]
 mod linux {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-    /// Brands are this many at most; a hard limit must leave room for them.
+    /// There are this many marks at most; a hard limit must leave room for them.
     const MARKS: u64 = 65_521;
 
-    /// Calls `start` so that what it starts carries the brand of tree `id`; returns the brand, if there is room for one.
-    /// While it runs, what other threads start carries it too: the caller must not take the brand alone for proof.
+    /// Calls `start` so that the started process carries the mark of tree `id`; returns the mark, if the limit has room for one.
+    /// Meanwhile processes of other threads get it, too: the mark alone is no proof for the caller.
     pub(crate) fn marking<T>(salt: u64, id: u64, start: impl FnOnce() -> T) -> (Option<u64>, T) {
         let before = getrlimit(Resource::Msgqueue);
         let tree_mark = mark_below(before.maximum, salt, id);
@@ -28,11 +28,11 @@ mod linux {
     pub(super) fn mark_below(ceiling: Option<u64>, salt: u64, id: u64) -> Option<u64> {
         let ceiling = ceiling.unwrap_or(1 << 40);
         let offset = 1 + salt.wrapping_add(id) % MARKS;
-        // Less than a tenth is taken off: whoever does use message queues will hardly notice.
+        // Less than a tenth is taken off: programs that do use message queues will hardly notice.
         (ceiling >= MARKS * 10).then(|| ceiling - offset)
     }
 
-    /// The brand of a process; none if it is gone or has no such limit.
+    /// The mark of a process; `None` if it is gone or has no such limit.
     pub(crate) fn mark_of(pid: u32) -> Option<u64> {
         soft_limit(&std::fs::read_to_string(format!("/proc/{pid}/limits")).ok()?)
     }
@@ -64,7 +64,7 @@ mod tests {
     use super::linux::{mark_below, mark_of, soft_limit};
 
     #[test]
-    fn trees_that_live_at_once_have_brands_of_their_own_below_the_limit() {
+    fn trees_that_live_at_once_have_marks_of_their_own_below_the_limit() {
         let marks: std::collections::HashSet<u64> = (0..1000).filter_map(|id| mark_below(Some(819_200), u64::MAX - 5, id)).collect();
         assert_eq!(marks.len(), 1000);
         assert!(marks.iter().all(|tree_mark| (700_000..819_200).contains(tree_mark)));

@@ -1,10 +1,10 @@
-//! Which process belongs to which tree. Pure: it judges a table of processes that somebody else has read.
+//! Decides which process belongs to which tree. Pure: the caller reads the process table.
 //!
-//! A tree is a leader that this process started and everything below it. What leaves the leader's side (a daemon whose
-//! parents have ended) is adopted by this process, a subreaper, and is told apart by what it cannot easily shed, in this order:
-//! it was seen below the leader before; its process group or session was begun inside the tree; its environment carries the tree's mark;
-//! it has the tree's brand. A daemon that shed all of that belongs to the only tree that was alive when it began, and to nobody if there were several:
-//! ending one tree must never end a part of another.
+//! A tree is a leader that this process started and all its descendants. A daemon whose parents have ended is adopted by this process, a
+//! subreaper, and is assigned by properties that it cannot easily shed, in this order:
+//! it was seen below the leader before; its process group or session was started inside the tree; its environment carries the tree's mark;
+//! its limits carry the tree's mark. A daemon without any of them belongs to the only tree that was alive when it started, and to none if
+//! there were several: ending one tree must never end a part of another.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -45,7 +45,7 @@ pub(super) struct TrackedTree {
     pub known: HashMap<u32, u64>,
 }
 
-/// What an environment says about the tree that it was inherited from.
+/// The tree that an environment was inherited from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TreeMark {
     /// It names this tree, which may have ended.
@@ -54,14 +54,14 @@ pub(super) enum TreeMark {
     None,
 }
 
-/// What is needed to judge a table beyond the table.
+/// The further inputs for judging a table.
 pub(super) struct TableContext<'a> {
     pub own: OwnProcess,
     /// The children that the main thread of this process holds: orphans are handed to it, while what other threads start stays with them.
     pub adopted: &'a HashSet<u32>,
     /// Reads the mark of a process.
     pub mark: &'a dyn Fn(u32) -> TreeMark,
-    /// Reads the brand of a process.
+    /// Reads the mark in a process's limits.
     pub tree_mark: &'a dyn Fn(u32) -> Option<u64>,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct TableContext<'a> {
 pub(super) struct ProcessTrees {
     pub trees: BTreeMap<u64, TrackedTree>,
     pub left: HashMap<u32, u64>,
-    /// The brands of trees that ended: what still carries one belongs to no tree that lives.
+    /// The marks of trees that ended: a process that carries one belongs to no living tree.
     pub ended_marks: HashSet<u64>,
 }
 
@@ -118,7 +118,8 @@ impl ProcessTrees {
         found
     }
 
-    /// The orphans that have ended and that nobody but this process can reap. Never a leader, nor what another part of this process may have started.
+    /// The orphans that have ended and that only this process can reap. Never a leader, nor a process that another part of this process may
+    /// have started.
     pub(crate) fn to_reap<'t>(&self, table: &'t [ProcessRow], sight: &TableContext<'_>) -> Vec<&'t ProcessRow> {
         let ours = |row: &ProcessRow| {
             let known = |known: &HashMap<u32, u64>| known.get(&row.pid) == Some(&row.started);
@@ -149,7 +150,7 @@ impl ProcessTrees {
         if let TreeMark::Tree(id) = (sight.mark)(orphan.pid) {
             return self.trees.contains_key(&id).then_some(id);
         }
-        // What stayed in the own group may be a child of a library.
+        // A process in the own group may be a child of a library.
         if orphan.group == sight.own.group || !sight.adopted.contains(&orphan.pid) {
             return None;
         }
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn an_orphan_that_shed_all_but_its_brand_is_told_by_that() {
+    fn an_orphan_that_shed_all_but_its_limit_is_found_by_that() {
         let mut table = leaders();
         table.extend([row(901, 50, 901, 901, 30), row(902, 50, 902, 902, 30), row(903, 50, 903, 903, 30)]);
         assert_eq!(pids(&mut two_trees(), 1, &table, &[901, 902, 903], &[]), [100, 901]);
@@ -266,7 +267,8 @@ mod tests {
         let mut table = leaders();
         table.pop();
         table.extend([row(300, 50, 40, 40, 30), row(301, 50, 301, 301, 31), row(302, 50, 302, 302, 5), row(303, 50, 303, 303, 33)]);
-        // 300 is in the own group, 301 was started by another thread, 302 is older than the tree, 303 carries the mark of a tree that ended.
+        // 300 is in the own group, 301 was started by another thread, 302 is older than the tree, 303 carries the mark of a tree that
+        // ended.
         assert_eq!(pids(&mut process_trees, 1, &table, &[300, 302, 303], &[(303, 9)]), [100]);
     }
 

@@ -1,7 +1,7 @@
-//! The trees that live in this process, so that each is ended without touching another, and the reaping of what they leave behind.
+//! The trees of this process, so that each can be ended without affecting another, and the reaping of their orphans.
 //!
-//! Trees are registered while they start and forgotten while they are reaped, both under one lock that every look at the table takes
-//! as well: nobody ever sees a child of ours that is not yet, or no longer, known as a leader.
+//! Trees are registered while they start and removed while they are reaped, both under one lock that every scan of the table takes
+//! as well: no scan ever sees a child of ours that is not yet, or no longer, known as a leader.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -27,33 +27,33 @@ struct TreeRegistry {
     last: u64,
 }
 
-/// What a round of signals met.
+/// The result of signalling a tree.
 #[derive(Debug, Default)]
 pub(super) struct TreeSignalResult {
     /// Living members at the time of the round.
     pub alive: Vec<ProcessRow>,
     /// How many of them take no signals from this user.
     pub refused: usize,
-    /// Whether one of it died since the look before: it may have left a child that this look does not show.
+    /// Whether one of its members died since the previous scan: it may have left a child that this scan does not show.
     pub restless: bool,
 }
 
-/// What one look at a tree showed.
+/// The result of scanning a tree.
 struct TreeScan {
     /// The living members.
     alive: Vec<ProcessRow>,
-    /// Members other than the leader that have ended since the look before. Reaped by now.
+    /// Members other than the leader that have ended since the previous scan. Reaped by now.
     ended: Vec<ProcessRow>,
 }
 
-/// Looks at a tree that never comes to rest, before one of those that just died stands for it.
+/// How many scans of a tree that keeps changing; then the members that just died count as left.
 const SCANS: usize = 40;
 /// Rounds in which the children of this process are read again after the table, for those born meanwhile.
 const CATCH_UP: usize = 8;
 
 fn lock() -> MutexGuard<'static, TreeRegistry> {
     static REGISTRY: OnceLock<Mutex<TreeRegistry>> = OnceLock::new();
-    // The registry is a plain map, whole after each statement: a panic elsewhere cannot leave it half-changed.
+    // The registry is a plain map, consistent after each statement: a panic in another thread cannot leave it half-changed.
     REGISTRY.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -69,7 +69,7 @@ pub fn become_subreaper() -> bool {
     false
 }
 
-/// Whether a process was started by some watchdog, this one or another. False also where that cannot be looked at.
+/// Whether a process was started by some watchdog, this one or another. `false` also where that is unreadable.
 pub fn started_by_a_watchdog(pid: u32) -> bool {
     process_table::variable(pid, TREE_VARIABLE).is_some_and(|mark| !mark.is_empty())
 }
@@ -131,8 +131,8 @@ pub(super) fn living(id: u64) -> Option<Vec<ProcessRow>> {
     scan(&mut lock(), id).map(|scan| scan.alive)
 }
 
-/// The living members of a tree whose leader has ended. Nothing is left of it only once two looks in a row met nobody, neither alive nor
-/// freshly dead: a daemon's parent that just ended, or a generation of a chain, tells of a child that the look came too early for.
+/// The living members of a tree whose leader has ended. It is empty only once two scans in a row found no member, neither alive nor
+/// freshly dead: a daemon's parent that just ended may have left a child that the scan came too early for.
 pub(super) fn left_by_ended_leader(id: u64) -> Option<Vec<ProcessRow>> {
     let mut quiet = 0;
     let mut last = Vec::new();
@@ -164,7 +164,7 @@ fn scan_orphans(id: u64) -> Option<TreeScan> {
     scan(&mut registry, id)
 }
 
-/// Signals every living member of a tree, parents first, so that none starts its children anew.
+/// Signals every living member of a tree, parents first, so that none restarts its children.
 pub(super) fn signal(id: u64, signal: Signal) -> Option<TreeSignalResult> {
     let mut registry = lock();
     let TreeScan { alive, ended } = scan(&mut registry, id)?;
@@ -172,7 +172,7 @@ pub(super) fn signal(id: u64, signal: Signal) -> Option<TreeSignalResult> {
     Some(TreeSignalResult { alive, refused, restless: !ended.is_empty() })
 }
 
-/// Forgets a tree after `reap` has taken its leader off the system's list; what still lives of it is remembered as left behind.
+/// Removes a tree after `reap` has reaped its leader; remembers its living members as left behind.
 pub(super) fn forget<T>(id: u64, reap: impl FnOnce() -> T) -> T {
     let mut registry = lock();
     let reaped = reap();
@@ -183,7 +183,7 @@ pub(super) fn forget<T>(id: u64, reap: impl FnOnce() -> T) -> T {
     reaped
 }
 
-/// Reaps the orphans that ended since the last look. Every look at a tree does this too; call it where no tree may run for long.
+/// Reaps the orphans that ended since the last scan. Every scan of a tree does this too; call it where no tree may run for long.
 pub fn reap_orphans() {
     let registry = lock();
     let leaders_alone = process_table::children().is_none_or(|children| children.iter().all(|pid| registry.process_trees.is_leader(*pid)));
@@ -200,7 +200,7 @@ fn scan(registry: &mut TreeRegistry, id: u64) -> Option<TreeScan> {
     reap(registry, &table);
     let (ended, alive) = members.into_iter().partition(|row| row.dead);
     let own = std::process::id();
-    // What dies below a living parent is that parent's; only what was handed to this process tells of children handed on.
+    // A living parent reaps its own children; only a process that was handed to this one shows that children were handed on.
     let ended: Vec<ProcessRow> = Vec::into_iter(ended).filter(|row| Some(row.pid) != leader && row.parent == own).collect();
     Some(TreeScan { alive, ended })
 }

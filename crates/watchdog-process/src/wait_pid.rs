@@ -1,7 +1,7 @@
-//! Waits for the end of a process that somebody else started.
+//! Waits for the end of a process that another process started.
 //!
-//! On Linux a pidfd is opened first: it stands for that very process, whatever its pid is used for afterwards.
-//! Elsewhere, and in sandboxes without pidfds, the pid is polled, and a pid that is reused between two looks is waited for as if it were the first.
+//! On Linux a pidfd is opened first: it names that very process, even if its pid is reused.
+//! Elsewhere, and in sandboxes without pidfds, it polls the pid, and takes a process that reuses it between two polls for the first one.
 
 use std::time::{Duration, Instant};
 
@@ -48,14 +48,14 @@ pub enum WaitPidError {
     },
 }
 
-/// How often a pid is looked at where there are no pidfds.
+/// How often a pid is polled where there are no pidfds.
 const POLL: Duration = Duration::from_millis(100);
 
-/// Waits until process `pid` has ended, be it a child or not, whoever owns it.
-/// One that had ended before and only was not reaped yet is [`PidWaitOutcome::NotRunning`].
+/// Waits until process `pid` has ended, be it a child or not, of any user.
+/// [`PidWaitOutcome::NotRunning`] if it had ended before and only was not reaped yet.
 ///
 /// # Errors
-/// When `pid` cannot name a process, is this one, or the system refuses to look.
+/// When `pid` cannot name a process, is this one, or the system refuses access.
 pub fn wait_for_pid(pid: u32, cancel: &CancelFlag, timeout: Option<Duration>) -> Result<PidWaitOutcome, WaitPidError> {
     let target = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(WaitPidError::NotAPid { pid })?;
     if pid == std::process::id() {

@@ -169,8 +169,8 @@ pub trait SharedStore: Send + Sync {
     /// Releases a lease. Returns `false`, without effect, if it is no longer valid.
     fn release(&self, lease: &Lease) -> Result<bool, StoreError>;
 
-    /// Writes events, all or none; with a guard, only while that lease is valid. Survives the death of any process; a power cut may lose the
-    /// last events.
+    /// Writes events, all or none; with a guard, only while that lease is valid. Survives the death of any process; a power cut may lose
+    /// the last events.
     fn append(&self, events: &[NewEvent], guard: Option<&Lease>) -> Result<AppendOutcome, StoreError>;
 
     /// At most `limit` events after `after`, and the cursor behind them.

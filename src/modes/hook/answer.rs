@@ -1,4 +1,5 @@
-//! Answers one hook, in time in every case. On a deadline, a signal, a failure or a panic it lets the agent continue and shows the user why.
+//! Answers one hook, in time in every case. On a deadline, a signal, a failure or a panic it lets the agent continue and shows the user
+//! why.
 
 use std::io::Read;
 use std::time::Duration;

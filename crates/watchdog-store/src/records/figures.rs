@@ -1,7 +1,7 @@
 //! Daily figures, folded from the journal as it grows, so that they outlive pruned events and load quickly.
 //!
-//! One row holds the fold cursor, and one row for each day holds its sums. A fold writes all of them in one transaction and only if no other
-//! process folded meanwhile: of two concurrent folds one is discarded, so that no event is counted twice.
+//! One row holds the fold cursor, and one row for each day holds its sums. A fold writes all of them in one transaction and only if no
+//! other process folded meanwhile: of two concurrent folds one is discarded, so that no event is counted twice.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
