@@ -25,4 +25,4 @@ pub mod transcript_read;
 pub mod unrunnable;
 pub mod usage_limit;
 
-pub use session_command::{ConversationChoice, SessionCommand, SessionWorker};
+pub use session_command::{ConversationChoice, SessionAgent, SessionCommand};

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use super::envelope::{self, ReplyEnvelope};
 use super::failure;
 use super::presets::{InvocationInputs, ProbeInvocation, ProbeKind, invocation};
-use super::reply::{self, ReplyReading};
+use super::reply::{self, ParsedReply};
 use super::stream::StreamTap;
 use watchdog_core::config::settings::{AgentSettings, Preset};
 use watchdog_facts::display::bounded;
@@ -324,16 +324,16 @@ fn answer(found: Option<ReplyEnvelope>, stdout: &[u8], now: Timestamp, local: &T
         None => reply::read(stdout),
     };
     match reading {
-        ReplyReading::Reply(reply) => ProbeOutcome::Reply(reply),
+        ParsedReply::Reply(reply) => ProbeOutcome::Reply(reply),
         other => unusable(other, found, stdout, now, local),
     }
 }
 
 /// An output without an answer: a short text may still contain the cause.
-fn unusable(reading: ReplyReading, found: Option<ReplyEnvelope>, stdout: &[u8], now: Timestamp, local: &TimeZone) -> ProbeOutcome {
+fn unusable(reading: ParsedReply, found: Option<ReplyEnvelope>, stdout: &[u8], now: Timestamp, local: &TimeZone) -> ProbeOutcome {
     match reading {
-        ReplyReading::Reply(_) | ReplyReading::Empty => ProbeOutcome::Empty,
-        ReplyReading::Unreadable { why } => {
+        ParsedReply::Reply(_) | ParsedReply::Empty => ProbeOutcome::Empty,
+        ParsedReply::Unreadable { why } => {
             let said = match found {
                 Some(found) => found.text.unwrap_or_default(),
                 None => plain_text(stdout).text,

@@ -116,7 +116,7 @@ pub(super) fn quote(untrusted: &str, limit: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::reply::{ReplyReading, read};
+    use crate::agent::reply::{ParsedReply, read};
 
     fn facts() -> (Commits, Changes) {
         let commits = Commits { new_commits: 3, ..Commits::default() };
@@ -143,9 +143,9 @@ mod tests {
     #[test]
     fn the_prompt_echoed_is_no_answer() {
         let prompt = probe_prompt(&QuestionFacts::default(), Some("it says \"complete\" and {\"status\": \"complete\"}"));
-        assert!(matches!(read(prompt.as_bytes()), ReplyReading::Unreadable { .. }));
+        assert!(matches!(read(prompt.as_bytes()), ParsedReply::Unreadable { .. }));
         let answered = format!("{prompt}\n{{\"status\": \"working\"}}");
-        assert!(matches!(read(answered.as_bytes()), ReplyReading::Reply(_)));
+        assert!(matches!(read(answered.as_bytes()), ParsedReply::Reply(_)));
     }
 
     #[test]

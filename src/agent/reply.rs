@@ -19,7 +19,7 @@ use watchdog_process::plain_text::{WINDOW, plain_text};
 
 /// The content of an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ReplyReading {
+pub enum ParsedReply {
     /// A usable answer.
     Reply(Reply),
     /// Something, but no usable answer; `why` is for people.
@@ -37,7 +37,7 @@ const MARKS_OF_A_RECORD: &[&str] = &["type", "event", "level", "logger", "jsonrp
 /// Reads the answer to a probe from an output.
 ///
 /// Looks at the last 256 KiB (for envelopes at the last 2 MiB) and reads in time linear in that.
-pub fn read(bytes: &[u8]) -> ReplyReading {
+pub fn read(bytes: &[u8]) -> ParsedReply {
     match envelope::read(bytes) {
         Some(found) => from_envelope(&found),
         None => in_prose(bytes),
@@ -45,9 +45,9 @@ pub fn read(bytes: &[u8]) -> ReplyReading {
 }
 
 /// Reads the answer from an envelope that is already open.
-pub(super) fn from_envelope(found: &envelope::ReplyEnvelope) -> ReplyReading {
+pub(super) fn from_envelope(found: &envelope::ReplyEnvelope) -> ParsedReply {
     if found.is_error {
-        return ReplyReading::Unreadable { why: format!("the agent reports an error: {}", bounded(&found.error_text(), 500)) };
+        return ParsedReply::Unreadable { why: format!("the agent reports an error: {}", bounded(&found.error_text(), 500)) };
     }
     let structured = match &found.structured_output {
         Some(Value::Object(object)) => from_object(object),
@@ -56,26 +56,26 @@ pub(super) fn from_envelope(found: &envelope::ReplyEnvelope) -> ReplyReading {
     match (structured, &found.text) {
         (Ok(reply), text) => {
             let beside = match text.as_ref().map(|text| in_prose(text.as_bytes())) {
-                Some(ReplyReading::Reply(other)) => two_words(&[other.status, reply.status]),
+                Some(ParsedReply::Reply(other)) => two_words(&[other.status, reply.status]),
                 _ => None,
             };
-            ReplyReading::Reply(Reply { doubt: reply.doubt.clone().or(beside).or_else(|| doubt_alone(&reply)), ..reply })
+            ParsedReply::Reply(Reply { doubt: reply.doubt.clone().or(beside).or_else(|| doubt_alone(&reply)), ..reply })
         }
         (Err(_), Some(text)) if !text.trim().is_empty() => in_prose(text.as_bytes()),
-        (Err(why), _) if found.structured_output.is_some() => ReplyReading::Unreadable { why },
-        (Err(_), _) => ReplyReading::Empty,
+        (Err(why), _) if found.structured_output.is_some() => ParsedReply::Unreadable { why },
+        (Err(_), _) => ParsedReply::Empty,
     }
 }
 
 /// The last object with this member in an answer, from the structure around it or from its prose.
 ///
 /// # Errors
-/// A [`ReplyReading`] without a reply.
+/// A [`ParsedReply`] without a reply.
 pub(super) fn object_with(
     member: &str,
     found: Option<&envelope::ReplyEnvelope>,
     stdout: &[u8],
-) -> Result<Map<String, Value>, Box<ReplyReading>> {
+) -> Result<Map<String, Value>, Box<ParsedReply>> {
     if let Some(Value::Object(object)) = found.and_then(|found| found.structured_output.as_ref())
         && object.contains_key(member)
     {
@@ -83,32 +83,32 @@ pub(super) fn object_with(
     }
     let bytes = found.map_or(stdout, |found| found.text.as_deref().unwrap_or_default().as_bytes());
     if bytes.trim_ascii().is_empty() {
-        return Err(Box::new(ReplyReading::Empty));
+        return Err(Box::new(ParsedReply::Empty));
     }
     match last_object(&plain_text(bytes), member, |object| Ok(object.clone())) {
-        ReplyScan::Found { later_one_cut: true, .. } => Err(Box::new(ReplyReading::Unreadable { why: "the answer is cut off".into() })),
+        ReplyScan::Found { later_one_cut: true, .. } => Err(Box::new(ParsedReply::Unreadable { why: "the answer is cut off".into() })),
         ReplyScan::Found { answer, .. } => Ok(answer),
-        ReplyScan::Nothing { why } => Err(Box::new(ReplyReading::Unreadable { why })),
+        ReplyScan::Nothing { why } => Err(Box::new(ParsedReply::Unreadable { why })),
     }
 }
 
-fn in_prose(bytes: &[u8]) -> ReplyReading {
+fn in_prose(bytes: &[u8]) -> ParsedReply {
     let input = plain_text(bytes);
     // Only blanks in sight: the rest decides between nothing and nothing usable.
     if input.text.trim().is_empty() && bytes[..bytes.len().saturating_sub(WINDOW)].trim_ascii().is_empty() {
-        return ReplyReading::Empty;
+        return ParsedReply::Empty;
     }
     let mut seen = Vec::new();
     let usable = |object: &Map<String, Value>| from_object(object).inspect(|reply| seen.push(reply.status));
     match last_object(&input, "status", usable) {
         ReplyScan::Found { answer, later_one_cut: true, .. } if answer.status == ReplyStatus::Complete => {
-            ReplyReading::Unreadable { why: "it says complete, and then begins another answer that is cut off".into() }
+            ParsedReply::Unreadable { why: "it says complete, and then begins another answer that is cut off".into() }
         }
         ReplyScan::Found { answer, at, .. } => {
             let doubt = answer.doubt.clone().or_else(|| doubt(&input.text, &at, &answer, &seen));
-            ReplyReading::Reply(Reply { doubt, ..answer })
+            ParsedReply::Reply(Reply { doubt, ..answer })
         }
-        ReplyScan::Nothing { why } => ReplyReading::Unreadable { why },
+        ReplyScan::Nothing { why } => ParsedReply::Unreadable { why },
     }
 }
 
@@ -178,8 +178,8 @@ mod tests {
 
     fn status_in(output: &str) -> Option<&'static str> {
         match read(output.as_bytes()) {
-            ReplyReading::Reply(reply) => Some(reply.status.as_str()),
-            ReplyReading::Unreadable { .. } | ReplyReading::Empty => None,
+            ParsedReply::Reply(reply) => Some(reply.status.as_str()),
+            ParsedReply::Unreadable { .. } | ParsedReply::Empty => None,
         }
     }
 
@@ -337,14 +337,14 @@ mod tests {
         ] {
             assert_eq!(status_in(&output), status, "{output}");
         }
-        assert_eq!(read(claude(json!({"result": ""})).to_string().as_bytes()), ReplyReading::Empty);
+        assert_eq!(read(claude(json!({"result": ""})).to_string().as_bytes()), ParsedReply::Empty);
     }
 
     #[test]
     fn every_field_is_read() {
         let output = json!({"status": "waiting", "message": "m", "agents_active": true, "agents_details": ["a1"], "tasks_completed": ["t1"],
             "tasks_pending": ["t2", "t3"], "commits_made": 2, "should_continue": false, "next_action": "wait"});
-        let ReplyReading::Reply(reply) = read(output.to_string().as_bytes()) else { panic!("not read") };
+        let ParsedReply::Reply(reply) = read(output.to_string().as_bytes()) else { panic!("not read") };
         let expected = Reply {
             status: ReplyStatus::Waiting,
             message: "m".into(),
@@ -403,10 +403,10 @@ mod tests {
     fn the_size_of_an_output_does_not_matter() {
         for soup in [&b"["[..], b"{", b" ", b"{\"a\":\n"] {
             let output = soup.repeat((64 << 20) / soup.len());
-            assert!(!matches!(read(&output), ReplyReading::Reply(_)));
+            assert!(!matches!(read(&output), ParsedReply::Reply(_)));
         }
         let nested = [b"[".repeat(5_000_000), b"\n{\"status\": \"working\"}".to_vec()].concat();
-        assert!(!matches!(read(&nested), ReplyReading::Reply(reply) if reply.status == ReplyStatus::Complete));
+        assert!(!matches!(read(&nested), ParsedReply::Reply(reply) if reply.status == ReplyStatus::Complete));
     }
 
     proptest! {

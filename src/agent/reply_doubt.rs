@@ -157,11 +157,11 @@ fn denied(prose: &str, status: ReplyStatus) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::agent::reply::{ReplyReading, read};
+    use crate::agent::reply::{ParsedReply, read};
 
     fn dispute(output: &str) -> Option<String> {
         match read(output.as_bytes()) {
-            ReplyReading::Reply(reply) => reply.contradiction(),
+            ParsedReply::Reply(reply) => reply.contradiction(),
             other => panic!("no reply in {output}: {other:?}"),
         }
     }
@@ -240,8 +240,8 @@ mod tests {
             "{\"status\": \"complete\" or \"working\"}",
         ] {
             match read(output.as_bytes()) {
-                ReplyReading::Reply(reply) => assert!(reply.contradiction().is_some(), "{output}"),
-                ReplyReading::Unreadable { .. } | ReplyReading::Empty => {}
+                ParsedReply::Reply(reply) => assert!(reply.contradiction().is_some(), "{output}"),
+                ParsedReply::Unreadable { .. } | ParsedReply::Empty => {}
             }
         }
     }

@@ -15,33 +15,33 @@ const ENTRY: usize = 500;
 
 /// Something was said that cannot be understood.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct NotUnderstood;
+pub(super) struct FieldError;
 
 /// Yes or no: booleans, their words, and counts (any above zero means yes).
-pub(super) fn flag(value: &Value) -> Result<Option<bool>, NotUnderstood> {
+pub(super) fn flag(value: &Value) -> Result<Option<bool>, FieldError> {
     match value {
         Value::Null => Ok(None),
         Value::Bool(yes) => Ok(Some(*yes)),
-        Value::Number(_) => count(value).map(|n| Some(n > 0)).ok_or(NotUnderstood),
+        Value::Number(_) => count(value).map(|n| Some(n > 0)).ok_or(FieldError),
         Value::Array(items) => Ok(Some(!items.is_empty())),
         Value::String(word) => match word.trim().to_lowercase().as_str() {
             "" => Ok(None),
             "true" | "yes" => Ok(Some(true)),
             "false" | "no" | "none" => Ok(Some(false)),
-            number => number.parse::<u64>().map(|n| Some(n > 0)).map_err(|_| NotUnderstood),
+            number => number.parse::<u64>().map(|n| Some(n > 0)).map_err(|_| FieldError),
         },
-        Value::Object(_) => Err(NotUnderstood),
+        Value::Object(_) => Err(FieldError),
     }
 }
 
 /// A list of texts: an array of texts or objects, one text, or a number of things that are not named.
-pub(super) fn list(value: &Value) -> Result<Vec<String>, NotUnderstood> {
+pub(super) fn list(value: &Value) -> Result<Vec<String>, FieldError> {
     match value {
         Value::Null => Ok(Vec::new()),
         Value::Array(items) => Ok(items.iter().filter_map(entry).take(ENTRIES).collect()),
         Value::Bool(false) => Ok(Vec::new()),
         Value::Bool(true) => Ok(unnamed(1)),
-        Value::Number(_) => count(value).map(unnamed).ok_or(NotUnderstood),
+        Value::Number(_) => count(value).map(unnamed).ok_or(FieldError),
         Value::String(word) => match word.trim().parse::<u64>() {
             Ok(number) => Ok(unnamed(number)),
             Err(_) => Ok(entry(value).into_iter().collect()),
@@ -160,10 +160,10 @@ mod tests {
             (json!("2"), Ok(Some(true))),
             (json!([]), Ok(Some(false))),
             (json!(["a"]), Ok(Some(true))),
-            (json!("maybe"), Err(NotUnderstood)),
-            (json!(-1), Err(NotUnderstood)),
-            (json!({"n": 1}), Err(NotUnderstood)),
-            (json!("1e999999"), Err(NotUnderstood)),
+            (json!("maybe"), Err(FieldError)),
+            (json!(-1), Err(FieldError)),
+            (json!({"n": 1}), Err(FieldError)),
+            (json!("1e999999"), Err(FieldError)),
         ] {
             assert_eq!(flag(&value), flagged, "{value}");
         }
@@ -187,8 +187,8 @@ mod tests {
         ] {
             assert_eq!(list(&value).map(|l| l.len()), Ok(entries), "{value}");
         }
-        assert_eq!(list(&json!(-1)), Err(NotUnderstood));
-        assert_eq!(list(&json!(1.5)), Err(NotUnderstood));
+        assert_eq!(list(&json!(-1)), Err(FieldError));
+        assert_eq!(list(&json!(1.5)), Err(FieldError));
     }
 
     #[test]

@@ -15,7 +15,7 @@ const LONGEST_ARGUMENT: usize = 120 * 1024;
 
 /// The agent of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SessionWorker {
+pub enum SessionAgent {
     /// A program with its arguments, in which `{prompt}` (or `{{prompt}}`) and `{prompt_file}` are filled in.
     Program(Vec<OsString>),
     /// A known agent.
@@ -57,7 +57,7 @@ pub struct PromptTooLong {
     pub bytes: usize,
 }
 
-impl SessionWorker {
+impl SessionAgent {
     /// The command that gets this prompt: on its stdin, unless an argument contains it.
     ///
     /// # Errors
@@ -65,10 +65,10 @@ impl SessionWorker {
     pub fn command(&self, prompt: &str, file: &Path, conversation: ConversationChoice<'_>) -> Result<SessionCommand, PromptTooLong> {
         let read = StdinSource::Bytes(prompt.as_bytes().to_vec());
         match self {
-            SessionWorker::Program(argv) => {
+            SessionAgent::Program(argv) => {
                 filled_in(argv, prompt, file).map(|found| found.unwrap_or(SessionCommand { argv: argv.clone(), stdin: read }))
             }
-            SessionWorker::Agent { preset, program, args } => {
+            SessionAgent::Agent { preset, program, args } => {
                 let start = |name: &str| program.clone().unwrap_or_else(|| name.into());
                 let (argv, stdin) = match preset {
                     Preset::Claude => (claude(start("claude"), args, conversation), read),
@@ -193,19 +193,19 @@ mod tests {
 
     const ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
 
-    fn line(worker: &SessionWorker, conversation: ConversationChoice<'_>) -> String {
+    fn line(worker: &SessionAgent, conversation: ConversationChoice<'_>) -> String {
         let command = worker.command("DO IT", Path::new("/state/p.md"), conversation).expect("a short prompt");
         let read =
             if let StdinSource::Bytes(bytes) = command.stdin { format!(" < {}", String::from_utf8_lossy(&bytes)) } else { String::new() };
         command.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ") + &read
     }
 
-    fn agent(preset: Preset, args: &[&str]) -> SessionWorker {
-        SessionWorker::Agent { preset, program: None, args: args.iter().map(Into::into).collect() }
+    fn agent(preset: Preset, args: &[&str]) -> SessionAgent {
+        SessionAgent::Agent { preset, program: None, args: args.iter().map(Into::into).collect() }
     }
 
-    fn program(argv: &[&str]) -> SessionWorker {
-        SessionWorker::Program(argv.iter().map(Into::into).collect())
+    fn program(argv: &[&str]) -> SessionAgent {
+        SessionAgent::Program(argv.iter().map(Into::into).collect())
     }
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn a_prompt_that_no_argument_takes_is_refused_with_the_way_out() {
         let long = "x".repeat(200_000);
-        let fits = |worker: SessionWorker| worker.command(&long, Path::new("/p"), ConversationChoice::Fresh);
+        let fits = |worker: SessionAgent| worker.command(&long, Path::new("/p"), ConversationChoice::Fresh);
         assert!(fits(program(&["a", "{prompt}"])).is_err_and(|error| error.to_string().contains("{prompt_file}")));
         assert!(fits(agent(Preset::Opencode, &[])).is_err());
         for worker in [program(&["a"]), program(&["a", "{prompt_file}"]), agent(Preset::Claude, &[]), agent(Preset::Codex, &[])] {

@@ -3,7 +3,7 @@
 
 use watchdog_core::config::settings::OnNoCriteria;
 use watchdog_core::decision::machine::{
-    CheckMachine, ChecksResult, ConfigTrust, DriveOutcome, JudgedScope, MachineAction, MachineEvent, MachinePace, MachineSetup, drive,
+    CheckMachine, ChecksResult, ConfigTrust, DriveOutcome, JudgementScope, MachineAction, MachineDriver, MachineEvent, MachineSetup, drive,
 };
 use watchdog_facts::evidence::{CheckResult, CriteriaChanged, ReadFact};
 use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
@@ -21,13 +21,13 @@ struct VerdictInputs {
 }
 
 /// Answers what the machine asks of criteria alone, and notes what it rests on.
-struct CriteriaPace<J, C> {
+struct CriteriaDriver<J, C> {
     judge: J,
     changed: C,
     grounds: VerdictInputs,
 }
 
-impl<J: FnMut() -> ChecksResult, C: FnMut() -> ReadFact<CriteriaChanged>> MachinePace for CriteriaPace<J, C> {
+impl<J: FnMut() -> ChecksResult, C: FnMut() -> ReadFact<CriteriaChanged>> MachineDriver for CriteriaDriver<J, C> {
     fn perform(&mut self, action: &MachineAction, _machine: &CheckMachine) -> Option<MachineEvent> {
         match action {
             MachineAction::JudgeChecks => {
@@ -59,10 +59,10 @@ pub fn judge_criteria(
         changed: Ok(CriteriaChanged::default()),
     };
     let mut machine =
-        CheckMachine::new(MachineSetup { scope: JudgedScope::Criteria { baseline_known: false }, checks_run_programs: false, ..setup });
-    let mut pace = CriteriaPace { judge, changed, grounds };
-    match drive(&mut machine, MachineEvent::Start, &mut pace) {
-        DriveOutcome::Ended(verdict) => (stop_facts(&verdict, pace.grounds), verdict.checks),
+        CheckMachine::new(MachineSetup { scope: JudgementScope::Criteria { baseline_known: false }, checks_run_programs: false, ..setup });
+    let mut driver = CriteriaDriver { judge, changed, grounds };
+    match drive(&mut machine, MachineEvent::Start, &mut driver) {
+        DriveOutcome::Ended(verdict) => (stop_facts(&verdict, driver.grounds), verdict.checks),
         // For criteria alone the machine requests nothing else. If it does, the agent is released.
         DriveOutcome::Held(action) => (StopFacts::Failed { why: format!("nobody can answer {action:?} in a hook") }, Vec::new()),
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::session::anchor::{DifferingFiles, point_of};
-use watchdog_core::checks::{GateFile, GatePart, NamedFiles, gate_files, words};
+use watchdog_core::checks::{GateFile, GateFilePart, NamedFiles, gate_files, words};
 use watchdog_core::config::settings::{CheckKind, CheckSpec, CommandLine, ConfigSettings, RescueMode};
 use watchdog_core::decision::machine::CriteriaFiles;
 use watchdog_facts::evidence::{CriteriaChanged, FaultKind, ReadFact, UnreadableFact};
@@ -170,13 +170,13 @@ fn changed_gates(input: &JudgementInput, worktree: &Worktree, point: &BaselinePo
         gates
             .iter()
             .filter(|gate| is_of(gate, path))
-            .any(|gate| gate.part == GatePart::Whole || part_changed(worktree, point, path, gate.part))
+            .any(|gate| gate.part == GateFilePart::Whole || part_changed(worktree, point, path, gate.part))
     });
     Ok(changed)
 }
 
 /// Whether the relevant part of a file differs from the anchor's commit, in HEAD or on disk. A file that cannot be read counts as changed.
-fn part_changed(worktree: &Worktree, point: &BaselinePoint, path: &str, part: GatePart) -> bool {
+fn part_changed(worktree: &Worktree, point: &BaselinePoint, path: &str, part: GateFilePart) -> bool {
     let at = |point: &BaselinePoint| match point {
         BaselinePoint::Commit(commit) => worktree.blob_at(commit, path).ok().flatten(),
         BaselinePoint::Unborn => None,

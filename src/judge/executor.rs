@@ -355,7 +355,7 @@ impl ActionExecutor {
             spent: Mutex::default(),
         };
         let ask = |prompt: &str, attempt: u32| planner.ask(prompt, attempt, cancel);
-        let ask: Option<rescue::AskPlanner<'_>> = if self.may_ask_for_a_plan() { Some(&ask) } else { None };
+        let ask: Option<rescue::PlanSource<'_>> = if self.may_ask_for_a_plan() { Some(&ask) } else { None };
         let rescued = self.worktree(|worktree| {
             let mut outcome = rescue::rescue_asking(worktree, &request, ask)?;
             if let Some(store) = &self.store {

@@ -31,7 +31,7 @@ use super::settle_anchor;
 use super::signals::SignalState;
 use super::spawn_io::spawn_io;
 use super::survivors;
-use super::waiting_pace::drive_to_the_end;
+use super::waiting_driver::drive_to_the_end;
 use crate::clock::now;
 use crate::wire::verdict_json::Judgement;
 

@@ -1,7 +1,7 @@
 //! The judge: drives the decision machine with facts from outside, and acts on its verdict.
 //!
 //! Reading order: `open_worktree` (the worktree, its records and its lock), `configuration` and `judgement_input` (what is to be judged),
-//! `judgement_run` (the course of one judgement), `waiting_pace` (one action after the other) and `executor` (what is done for each),
+//! `judgement_run` (the course of one judgement), `waiting_driver` (one action after the other) and `executor` (what is done for each),
 //! `admission` and `refusal` (why nothing was judged).
 
 pub(crate) mod admission;
@@ -35,4 +35,4 @@ pub(crate) mod signals;
 pub(crate) mod spawn_io;
 mod survivors;
 mod undone;
-pub(crate) mod waiting_pace;
+pub(crate) mod waiting_driver;

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::agent::probe::{ProbeRequest, ask_for_plan};
-use crate::rescue::NoPlan;
+use crate::rescue::PlanError;
 use watchdog_core::config::settings::AgentSettings;
 use watchdog_facts::evidence::ProbeOutcome;
 use watchdog_facts::verdict::ProbeUsage;
@@ -42,13 +42,13 @@ impl CommitPlanner<'_> {
     ///
     /// # Errors
     /// Why there is no plan in the answer, and whether asking again may help.
-    pub fn ask(&self, prompt: &str, attempt: u32, cancel: &CancelFlag) -> Result<Map<String, Value>, NoPlan> {
+    pub fn ask(&self, prompt: &str, attempt: u32, cancel: &CancelFlag) -> Result<Map<String, Value>, PlanError> {
         if cancel.is_cancelled() {
-            return Err(NoPlan::Interrupted);
+            return Err(PlanError::Interrupted);
         }
         let timeout = self.timeout.saturating_sub(since(self.begun));
         if timeout.is_zero() {
-            return Err(NoPlan::Unavailable { why: "no time was left to ask again".into() });
+            return Err(PlanError::Unavailable { why: "no time was left to ask again".into() });
         }
         self.command_env.tell(match attempt {
             1 => "asking the agent how to divide the work into commits",
@@ -69,17 +69,17 @@ impl CommitPlanner<'_> {
         let outcome = ask_for_plan(&request, &|program| program.run_cancellable(cancel), &mut spent);
         drop(spent);
         if cancel.is_cancelled() {
-            return Err(NoPlan::Interrupted);
+            return Err(PlanError::Interrupted);
         }
         outcome.map_err(|outcome| refused(&outcome, self.agent.probe.is_some()))
     }
 }
 
 /// A configured program that answers something else knows only the other question; the known agents may do better.
-fn refused(outcome: &ProbeOutcome, own_program: bool) -> NoPlan {
+fn refused(outcome: &ProbeOutcome, own_program: bool) -> PlanError {
     let why = outcome.failure();
     match outcome {
-        ProbeOutcome::Unreadable { .. } | ProbeOutcome::Empty if !own_program => NoPlan::Unusable { why },
+        ProbeOutcome::Unreadable { .. } | ProbeOutcome::Empty if !own_program => PlanError::Unusable { why },
         ProbeOutcome::Unreadable { .. }
         | ProbeOutcome::Empty
         | ProbeOutcome::Reply(_)
@@ -89,6 +89,6 @@ fn refused(outcome: &ProbeOutcome, own_program: bool) -> NoPlan {
         | ProbeOutcome::NotLoggedIn { .. }
         | ProbeOutcome::Overloaded { .. }
         | ProbeOutcome::RateLimited { .. }
-        | ProbeOutcome::Failed { .. } => NoPlan::Unavailable { why },
+        | ProbeOutcome::Failed { .. } => PlanError::Unavailable { why },
     }
 }

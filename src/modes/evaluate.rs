@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::session::{RecordedBaseline, recorded};
 use watchdog_core::config::settings::Limits;
-use watchdog_core::decision::machine::{EarlierRounds, JudgedScope};
+use watchdog_core::decision::machine::{EarlierRounds, JudgementScope};
 use watchdog_core::decision::termination::{LoopDecision, SpentUsage, course, unknown};
 use watchdog_facts::context::{SessionContext, running_tasks};
 use watchdog_facts::display::plural;
@@ -29,7 +29,7 @@ use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
-use crate::judge::waiting_pace::drive_to_the_end;
+use crate::judge::waiting_driver::drive_to_the_end;
 use crate::wire::verdict_json::Judgement;
 
 /// Judges the configured checks against the given context.
@@ -67,7 +67,7 @@ fn evaluate_here(
         None => {
             let limits = input.settings.limits.clone();
             let mut setup = input.setup(EarlierRounds::default(), None, false);
-            setup.scope = JudgedScope::Criteria { baseline_known };
+            setup.scope = JudgementScope::Criteria { baseline_known };
             setup.notes.extend(unknown(&limits, &SpentUsage::of(&context.usage)));
             let iteration = context.iteration;
             let executor = ActionExecutor::new(Arc::clone(&input), command_env.clone(), Arc::clone(&journal), None)

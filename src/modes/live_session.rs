@@ -210,7 +210,7 @@ mod tests {
         fn new() -> (Self, SessionRecord) {
             let scratch = tempfile::tempdir().expect("a scratch folder");
             std::fs::create_dir_all(scratch.path().join("tree/.git")).expect("a folder can be made");
-            let mut spec = watchdog_process::SessionSpec::new(["sleep", "1000"], scratch.path());
+            let mut spec = watchdog_process::SessionLaunch::new(["sleep", "1000"], scratch.path());
             spec.stdin = watchdog_process::StdinSource::Null;
             let child = watchdog_process::SessionProcess::start(&spec).expect("it starts");
             let log = scratch.path().join("log");

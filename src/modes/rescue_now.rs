@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::agent::transcript;
-use crate::rescue::{self, NoPlan, RescuePreview};
+use crate::rescue::{self, PlanError, RescuePreview};
 use crate::session::recorded;
 use watchdog_core::config::settings::{ConfigSettings, RescueMode};
 use watchdog_facts::evidence::{Degradation, RescueOutcome, WarningCode};
@@ -46,7 +46,7 @@ pub struct RescueOrder {
 }
 
 /// How to ask the agent for a plan of the commits, and how to cancel that: only the caller knows of signals.
-pub type PlanQuestion<'a> = &'a dyn Fn(&CommitPlanner<'_>, &str, u32) -> Result<Map<String, Value>, NoPlan>;
+pub type CommitPlanSource<'a> = &'a dyn Fn(&CommitPlanner<'_>, &str, u32) -> Result<Map<String, Value>, PlanError>;
 
 /// Rescues what is uncommitted, with what a person should know beside it.
 ///
@@ -56,7 +56,7 @@ pub fn rescue_now(
     command_env: &CommandEnv,
     open: &OpenWorktree,
     order: &RescueOrder,
-    ask: PlanQuestion<'_>,
+    ask: CommitPlanSource<'_>,
 ) -> Result<(RescueReport, Vec<Degradation>), Refusal> {
     let _lock = open.lock(command_env, "watchdog rescue", false)?;
     let latest = recorded(&open.store, &open.worktree_id, order.spec.as_deref())?;
@@ -88,7 +88,7 @@ fn rescue_uncommitted(
     spec: &str,
     settings: &ConfigSettings,
     dry_run: bool,
-    ask: PlanQuestion<'_>,
+    ask: CommitPlanSource<'_>,
 ) -> Result<RescueReport, Refusal> {
     if !open.worktree.changes()?.any() {
         return Ok(RescueReport::Nothing);
@@ -114,7 +114,7 @@ fn commit(
     settings: &ConfigSettings,
     spec: &str,
     snapshot: &Snapshot,
-    ask: PlanQuestion<'_>,
+    ask: CommitPlanSource<'_>,
 ) -> Result<RescueOutcome, Refusal> {
     let session = sessions::of(open.store.as_ref(), &open.worktree_id, spec)?.and_then(|session| session.session_id);
     let planner = CommitPlanner {

@@ -4,7 +4,7 @@ use watchdog_core::config::settings::RescueMode;
 use watchdog_facts::evidence::RescueOutcome;
 use watchdog_git::{Error, Worktree};
 
-use super::grouping::AskPlanner;
+use super::grouping::PlanSource;
 use super::request::RescueRequest;
 use super::{index_mending, own_commits, retry, user_command};
 
@@ -24,7 +24,7 @@ pub fn rescue(worktree: &Worktree, request: &RescueRequest<'_>) -> Result<Rescue
 ///
 /// # Errors
 /// As [`rescue`].
-pub fn rescue_asking(worktree: &Worktree, request: &RescueRequest<'_>, ask: Option<AskPlanner<'_>>) -> Result<RescueOutcome, Error> {
+pub fn rescue_asking(worktree: &Worktree, request: &RescueRequest<'_>, ask: Option<PlanSource<'_>>) -> Result<RescueOutcome, Error> {
     let before = worktree.commit_state()?;
     let mut outcome = RescueOutcome { left_out: request.snapshot.left_out.clone(), ..RescueOutcome::default() };
     let mut committed = own_commits::CommittedWork::default();

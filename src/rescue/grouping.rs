@@ -13,11 +13,11 @@ use watchdog_facts::secret_shapes::mask;
 use watchdog_git::{Error, SnapshotKind, SnapshotPath, Worktree};
 
 /// Puts a question, with the number of the attempt from 1, to whoever can plan. The answer is an object with `commits`.
-pub type AskPlanner<'a> = &'a dyn Fn(&str, u32) -> Result<Map<String, Value>, NoPlan>;
+pub type PlanSource<'a> = &'a dyn Fn(&str, u32) -> Result<Map<String, Value>, PlanError>;
 
 /// Why there is no answer to judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NoPlan {
+pub enum PlanError {
     /// There was one, without a plan in it: asking once more may help.
     Unusable {
         /// The defect of the answer, for a person.
@@ -61,13 +61,13 @@ pub(super) fn planned<'p>(
     worktree: &Worktree,
     request: &RescueRequest<'_>,
     chosen: Vec<&'p SnapshotPath>,
-    ask: AskPlanner<'_>,
+    ask: PlanSource<'_>,
 ) -> Result<Option<CommitGrouping<'p>>, Error> {
     let list = checkboxes::find(worktree.root(), request.spec);
     match plan(worktree, request, &chosen, list.as_ref(), ask)? {
         Ok(plan) => Ok(Some(from_plan(request, &chosen, plan, list))),
-        Err(NoPlan::Interrupted) => Ok(None),
-        Err(NoPlan::Unusable { why } | NoPlan::Unavailable { why }) => {
+        Err(PlanError::Interrupted) => Ok(None),
+        Err(PlanError::Unusable { why } | PlanError::Unavailable { why }) => {
             let detail = format!("one commit of everything instead of a plan: {why}");
             Ok(Some(CommitGrouping { note: Some(Degradation { code: WarningCode::PlanFallback, detail }), ..one(request, chosen) }))
         }
@@ -79,8 +79,8 @@ fn plan(
     request: &RescueRequest<'_>,
     chosen: &[&SnapshotPath],
     list: Option<&TaskList>,
-    ask: AskPlanner<'_>,
-) -> Result<Result<Vec<PlannedCommit>, NoPlan>, Error> {
+    ask: PlanSource<'_>,
+) -> Result<Result<Vec<PlannedCommit>, PlanError>, Error> {
     let diff = plan_diff::diff(worktree, request.snapshot, chosen, request.settings.timeout)?;
     let names: Vec<&str> = chosen.iter().map(|path| path.text.as_str()).collect();
     let files: Vec<(&str, &str)> = chosen.iter().map(|path| (path.text.as_str(), change(path))).collect();
@@ -96,18 +96,18 @@ fn plan(
             prompt = plan_prompt(&CommitPlanFacts { diff: "", ..facts }, fault.as_deref());
         }
         if prompt.len() > LONGEST {
-            return Ok(Err(NoPlan::Unavailable { why: format!("the names of {} files are too long for one question", files.len()) }));
+            return Ok(Err(PlanError::Unavailable { why: format!("the names of {} files are too long for one question", files.len()) }));
         }
         match ask(&prompt, attempt) {
             Ok(answer) => match plan::check(&answer, &names, open) {
                 Ok(plan) => return Ok(Ok(plan)),
                 Err(why) => fault = Some(why),
             },
-            Err(NoPlan::Unusable { why }) => fault = Some(why),
+            Err(PlanError::Unusable { why }) => fault = Some(why),
             Err(other) => return Ok(Err(other)),
         }
     }
-    Ok(Err(NoPlan::Unusable { why: fault.unwrap_or_default() }))
+    Ok(Err(PlanError::Unusable { why: fault.unwrap_or_default() }))
 }
 
 fn change(path: &SnapshotPath) -> &'static str {

@@ -30,7 +30,7 @@ mod task_list;
 mod user_command;
 
 pub use carry_out::{rescue, rescue_asking};
-pub use grouping::{AskPlanner, NoPlan};
+pub use grouping::{PlanError, PlanSource};
 pub use linked_worktree::{RestoreIntoError, restore_into_worktree};
 pub use preview::{RescuePreview, preview};
 pub use private_rule::private_rule;

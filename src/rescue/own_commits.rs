@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use super::choice::choose;
-use super::grouping::{self, AskPlanner, CommitGrouping};
+use super::grouping::{self, CommitGrouping, PlanSource};
 use super::request::RescueRequest;
 use super::single::{CommitAttempt, CommitGroup, commit, obstacle, protection};
 use super::{checkboxes, fallback_branch, fixed, message, smuggled};
@@ -44,7 +44,7 @@ impl CommittedWork {
 pub(super) fn make(
     worktree: &Worktree,
     request: &RescueRequest<'_>,
-    ask: Option<AskPlanner<'_>>,
+    ask: Option<PlanSource<'_>>,
     state: &CommitState,
     outcome: &mut RescueOutcome,
 ) -> Result<CommittedWork, Error> {
@@ -106,7 +106,7 @@ pub(super) fn left(request: &RescueRequest<'_>, begun: Instant) -> Duration {
 fn group<'p>(
     worktree: &Worktree,
     request: &RescueRequest<'_>,
-    ask: Option<AskPlanner<'_>>,
+    ask: Option<PlanSource<'_>>,
     protected: bool,
     chosen: Vec<&'p SnapshotPath>,
 ) -> Result<Option<CommitGrouping<'p>>, Error> {

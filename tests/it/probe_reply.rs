@@ -1,6 +1,6 @@
 //! What an agent printed, against what it said: every public case, by id and name.
 
-use completion_watchdog::agent::reply::{ReplyReading, read};
+use completion_watchdog::agent::reply::{ParsedReply, read};
 use serde_json::Value;
 
 const CASES: &str = include_str!("fixtures/probe_status.jsonl");
@@ -13,12 +13,12 @@ fn every_public_case_of_a_probed_agent_is_read_as_agreed() {
         let stdout = case["stdout"].as_str().expect("a case has stdout");
         let reading = read(stdout.as_bytes());
         let got = match &reading {
-            ReplyReading::Reply(reply) => Some(reply.status.as_str()),
-            ReplyReading::Empty => Some("empty"),
-            ReplyReading::Unreadable { .. } => None,
+            ParsedReply::Reply(reply) => Some(reply.status.as_str()),
+            ParsedReply::Empty => Some("empty"),
+            ParsedReply::Unreadable { .. } => None,
         };
         let mut agrees = got == case["want"].as_str();
-        if let ReplyReading::Reply(reply) = &reading {
+        if let ParsedReply::Reply(reply) = &reading {
             agrees &= case["message"].as_str().is_none_or(|message| reply.message == message);
             agrees &= case["commits_made"].as_u64().is_none_or(|commits| reply.commits_made == Some(commits));
             agrees &= reply.contradiction().is_some() == (case["contradicts"] == true);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use watchdog_process::{CancelFlag, OutputMirror, SessionOutcome, SessionProcess, SessionSpec, StdinSource};
+use watchdog_process::{CancelFlag, OutputMirror, SessionLaunch, SessionOutcome, SessionProcess, StdinSource};
 
 use crate::process_scene::Scene;
 
@@ -11,7 +11,7 @@ fn rounds() -> u32 {
 }
 
 fn run(scene: &Scene, script: &str, end_survivors: bool) -> SessionOutcome {
-    let mut spec = SessionSpec::new(["sh", "-c", script], scene.path("."));
+    let mut spec = SessionLaunch::new(["sh", "-c", script], scene.path("."));
     spec.env.insert("SCENE".into(), Some(scene.path("").components().as_path().into()));
     (spec.mirror, spec.stdin) = (OutputMirror::Off, StdinSource::Null);
     (spec.child_wait, spec.end_survivors) = (Duration::ZERO, end_survivors);

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use completion_watchdog::rescue::{NO_OTHERS, NoPlan, RescueRequest, preview, rescue_asking};
+use completion_watchdog::rescue::{NO_OTHERS, PlanError, RescueRequest, preview, rescue_asking};
 use serde_json::{Map, Value, json};
 use watchdog_core::config::settings::{ConfigSettings, RescueSettings};
 use watchdog_facts::evidence::RescueOutcome;
@@ -25,10 +25,10 @@ struct Planned {
 }
 
 /// Rescues with an agent that gives these answers in order.
-fn planned(repo: &ScratchRepo, change: impl FnOnce(&mut RescueSettings), answers: &[Result<Value, NoPlan>]) -> Planned {
+fn planned(repo: &ScratchRepo, change: impl FnOnce(&mut RescueSettings), answers: &[Result<Value, PlanError>]) -> Planned {
     let (settings, snapshot) = (settings(change), repo.snapshot());
     let asked = RefCell::new(Vec::new());
-    let ask = |prompt: &str, attempt: u32| -> Result<Map<String, Value>, NoPlan> {
+    let ask = |prompt: &str, attempt: u32| -> Result<Map<String, Value>, PlanError> {
         asked.borrow_mut().push(prompt.to_owned());
         assert_eq!(attempt as usize, asked.borrow().len());
         match answers.get(attempt as usize - 1).expect("one question too many") {
@@ -95,7 +95,7 @@ fn the_question_shows_the_work_and_hides_what_is_secret() {
     repo.write("config.toml", format!("token = \"{secret}\"\nport = 1\n"));
     repo.write(".env", "PASSWORD=hunter2\n");
     repo.write("tasks.md", format!("- [ ] rotate {secret}\n- [x] done\n"));
-    let Planned { outcome, asked } = planned(&repo, |_| {}, &[Err(NoPlan::Unavailable { why: "enough".into() })]);
+    let Planned { outcome, asked } = planned(&repo, |_| {}, &[Err(PlanError::Unavailable { why: "enough".into() })]);
     let asked = &asked[0];
     for part in [
         "- new: \"src/login.rs\"",
@@ -130,7 +130,7 @@ fn a_plan_with_a_fault_is_asked_for_once_more_with_the_fault_named() {
 fn two_plans_with_faults_end_in_one_commit_of_everything() {
     let repo = two_changes();
     let bad = json!({"commits": [{"subject": "feat: all", "files": ["src/login.rs"]}]});
-    let Planned { outcome, asked } = planned(&repo, |_| {}, &[Ok(bad), Err(NoPlan::Unusable { why: "no JSON".into() })]);
+    let Planned { outcome, asked } = planned(&repo, |_| {}, &[Ok(bad), Err(PlanError::Unusable { why: "no JSON".into() })]);
     assert_eq!((outcome.commits, asked.len(), notes(&outcome)), (1, 2, vec!["plan_fallback"]));
     assert!(outcome.warnings[0].detail.ends_with("no JSON"), "{:?}", outcome.warnings);
     assert_eq!(subjects(&repo, "-1"), "chore(auth): rescue uncommitted work");
@@ -140,7 +140,7 @@ fn two_plans_with_faults_end_in_one_commit_of_everything() {
 #[test]
 fn where_asking_again_cannot_help_it_is_not_done() {
     let repo = two_changes();
-    let Planned { outcome, asked } = planned(&repo, |_| {}, &[Err(NoPlan::Unavailable { why: "a usage limit".into() })]);
+    let Planned { outcome, asked } = planned(&repo, |_| {}, &[Err(PlanError::Unavailable { why: "a usage limit".into() })]);
     assert_eq!((outcome.commits, asked.len(), notes(&outcome)), (1, 1, vec!["plan_fallback"]));
 }
 
@@ -156,7 +156,7 @@ fn nobody_is_asked_about_one_file_or_for_a_branch_that_takes_none() {
 #[test]
 fn an_interrupted_question_commits_nothing() {
     let repo = two_changes();
-    let Planned { outcome, .. } = planned(&repo, |_| {}, &[Err(NoPlan::Interrupted)]);
+    let Planned { outcome, .. } = planned(&repo, |_| {}, &[Err(PlanError::Interrupted)]);
     assert_eq!((outcome.commits, outcome.lost), (0, vec![]));
     assert!(outcome.failed.unwrap().contains("interrupted"));
     assert_eq!(repo.git(["status", "--porcelain", "-uall"]), "?? docs/login.md\n?? src/login.rs");
@@ -290,7 +290,7 @@ fn secrets_are_known_by_what_is_in_a_file() {
     let snapshot = repo.snapshot();
     let looked = preview(&repo.open(), &settings(|_| {})).unwrap();
     assert_eq!(looked.chosen, ["code.rs", "old.py"]);
-    let Planned { outcome, .. } = planned(&repo, |_| {}, &[Err(NoPlan::Unavailable { why: String::new() })]);
+    let Planned { outcome, .. } = planned(&repo, |_| {}, &[Err(PlanError::Unavailable { why: String::new() })]);
     assert_eq!((outcome.commits, outcome.failed, outcome.lost), (1, None, vec![]));
     assert_eq!(outcome.left_out, looked.left_out);
     assert_eq!(repo.git(["status", "--porcelain"]), "?? key.txt\n?? new.py");

@@ -4,20 +4,20 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use watchdog_facts::evidence::ProcessExit;
-use watchdog_process::{CancelFlag, OutputMirror, SessionOutcome, SessionProcess, SessionSpec, StdinSource};
+use watchdog_process::{CancelFlag, OutputMirror, SessionLaunch, SessionOutcome, SessionProcess, StdinSource};
 
 use crate::process_scene::{Scene, alive, in_own_process, until};
 
 const GRACE: Duration = Duration::from_secs(2);
 
-fn spec(scene: &Scene, script: &str) -> SessionSpec {
-    let mut spec = SessionSpec::new(["sh", "-c", script], scene.path("."));
+fn spec(scene: &Scene, script: &str) -> SessionLaunch {
+    let mut spec = SessionLaunch::new(["sh", "-c", script], scene.path("."));
     spec.env.insert("SCENE".into(), Some(scene.path("").components().as_path().into()));
     (spec.mirror, spec.stdin, spec.log) = (OutputMirror::Off, StdinSource::Null, Some(scene.path("log")));
     spec
 }
 
-fn run(spec: &SessionSpec, deadline: Option<Duration>) -> SessionOutcome {
+fn run(spec: &SessionLaunch, deadline: Option<Duration>) -> SessionOutcome {
     SessionProcess::start(spec).expect("it starts").wait(deadline, GRACE, &CancelFlag::new())
 }
 

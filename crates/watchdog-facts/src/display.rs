@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// The treatment of line feeds and tabs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LineFeeds {
+pub enum LineFeedEscaping {
     /// They stay: the text may fill several lines.
     Keep,
     /// They are escaped: the text stays on one line.
@@ -17,19 +17,19 @@ pub enum LineFeeds {
 
 /// Escapes control, C1 and bidirectional characters, line feeds and tabs aside. See [`escape`].
 pub fn escape_for_display(text: &str) -> String {
-    escape(text, LineFeeds::Keep).into_owned()
+    escape(text, LineFeedEscaping::Keep).into_owned()
 }
 
 /// Escapes the same, and keeps the result on one line.
 pub fn escape_to_one_line(text: &str) -> String {
-    escape(text, LineFeeds::Escape).into_owned()
+    escape(text, LineFeedEscaping::Escape).into_owned()
 }
 
 /// Escapes what a terminal would obey or a reader could not see.
 ///
 /// ESC becomes `\x1b`, so the sequences that it opens (colours, titles, clipboard) show as plain text.
 /// Characters beyond ASCII are written as `\u{202e}`. Backslashes stay, so the result is for reading, not for parsing.
-pub fn escape(text: &str, lines: LineFeeds) -> Cow<'_, str> {
+pub fn escape(text: &str, lines: LineFeedEscaping) -> Cow<'_, str> {
     if !text.chars().any(|c| hostile(c, lines)) {
         return Cow::Borrowed(text);
     }
@@ -49,12 +49,12 @@ pub fn escape(text: &str, lines: LineFeeds) -> Cow<'_, str> {
 
 /// Whether a character controls a terminal, or is invisible; except line feeds and tabs.
 pub fn is_hostile(c: char) -> bool {
-    hostile(c, LineFeeds::Keep)
+    hostile(c, LineFeedEscaping::Keep)
 }
 
-fn hostile(c: char, lines: LineFeeds) -> bool {
+fn hostile(c: char, lines: LineFeedEscaping) -> bool {
     match c {
-        '\n' | '\t' => lines == LineFeeds::Escape,
+        '\n' | '\t' => lines == LineFeedEscaping::Escape,
         // Covers C0, DEL and C1; a lone CR would let a line overwrite itself.
         c if c.is_control() => true,
         // Zero-width joiners stay, since emoji and several scripts need them.

@@ -43,6 +43,6 @@ pub use line_program::{LineAnswer, LineProgram};
 pub use mirror::OutputMirror;
 pub use process_tree::SurvivingProcess;
 pub use program::{BoundedOutput, FinishedProgram, LeftoverRule, ProgramRun, StartError};
-pub use session_process::{OutputReader, SessionOutcome, SessionProcess, SessionSpec};
+pub use session_process::{OutputReader, SessionLaunch, SessionOutcome, SessionProcess};
 pub use tree_registry::{become_subreaper, reap_orphans, started_by_a_watchdog};
 pub use wait_pid::{PidWaitOutcome, WaitPidError, wait_for_pid};

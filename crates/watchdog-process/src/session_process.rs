@@ -28,7 +28,7 @@ pub trait OutputReader: std::fmt::Debug + Send + Sync {
 
 /// A session to start.
 #[derive(Debug, Clone)]
-pub struct SessionSpec {
+pub struct SessionLaunch {
     /// The program and its arguments; the first is looked up in `PATH`, or is a path from `cwd`.
     pub argv: Vec<OsString>,
     /// The folder that it runs in.
@@ -90,10 +90,10 @@ pub struct SessionProcess {
     end_survivors: bool,
 }
 
-impl SessionSpec {
+impl SessionLaunch {
     /// A session that reads nothing, shows its output, keeps the last 256 KiB, and gives its children five seconds.
     pub fn new(argv: impl IntoIterator<Item = impl Into<OsString>>, cwd: impl Into<PathBuf>) -> Self {
-        SessionSpec {
+        SessionLaunch {
             argv: argv.into_iter().map(Into::into).collect(),
             cwd: cwd.into(),
             env: BTreeMap::new(),
@@ -113,7 +113,7 @@ impl SessionProcess {
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn start(spec: &SessionSpec) -> Result<SessionProcess, StartError> {
+    pub fn start(spec: &SessionLaunch) -> Result<SessionProcess, StartError> {
         let begin = Instant::now();
         let plan = LaunchPlan { argv: &spec.argv, cwd: &spec.cwd, env: &spec.env, stdin: spec.stdin.clone() };
         let take_output = |stdout, stderr| OutputDrain::start(stdout, stderr, OutputRecord::new(spec), spec.mirror.ends());
@@ -229,7 +229,7 @@ struct ClosedOutputRecord {
 }
 
 impl OutputRecord {
-    fn new(spec: &SessionSpec) -> Self {
+    fn new(spec: &SessionLaunch) -> Self {
         let mut record = OutputRecord {
             stdout: OutputTail::new(spec.keep_tail),
             both: OutputTail::new(spec.keep_tail),

@@ -5,7 +5,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::engine::StoreTime;
+use super::engine::EngineTime;
 
 /// Now, and the boot that it counts from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(super) struct BootTime {
     /// Names the boot; empty with the wall clock.
     pub boot: String,
     /// Milliseconds since then.
-    pub at: StoreTime,
+    pub at: EngineTime,
 }
 
 /// Reads the clock.
@@ -21,8 +21,8 @@ pub(super) fn boot_time() -> BootTime {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     let uptime = std::fs::read_to_string("/proc/uptime").ok().and_then(|text| milliseconds(&text));
     match (boot, uptime) {
-        (Ok(boot), Some(at)) => BootTime { boot: boot.trim().to_string(), at: StoreTime(at) },
-        _ => BootTime { boot: String::new(), at: StoreTime(wall_micros() / 1000) },
+        (Ok(boot), Some(at)) => BootTime { boot: boot.trim().to_string(), at: EngineTime(at) },
+        _ => BootTime { boot: String::new(), at: EngineTime(wall_micros() / 1000) },
     }
 }
 

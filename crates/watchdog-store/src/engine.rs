@@ -22,7 +22,7 @@ use super::key::RowKey;
 /// An instant of the engine's own clock, in milliseconds since an origin that only the engine knows.
 /// Comparable with other instants of the same engine; no wall-clock time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StoreTime(pub i64);
+pub struct EngineTime(pub i64);
 
 /// The revision of a stored value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -70,7 +70,7 @@ pub struct Lease {
     /// Larger than that of every earlier lease of this key.
     pub fence: i64,
     /// When it expires, unless renewed.
-    pub until: StoreTime,
+    pub until: EngineTime,
 }
 
 /// The result of renewing a lease.
@@ -141,7 +141,7 @@ pub struct EventRetention {
 /// The head of the module lists the guarantees of every engine.
 pub trait SharedStore: Send + Sync {
     /// The engine's clock.
-    fn now(&self) -> Result<StoreTime, StoreError>;
+    fn now(&self) -> Result<EngineTime, StoreError>;
 
     /// The value of a key, with its revision.
     fn get(&self, key: &RowKey) -> Result<Option<(RowRevision, Vec<u8>)>, StoreError>;

@@ -22,8 +22,8 @@ pub use database_file::STORE_FORMAT;
 
 use super::clock::boot_time;
 use super::engine::{
-    AppendOutcome, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseRenewal, LocalStore, NewEvent, PRUNED_AT_ONCE, RowRevision,
-    SharedStore, StoreTime, StoredEvent, StoredRow, SwapOutcome,
+    AppendOutcome, EngineTime, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseRenewal, LocalStore, NewEvent, PRUNED_AT_ONCE,
+    RowRevision, SharedStore, StoredEvent, StoredRow, SwapOutcome,
 };
 use super::error::StoreError;
 use super::key::RowKey;
@@ -117,8 +117,8 @@ fn stands(tx: &Transaction<'_>, lease: &Lease) -> rusqlite::Result<bool> {
     ])
 }
 
-fn after(now: StoreTime, ttl: Duration) -> StoreTime {
-    StoreTime(now.0.saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX)))
+fn after(now: EngineTime, ttl: Duration) -> EngineTime {
+    EngineTime(now.0.saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX)))
 }
 
 /// Reads text that a damaged disk may have garbled, so that one row cannot make a whole listing unreadable.

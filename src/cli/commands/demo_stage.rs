@@ -11,7 +11,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::evidence::ProcessExit;
 use watchdog_facts::verdict::Reason;
-use watchdog_process::{CancelFlag, OutputMirror, SessionProcess, SessionSpec};
+use watchdog_process::{CancelFlag, OutputMirror, SessionLaunch, SessionProcess};
 
 use super::demo::DemoExample;
 
@@ -107,7 +107,7 @@ impl DemoStage {
         if self.cancel.is_cancelled() {
             return Err(broken("it was interrupted".into()));
         }
-        let mut spec = SessionSpec::new(argv, self.repository());
+        let mut spec = SessionLaunch::new(argv, self.repository());
         spec.mirror = OutputMirror::Through;
         spec.child_wait = Duration::ZERO;
         // The demo shows defaults, whatever the shell that it was started from has set.

@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::agent::SessionWorker;
+use crate::agent::SessionAgent;
 use crate::cli::args_loop::LoopArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::live_view::LiveView;
@@ -70,8 +70,8 @@ fn request(command_env: &CommandEnv, args: LoopArgs) -> Result<LoopRequest, Comm
     let given = PromptTexts { task: named(&task), initial: named(&initial), continuation: named(&continuation) };
     let prompts = PromptSet::new(given).map_err(|error| CommandFailure::usage(error.to_string()))?;
     let worker = match args.agent {
-        Some(agent) => SessionWorker::Agent { preset: agent.into(), program: command_env.agent_program.clone(), args: args.command },
-        None => SessionWorker::Program(args.command),
+        Some(agent) => SessionAgent::Agent { preset: agent.into(), program: command_env.agent_program.clone(), args: args.command },
+        None => SessionAgent::Program(args.command),
     };
     Ok(LoopRequest {
         spec: args.judge.spec.clone(),

@@ -11,7 +11,7 @@ use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::planner::CommitPlanner;
 use crate::modes::rescue_now::rescue_now;
 use crate::modes::rescue_now::{RescueOrder, RescueReport};
-use crate::rescue::{NoPlan, RescuePreview};
+use crate::rescue::{PlanError, RescuePreview};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::evidence::RescueOutcome;
 use watchdog_facts::verdict::Reason;
@@ -51,7 +51,7 @@ fn run_rescue(
     // The agent is asked for as long as nobody presses Ctrl-C.
     let ask = |planner: &CommitPlanner<'_>, prompt: &str, attempt: u32| {
         with_interrupt(&cancel, || planner.ask(prompt, attempt, &cancel))
-            .unwrap_or_else(|failure| Err(NoPlan::Unavailable { why: failure.message }))
+            .unwrap_or_else(|failure| Err(PlanError::Unavailable { why: failure.message }))
     };
     let (rescued, notes) = rescue_now(command_env, open, order, &ask)?;
     for note in notes {

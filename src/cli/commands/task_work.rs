@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::agent::SessionWorker;
+use crate::agent::SessionAgent;
 use crate::cli::args_task::{AgentPoolArgs, TaskRunArgs, TaskWorkArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -46,7 +46,7 @@ pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOp
     known(&board, &args.id)?;
     drop(board);
     drop(queue);
-    let report = in_runtime(async |signals| run_task(command_env, &order, Arc::new(NoTerminal), signals).await)??;
+    let report = in_runtime(async |signals| run_task(command_env, &order, Arc::new(HiddenLoopView), signals).await)??;
     if terminal.json {
         terminal.value(&report.to_json());
     } else {
@@ -70,9 +70,9 @@ pub fn work(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskO
 }
 
 /// Where there is no terminal, the story alone must do.
-struct NoTerminal;
+struct HiddenLoopView;
 
-impl LoopView for NoTerminal {
+impl LoopView for HiddenLoopView {
     fn show(&self, _status: &LoopStatus) {}
 }
 
@@ -81,7 +81,7 @@ fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> TaskOrder {
         id: String::new(),
         agent: String::new(),
         checkout: TaskCheckout::Here,
-        worker: SessionWorker::Program(Vec::new()),
+        worker: SessionAgent::Program(Vec::new()),
         lease: args.lease,
         write_back: shared.write_back,
         no_progress: args.no_progress,
@@ -97,16 +97,16 @@ fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> TaskOrder {
 }
 
 /// How an agent is started: as the command line says, else as its entry, else as the agent that is asked.
-fn worker(command_env: &CommandEnv, args: &TaskWorkArgs, settings: &ConfigSettings, entry: Option<&AgentEntry>) -> SessionWorker {
+fn worker(command_env: &CommandEnv, args: &TaskWorkArgs, settings: &ConfigSettings, entry: Option<&AgentEntry>) -> SessionAgent {
     let known = |preset: Preset, model: Option<&String>| {
         let model = model.iter().flat_map(|model| ["--model".into(), model.as_str().into()]);
         let args = model.chain(args.command.iter().cloned()).collect();
-        SessionWorker::Agent { preset, program: command_env.agent_program.clone(), args }
+        SessionAgent::Agent { preset, program: command_env.agent_program.clone(), args }
     };
     match (args.agent, entry) {
         (Some(agent), _) => known(agent.into(), None),
-        (None, _) if !args.command.is_empty() => SessionWorker::Program(args.command.clone()),
-        (None, Some(AgentEntry { command: Some(argv), .. })) => SessionWorker::Program(argv.iter().map(Into::into).collect()),
+        (None, _) if !args.command.is_empty() => SessionAgent::Program(args.command.clone()),
+        (None, Some(AgentEntry { command: Some(argv), .. })) => SessionAgent::Program(argv.iter().map(Into::into).collect()),
         (None, Some(entry)) => known(entry.preset, entry.model.as_ref()),
         (None, None) => known(settings.agent.preset, None),
     }

@@ -71,7 +71,7 @@ pub fn judge(
     let (facts, results) = stop.facts(&context, cancel);
     let mut decision = decide(holding, &facts, held);
     if let Err(unreadable) = tally.count(decision.counted, holding, hook_input, stop.at) {
-        // A count that is not kept could hold the agent for ever.
+        // An unsaved count could hold the agent without end.
         decision = decide(holding, &facts, HoldStreak { times: None, most: held.most });
         command_env.tell(&unreadable.why);
     }
@@ -273,7 +273,7 @@ fn asks_what_was_said(check: &CheckSpec) -> bool {
     }
 }
 
-/// What the checks come to, for a stop.
+/// The result of the checks, for a stop.
 fn judged(outcome: GroupOutcome, known: bool) -> ChecksResult {
     let mut feedback = outcome.feedback;
     if !known && outcome.outcome == CheckOutcome::Failed {

@@ -285,7 +285,7 @@ impl LoopRun {
         let _ = self.lock.set_session_active(false);
         self.status.tap = None;
         if let Some(id) = seen.session_id.clone() {
-            // Without it the next session continues the agent's last conversation.
+            // Without the id the next session continues the agent's last conversation.
             let _ = self.memory.keep(|record| record.session_id = Some(id));
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::agent::SessionWorker;
+use crate::agent::SessionAgent;
 use watchdog_core::config::settings::Limits;
 use watchdog_core::decision::iteration::prompt::PromptSet;
 use watchdog_core::decision::silence::USUAL_LIMIT;
@@ -17,7 +17,7 @@ pub struct LoopRequest {
     /// The name of the work; by default the branch.
     pub spec: Option<String>,
     /// The agent.
-    pub worker: SessionWorker,
+    pub worker: SessionAgent,
     /// Whether each session continues the conversation of the last one, instead of starting a new one.
     pub same_conversation: bool,
     /// The prompt of the sessions.

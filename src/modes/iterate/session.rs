@@ -75,7 +75,7 @@ impl LoopContext {
 
     /// An input with a baseline of its own, recorded now.
     ///
-    /// What was uncommitted before the first of a loop is adopted where that is asked for; later, only what its own sessions left.
+    /// Adopts uncommitted files before the first session of a loop if requested; before later ones, only those that its own sessions left.
     pub fn input_of_new_session(&self, number: u32) -> Result<JudgementInput, UnreadableFact> {
         let open = self.open()?;
         let uncommitted = if number == 1 { self.request.overrides.uncommitted } else { UncommittedRule::Inherit };

@@ -63,8 +63,8 @@ impl PeriodicSnapshots {
             return (None, None);
         }
         let every = subject.settings.snapshot_every;
-        let mut rhythm = SnapshotRhythm::new(every, (every / 3).min(SETTLE));
-        let unkept = subject.scan(&mut rhythm).inspect_err(|why| subject.complain(why)).err();
+        let mut schedule = SnapshotSchedule::new(every, (every / 3).min(SETTLE));
+        let unkept = subject.scan(&mut schedule).inspect_err(|why| subject.complain(why)).err();
         if every.is_zero() {
             return (None, unkept);
         }
@@ -72,7 +72,7 @@ impl PeriodicSnapshots {
         let (stop, stopped) = channel();
         let narrate = Arc::clone(&subject.narrate);
         let span = tracing::Span::current();
-        let watch_over = move || span.in_scope(|| subject.watch_over(rhythm, complained, &stopped));
+        let watch_over = move || span.in_scope(|| subject.watch_over(schedule, complained, &stopped));
         let thread = std::thread::Builder::new().name("snapshots".into()).spawn(watch_over);
         match thread {
             Ok(thread) => (Some(PeriodicSnapshots { stop, thread }), unkept),
@@ -94,10 +94,10 @@ impl PeriodicSnapshots {
 }
 
 impl SnapshotSubject {
-    fn watch_over(self, mut rhythm: SnapshotRhythm, mut complained: bool, stopped: &Receiver<()>) {
+    fn watch_over(self, mut schedule: SnapshotSchedule, mut complained: bool, stopped: &Receiver<()>) {
         lower_priority();
-        while matches!(stopped.recv_timeout(rhythm.pause()), Err(RecvTimeoutError::Timeout)) {
-            match self.scan(&mut rhythm) {
+        while matches!(stopped.recv_timeout(schedule.pause()), Err(RecvTimeoutError::Timeout)) {
+            match self.scan(&mut schedule) {
                 Ok(()) => complained = false,
                 // A repository that is in the middle of something may be readable at the next look; one complaint will do.
                 Err(why) if !complained => {
@@ -113,26 +113,26 @@ impl SnapshotSubject {
         (self.narrate)(&format!("a snapshot during the session could not be taken: {why}"));
     }
 
-    fn scan(&self, rhythm: &mut SnapshotRhythm) -> Result<(), String> {
+    fn scan(&self, schedule: &mut SnapshotSchedule) -> Result<(), String> {
         // Opened again each time, because the agent may change configuration and refs.
         let opened = Worktree::open(&self.root).and_then(|worktree| worktree.changes().map(|changes| (worktree, changes)));
         let (worktree, changes) = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                rhythm.failed();
+                schedule.failed();
                 return Err(error.to_string());
             }
         };
         // Before the session, even a clean tree gets a snapshot: it holds small ignored settings, which are no change.
-        let due = rhythm.is_due(changes.any().then_some(changes.fingerprint)) || !rhythm.begun;
+        let due = schedule.is_due(changes.any().then_some(changes.fingerprint)) || !schedule.begun;
         let at = now();
-        let request = SnapshotRequest { spec: &self.spec, at, why: rhythm.why() };
+        let request = SnapshotRequest { spec: &self.spec, at, why: schedule.why() };
         self.snapshot_helpers(&worktree, &request);
         if !due {
             return Ok(());
         }
         let taken = worktree.take_snapshot_with_private(&request, &private_rule(&self.settings)).map_err(|error| {
-            rhythm.forget();
+            schedule.forget();
             error.to_string()
         })?;
         self.note(taken.filter(|snapshot| !snapshot.reused).as_ref(), at);
@@ -178,7 +178,7 @@ fn lower_priority() {
 
 /// Decides when to scan, and whether a scan is worth a snapshot. Pure.
 #[derive(Debug)]
-struct SnapshotRhythm {
+struct SnapshotSchedule {
     every: Duration,
     settle: Duration,
     /// How long ago the last snapshot was taken, as the pauses since say.
@@ -196,9 +196,9 @@ struct SnapshotRhythm {
     pause: Duration,
 }
 
-impl SnapshotRhythm {
+impl SnapshotSchedule {
     fn new(every: Duration, settle: Duration) -> Self {
-        SnapshotRhythm {
+        SnapshotSchedule {
             every,
             settle,
             since: Duration::ZERO,
@@ -272,13 +272,13 @@ mod tests {
 
     /// The times, in seconds, of the snapshots that a series of scans led to.
     fn taken(until: u64, seen: impl Fn(u64) -> Option<u64>) -> Vec<u64> {
-        let mut rhythm = SnapshotRhythm::new(EVERY, SETTLE);
+        let mut schedule = SnapshotSchedule::new(EVERY, SETTLE);
         let (mut at, mut taken) = (0, Vec::new());
         while at <= until {
-            if rhythm.is_due(seen(at)) {
+            if schedule.is_due(seen(at)) {
                 taken.push(at);
             }
-            at += rhythm.pause().as_secs();
+            at += schedule.pause().as_secs();
         }
         taken
     }

@@ -23,7 +23,7 @@ use watchdog_facts::evidence::StopReason;
 use watchdog_facts::evidence::{Degradation, ProcessExit, SessionEnd, WarningCode};
 use watchdog_facts::session_work::ContentIds;
 use watchdog_process::own_stdin::stdin_may_bring_more;
-use watchdog_process::{OutputMirror, SessionOutcome, SessionProcess, SessionSpec, StartError, StdinSource, SurvivingProcess};
+use watchdog_process::{OutputMirror, SessionLaunch, SessionOutcome, SessionProcess, StartError, StdinSource, SurvivingProcess};
 use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 use watchdog_store::session::{self, SessionRecord};
@@ -106,7 +106,7 @@ async fn run_in_span(
     };
     let log = log_path(&command_env.state.logs(), &input.worktree_id, begun);
     let may_get_input = order.stdin == StdinSource::Inherit && stdin_may_bring_more();
-    let spec = SessionSpec {
+    let spec = SessionLaunch {
         env: order.env,
         stdin: order.stdin,
         log: Some(log.clone()),
@@ -114,7 +114,7 @@ async fn run_in_span(
         tap: Some(Arc::new(order.tap.clone())),
         child_wait: order.child_wait,
         end_survivors: order.end_survivors,
-        ..SessionSpec::new(order.command.clone(), root.clone())
+        ..SessionLaunch::new(order.command.clone(), root.clone())
     };
     tracing::info!(
         target: "watchdog::session",

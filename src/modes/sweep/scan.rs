@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::pool::WorkerPool;
 use super::report::{SweepOutcome, SweepRow};
-use super::sweep_pace::SweepPace;
+use super::sweep_driver::SweepDriver;
 use crate::clock::now;
 use crate::judge::admission::PreparedJudgement;
 use crate::judge::command_env::CommandEnv;
@@ -152,7 +152,7 @@ impl WorkerPool<'_> {
         };
         let mut machine = CheckMachine::new(setup.clone());
         let _within = judgement_run.span.clone().entered();
-        match drive(&mut machine, MachineEvent::Start, &mut self.pace(&judgement_run, &|_| false)) {
+        match drive(&mut machine, MachineEvent::Start, &mut self.driver(&judgement_run, &|_| false)) {
             DriveOutcome::Ended(mut verdict) => {
                 // The message says why the agent was not asked, also where the probe budget was spent before this judgement began.
                 if spent && self.request.max_probes_total > 0 && !self.request.overrides.no_probe && verdict.reason == Reason::Working {
@@ -201,16 +201,16 @@ impl WorkerPool<'_> {
         let PendingProbe { found, judgement_run, setup, mut machine, action, _lock } = pending;
         // A plan belongs to the answer that led to it; another question is one more of the ration.
         let may_ask = |action: &MachineAction| *action == MachineAction::Rescue || self.probe_budget.take();
-        let mut pace = self.pace(&judgement_run, &may_ask);
+        let mut driver = self.driver(&judgement_run, &may_ask);
         let event = match self.cancel.is_cancelled() {
             true => {
                 observed(judgement_run.executor.journal(), &MachineEvent::Interrupt);
                 MachineEvent::Interrupt
             }
-            false => pace.carry_out(&action, &machine),
+            false => driver.perform_now(&action, &machine),
         };
         let _within = judgement_run.span.clone().entered();
-        match drive(&mut machine, event, &mut pace) {
+        match drive(&mut machine, event, &mut driver) {
             DriveOutcome::Ended(verdict) => judged_row(found.root, self.settle(&judgement_run, *verdict)),
             DriveOutcome::Held(_) => self.without_asking(PendingProbe { found, judgement_run, setup, machine, action, _lock }),
         }
@@ -224,14 +224,14 @@ impl WorkerPool<'_> {
         judgement_run.executor.ask_nobody();
         let mut machine = CheckMachine::new(setup);
         let _within = judgement_run.span.clone().entered();
-        match drive(&mut machine, MachineEvent::Start, &mut self.pace(&judgement_run, &|_| true)) {
+        match drive(&mut machine, MachineEvent::Start, &mut self.driver(&judgement_run, &|_| true)) {
             DriveOutcome::Ended(verdict) => judged_row(found.root, self.settle(&judgement_run, *verdict)),
             DriveOutcome::Held(_) => unreachable!("everything may be done"),
         }
     }
 
-    fn pace<'a>(&'a self, judgement_run: &'a JudgementRun, may_ask: &'a dyn Fn(&MachineAction) -> bool) -> SweepPace<'a> {
-        SweepPace { executor: &judgement_run.executor, cancel: &self.cancel, may_ask }
+    fn driver<'a>(&'a self, judgement_run: &'a JudgementRun, may_ask: &'a dyn Fn(&MachineAction) -> bool) -> SweepDriver<'a> {
+        SweepDriver { executor: &judgement_run.executor, cancel: &self.cancel, may_ask }
     }
 
     fn rationed(&self) -> Degradation {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::agent::SessionWorker;
+use crate::agent::SessionAgent;
 use crate::judge::judgement_input::Overrides;
 use watchdog_process::OutputMirror;
 
@@ -17,7 +17,7 @@ pub struct TaskOrder {
     /// Where it works.
     pub checkout: TaskCheckout,
     /// How the agent is started.
-    pub worker: SessionWorker,
+    pub worker: SessionAgent,
     /// How long the lease of the task lasts without renewal.
     pub lease: Duration,
     /// Whether the status is also kept in the task's file.

@@ -35,7 +35,7 @@ pub struct TaskWorktree {
 
 /// Why there is no worktree for a task.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotReady {
+pub enum TaskWorktreeError {
     /// The work of a dependency conflicts with what is there.
     #[error("the work of {dependency} does not merge into {branch}; merge it by hand in {root}, then run the task again: {why}")]
     Conflict { dependency: String, branch: String, root: String, why: String },
@@ -52,7 +52,7 @@ pub enum NotReady {
 
 /// The purpose of a worktree.
 #[derive(Debug, Clone)]
-pub struct WorktreePurpose {
+pub struct TaskWorktreeRequest {
     /// The worktree that the tasks are in: new branches begin at its HEAD.
     pub from: PathBuf,
     /// The folder of the agent, which may be there or not.
@@ -68,15 +68,15 @@ pub struct WorktreePurpose {
 /// Makes or finds the worktree, and brings the work of the dependencies into its branch.
 ///
 /// # Errors
-/// See [`NotReady`].
-pub fn make_ready(wanted: &WorktreePurpose) -> Result<TaskWorktree, NotReady> {
-    let failed = |error: watchdog_git::Error| NotReady::Git(error.to_string());
+/// See [`TaskWorktreeError`].
+pub fn make_ready(wanted: &TaskWorktreeRequest) -> Result<TaskWorktree, TaskWorktreeError> {
+    let failed = |error: watchdog_git::Error| TaskWorktreeError::Git(error.to_string());
     let from = Worktree::open(&wanted.from).map_err(failed)?;
-    let BaselinePoint::Commit(base) = from.head().map_err(failed)? else { return Err(NotReady::Unborn) };
+    let BaselinePoint::Commit(base) = from.head().map_err(failed)? else { return Err(TaskWorktreeError::Unborn) };
     let mut notes = Vec::new();
     let root = match checked_out(&from, &wanted.branch) {
         Some(root) if root == from.root() => {
-            return Err(NotReady::CheckedOut { branch: wanted.branch.clone(), root: root.display().to_string() });
+            return Err(TaskWorktreeError::CheckedOut { branch: wanted.branch.clone(), root: root.display().to_string() });
         }
         Some(root) => root,
         None => beside_others(|| settle_in(&from, wanted, &base, &mut notes))?,
@@ -86,11 +86,11 @@ pub fn make_ready(wanted: &WorktreePurpose) -> Result<TaskWorktree, NotReady> {
 }
 
 /// Tries again where git met a worktree that another git was just making: it reads all of them first, and gives up at a half-made one.
-fn beside_others<T>(mut make: impl FnMut() -> Result<T, NotReady>) -> Result<T, NotReady> {
+fn beside_others<T>(mut make: impl FnMut() -> Result<T, TaskWorktreeError>) -> Result<T, TaskWorktreeError> {
     let mut pause = SHORTEST_PAUSE;
     loop {
         match make() {
-            Err(NotReady::Git(why)) if pause <= LONGEST_PAUSE && why.contains("failed to read") && why.contains("/worktrees/") => {
+            Err(TaskWorktreeError::Git(why)) if pause <= LONGEST_PAUSE && why.contains("failed to read") && why.contains("/worktrees/") => {
                 std::thread::sleep(pause);
                 pause *= 2;
             }
@@ -106,23 +106,23 @@ fn checked_out(from: &Worktree, branch: &str) -> Option<PathBuf> {
 }
 
 /// Puts the branch into the agent's folder, or into the first one beside it that is free.
-fn settle_in(from: &Worktree, wanted: &WorktreePurpose, base: &str, notes: &mut Vec<String>) -> Result<PathBuf, NotReady> {
+fn settle_in(from: &Worktree, wanted: &TaskWorktreeRequest, base: &str, notes: &mut Vec<String>) -> Result<PathBuf, TaskWorktreeError> {
     let known = matches!(from.resolve(&format!("refs/heads/{}", wanted.branch)), Ok(BaselinePoint::Commit(_)));
     for n in 1..=MOST {
         let folder = beside(&wanted.home, n);
-        let text = folder.to_str().ok_or_else(|| NotReady::Git(format!("{} is not UTF-8", folder.display())))?;
+        let text = folder.to_str().ok_or_else(|| TaskWorktreeError::Git(format!("{} is not UTF-8", folder.display())))?;
         if !folder.exists() {
             if let Some(parent) = folder.parent() {
-                std::fs::create_dir_all(parent).map_err(|error| NotReady::Git(format!("{}: {error}", parent.display())))?;
+                std::fs::create_dir_all(parent).map_err(|error| TaskWorktreeError::Git(format!("{}: {error}", parent.display())))?;
             }
             let new = ["worktree", "add", "--quiet", "--no-track", "-b", &wanted.branch, "--", text, base];
             let old = ["worktree", "add", "--quiet", "--", text, &wanted.branch];
             run(from, if known { &old } else { &new })?;
-            return folder.canonicalize().map_err(|error| NotReady::Git(error.to_string()));
+            return folder.canonicalize().map_err(|error| TaskWorktreeError::Git(error.to_string()));
         }
         match why_not_free(from, &folder, &wanted.taken) {
             None => {
-                let worktree = Worktree::open(&folder).map_err(|error| NotReady::Git(error.to_string()))?;
+                let worktree = Worktree::open(&folder).map_err(|error| TaskWorktreeError::Git(error.to_string()))?;
                 let new = ["checkout", "--quiet", "--no-track", "-b", &wanted.branch, base];
                 let old = ["checkout", "--quiet", &wanted.branch];
                 run(&worktree, if known { &old } else { &new })?;
@@ -131,7 +131,7 @@ fn settle_in(from: &Worktree, wanted: &WorktreePurpose, base: &str, notes: &mut 
             Some(why) => notes.push(format!("{} is left as it is: {why}", folder.display())),
         }
     }
-    Err(NotReady::Git(format!("{} and {} folders beside it are in use; {}", wanted.home.display(), MOST - 1, notes.join("; "))))
+    Err(TaskWorktreeError::Git(format!("{} and {} folders beside it are in use; {}", wanted.home.display(), MOST - 1, notes.join("; "))))
 }
 
 fn beside(home: &Path, n: u32) -> PathBuf {
@@ -164,8 +164,8 @@ fn why_not_free(from: &Worktree, folder: &Path, taken: &[String]) -> Option<Stri
 }
 
 /// Merges the dependencies' commits that the branch lacks. A worktree with unsaved work is left to its agent.
-fn bring_in(root: &Path, wanted: &WorktreePurpose, notes: &mut Vec<String>) -> Result<(), NotReady> {
-    let failed = |error: watchdog_git::Error| NotReady::Git(error.to_string());
+fn bring_in(root: &Path, wanted: &TaskWorktreeRequest, notes: &mut Vec<String>) -> Result<(), TaskWorktreeError> {
+    let failed = |error: watchdog_git::Error| TaskWorktreeError::Git(error.to_string());
     let worktree = Worktree::open(root).map_err(failed)?;
     for dependency in &wanted.dependencies {
         if !matches!(worktree.resolve(&format!("refs/heads/{dependency}")), Ok(BaselinePoint::Commit(_))) {
@@ -185,7 +185,7 @@ fn bring_in(root: &Path, wanted: &WorktreePurpose, notes: &mut Vec<String>) -> R
         if let Err(why) = run(&worktree, &["merge", "--quiet", "--no-edit", "--no-verify", "-m", &message, dependency]) {
             // Back to the state before: an agent must not start on a half-merged tree.
             let _ = run(&worktree, &["merge", "--abort"]);
-            return Err(NotReady::Conflict {
+            return Err(TaskWorktreeError::Conflict {
                 dependency: dependency.clone(),
                 branch: wanted.branch.clone(),
                 root: root.display().to_string(),
@@ -197,11 +197,11 @@ fn bring_in(root: &Path, wanted: &WorktreePurpose, notes: &mut Vec<String>) -> R
 }
 
 /// Runs git in a worktree, without the repository's hooks.
-fn run(worktree: &Worktree, args: &[&str]) -> Result<(), NotReady> {
+fn run(worktree: &Worktree, args: &[&str]) -> Result<(), TaskWorktreeError> {
     let args: Vec<&str> = ["-c", "core.hooksPath=/dev/null"].iter().chain(args).copied().collect();
     let finished = git(worktree.root(), &args, &[], worktree.has_identity(), DEADLINE).run();
-    let finished = finished.map_err(|error| NotReady::Git(error.to_string()))?;
-    if finished.exit.success() { Ok(()) } else { Err(NotReady::Git(tail(&finished))) }
+    let finished = finished.map_err(|error| TaskWorktreeError::Git(error.to_string()))?;
+    if finished.exit.success() { Ok(()) } else { Err(TaskWorktreeError::Git(tail(&finished))) }
 }
 
 #[cfg(test)]
@@ -210,16 +210,16 @@ mod tests {
 
     #[test]
     fn a_worktree_that_another_git_is_making_is_waited_for_and_nothing_else_is() {
-        let half_made = || NotReady::Git("fatal: failed to read .git/worktrees/agent-5/commondir: Success".into());
+        let half_made = || TaskWorktreeError::Git("fatal: failed to read .git/worktrees/agent-5/commondir: Success".into());
         let mut tries = 0;
         let made = beside_others(|| {
             tries += 1;
             if tries < 4 { Err(half_made()) } else { Ok(tries) }
         });
         assert_eq!(made, Ok(4));
-        for refused in [NotReady::Git("fatal: a branch named 'watchdog/T1' already exists".into()), NotReady::Unborn] {
+        for refused in [TaskWorktreeError::Git("fatal: a branch named 'watchdog/T1' already exists".into()), TaskWorktreeError::Unborn] {
             let mut tries = 0;
-            let made: Result<(), NotReady> = beside_others(|| {
+            let made: Result<(), TaskWorktreeError> = beside_others(|| {
                 tries += 1;
                 Err(refused.clone())
             });

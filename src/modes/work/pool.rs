@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::task::{JoinSet, LocalSet};
 
 use super::task_queue::TaskQueue;
-use crate::agent::SessionWorker;
+use crate::agent::SessionAgent;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::signals::{SignalState, SignalUrgency};
@@ -44,7 +44,7 @@ pub struct PoolAgent {
     /// Which tasks it takes; `None` = any.
     pub role: Option<String>,
     /// How it is started.
-    pub worker: SessionWorker,
+    pub worker: SessionAgent,
     /// The folder of its worktree.
     pub home: PathBuf,
 }

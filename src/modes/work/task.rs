@@ -29,7 +29,7 @@ use watchdog_store::task::TaskRecord;
 
 use super::lease::RenewedLease;
 use super::order::{TaskCheckout, TaskOrder};
-use super::own_worktree::{NotReady, TaskWorktree, WorktreePurpose, branch_of, make_ready};
+use super::own_worktree::{TaskWorktree, TaskWorktreeError, TaskWorktreeRequest, branch_of, make_ready};
 
 /// The report of a task.
 #[derive(Debug)]
@@ -136,7 +136,7 @@ pub async fn run_task(
     queue.note(&changes);
     tracing::info!(target: "watchdog::task", task = order.id, agent = order.agent, "takes a task");
     let taken = RunningTask { command_env, order, queue: &queue, entry: &entry, governed, held };
-    taken.carry_out(view, signals, begun).await
+    taken.perform_now(view, signals, begun).await
 }
 
 /// The verdict on a task that is complete already. It rests on the record alone, so it is no evidence of its own.
@@ -173,7 +173,12 @@ struct RunningTask<'a> {
 }
 
 impl RunningTask<'_> {
-    async fn carry_out(self, view: Arc<dyn LoopView>, signals: &SignalState, begun: jiff::Timestamp) -> Result<TaskReport, UnreadableFact> {
+    async fn perform_now(
+        self,
+        view: Arc<dyn LoopView>,
+        signals: &SignalState,
+        begun: jiff::Timestamp,
+    ) -> Result<TaskReport, UnreadableFact> {
         let store = self.queue.store();
         let kept = {
             let held = self.held.clone();
@@ -247,12 +252,12 @@ impl RunningTask<'_> {
         Ok(ready)
     }
 
-    fn wanted(&self) -> Result<Option<WorktreePurpose>, UnreadableFact> {
+    fn wanted(&self) -> Result<Option<TaskWorktreeRequest>, UnreadableFact> {
         let TaskCheckout::Own(home) = &self.order.checkout else { return Ok(None) };
         let board = self.queue.board()?;
         let own = branch_of(&self.order.id);
         let taken = |entry: &&BoardTask| matches!(entry.record.status, TaskStatus::Assigned | TaskStatus::InProgress);
-        Ok(Some(WorktreePurpose {
+        Ok(Some(TaskWorktreeRequest {
             from: self.queue.open.root().to_owned(),
             home: home.clone(),
             taken: board.entries().filter(taken).map(|entry| branch_of(entry.id())).filter(|branch| *branch != own).collect(),
@@ -358,10 +363,10 @@ fn prompt_of(task: &TaskFile) -> String {
     }
 }
 
-fn not_ready(error: &NotReady) -> Verdict {
+fn not_ready(error: &TaskWorktreeError) -> Verdict {
     let reason = match error {
-        NotReady::Conflict { .. } | NotReady::CheckedOut { .. } | NotReady::Unborn => Reason::Disputed,
-        NotReady::Git(_) => Reason::GitError,
+        TaskWorktreeError::Conflict { .. } | TaskWorktreeError::CheckedOut { .. } | TaskWorktreeError::Unborn => Reason::Disputed,
+        TaskWorktreeError::Git(_) => Reason::GitError,
     };
     Verdict::new(reason, error.to_string())
 }

@@ -9,7 +9,7 @@ use super::named_files::{folders, programs};
 
 /// The relevant part of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GatePart {
+pub enum GateFilePart {
     /// All of it.
     Whole,
     /// The values of these keys of a JSON object.
@@ -20,20 +20,20 @@ pub enum GatePart {
     Sections(&'static str),
 }
 
-impl GatePart {
+impl GateFilePart {
     /// The relevant part of a file's bytes; `None` where it cannot be separated, and then every byte counts.
     pub fn of(self, bytes: &[u8]) -> Option<String> {
         let text = std::str::from_utf8(bytes).ok()?;
         match self {
-            GatePart::Whole => Some(text.to_owned()),
-            GatePart::Keys(keys) => {
+            GateFilePart::Whole => Some(text.to_owned()),
+            GateFilePart::Keys(keys) => {
                 let Value::Object(object) = serde_json::from_str(text).ok()? else { return None };
                 Some(keys.iter().map(|key| format!("{:?}\n", object.get(*key))).collect())
             }
-            GatePart::Lines(words) => {
+            GateFilePart::Lines(words) => {
                 Some(text.lines().filter(|line| words.iter().any(|word| line.contains(word))).map(|line| format!("{line}\n")).collect())
             }
-            GatePart::Sections(word) => {
+            GateFilePart::Sections(word) => {
                 let mut inside = false;
                 let mut found = String::new();
                 for line in text.lines() {
@@ -57,7 +57,7 @@ pub struct GateFile {
     /// A glob from the root of the worktree.
     pub glob: String,
     /// Its relevant part.
-    pub part: GatePart,
+    pub part: GateFilePart,
 }
 
 /// Keys of `package.json` that choose what a script runs.
@@ -65,46 +65,46 @@ const NODE_KEYS: &[&str] = &["scripts", "jest", "mocha", "vitest", "ava", "c8", 
 /// Lines of `Cargo.toml` that choose which tests there are.
 const CARGO_LINES: &[&str] = &["harness", "autotests", "doctest", "test =", "test=", "[[test]]", "[profile"];
 
-type GateRow = (&'static [&'static str], &'static [(&'static str, GatePart)]);
+type GateRow = (&'static [&'static str], &'static [(&'static str, GateFilePart)]);
 
 /// Runners with their gate files. The table is in docs/configuration.md.
 const TABLE: &[GateRow] = &[
-    (&["make", "gmake"], &[("Makefile", GatePart::Whole), ("makefile", GatePart::Whole), ("GNUmakefile", GatePart::Whole)]),
-    (&["just"], &[("justfile", GatePart::Whole), ("Justfile", GatePart::Whole), (".justfile", GatePart::Whole)]),
+    (&["make", "gmake"], &[("Makefile", GateFilePart::Whole), ("makefile", GateFilePart::Whole), ("GNUmakefile", GateFilePart::Whole)]),
+    (&["just"], &[("justfile", GateFilePart::Whole), ("Justfile", GateFilePart::Whole), (".justfile", GateFilePart::Whole)]),
     (
         &["npm", "npx", "pnpm", "yarn", "bun", "node", "jest", "vitest", "mocha"],
         &[
-            ("package.json", GatePart::Keys(NODE_KEYS)),
-            (".npmrc", GatePart::Whole),
-            ("jest.config.*", GatePart::Whole),
-            ("vitest.config.*", GatePart::Whole),
-            ("vite.config.*", GatePart::Whole),
-            (".mocharc*", GatePart::Whole),
+            ("package.json", GateFilePart::Keys(NODE_KEYS)),
+            (".npmrc", GateFilePart::Whole),
+            ("jest.config.*", GateFilePart::Whole),
+            ("vitest.config.*", GateFilePart::Whole),
+            ("vite.config.*", GateFilePart::Whole),
+            (".mocharc*", GateFilePart::Whole),
         ],
     ),
     (
         &["cargo"],
         &[
-            (".cargo/config.toml", GatePart::Whole),
-            (".cargo/config", GatePart::Whole),
-            (".config/nextest.toml", GatePart::Whole),
-            ("Cargo.toml", GatePart::Lines(CARGO_LINES)),
+            (".cargo/config.toml", GateFilePart::Whole),
+            (".cargo/config", GateFilePart::Whole),
+            (".config/nextest.toml", GateFilePart::Whole),
+            ("Cargo.toml", GateFilePart::Lines(CARGO_LINES)),
         ],
     ),
     (
         &["pytest", "py.test", "python", "python3", "tox", "nox", "uv", "poetry"],
         &[
-            ("**/conftest.py", GatePart::Whole),
-            ("pytest.ini", GatePart::Whole),
-            (".pytest.ini", GatePart::Whole),
-            ("tox.ini", GatePart::Whole),
-            ("noxfile.py", GatePart::Whole),
-            ("sitecustomize.py", GatePart::Whole),
-            ("setup.cfg", GatePart::Sections("pytest")),
-            ("pyproject.toml", GatePart::Sections("pytest")),
+            ("**/conftest.py", GateFilePart::Whole),
+            ("pytest.ini", GateFilePart::Whole),
+            (".pytest.ini", GateFilePart::Whole),
+            ("tox.ini", GateFilePart::Whole),
+            ("noxfile.py", GateFilePart::Whole),
+            ("sitecustomize.py", GateFilePart::Whole),
+            ("setup.cfg", GateFilePart::Sections("pytest")),
+            ("pyproject.toml", GateFilePart::Sections("pytest")),
         ],
     ),
-    (&["rspec", "bundle"], &[(".rspec", GatePart::Whole), ("spec/spec_helper.rb", GatePart::Whole)]),
+    (&["rspec", "bundle"], &[(".rspec", GateFilePart::Whole), ("spec/spec_helper.rb", GateFilePart::Whole)]),
 ];
 
 /// The gate files of a command line: at the root, in its working folder, and in the folders that it changes to.
@@ -145,17 +145,17 @@ mod tests {
 
     #[test]
     fn only_what_chooses_the_tests_counts() {
-        let keys = GatePart::Keys(NODE_KEYS);
+        let keys = GateFilePart::Keys(NODE_KEYS);
         let package = |version: u32, test: &str| format!("{{\"version\": \"{version}\", \"scripts\": {{\"test\": \"{test}\"}}}}");
         assert_eq!(keys.of(package(1, "jest").as_bytes()), keys.of(package(2, "jest").as_bytes()));
         assert_ne!(keys.of(package(1, "jest").as_bytes()), keys.of(package(1, "true").as_bytes()));
         assert_eq!(keys.of(b"{"), None);
-        let sections = GatePart::Sections("pytest");
+        let sections = GateFilePart::Sections("pytest");
         assert_eq!(
             sections.of(b"[project]\nname = \"a\"\n[tool.pytest.ini_options]\nx = 1\n[z]\n").unwrap(),
             "[tool.pytest.ini_options]\nx = 1\n"
         );
-        let lines = GatePart::Lines(CARGO_LINES);
+        let lines = GateFilePart::Lines(CARGO_LINES);
         assert_eq!(lines.of(b"[dependencies]\nserde = \"1\"\n").unwrap(), lines.of(b"[dependencies]\n").unwrap());
         assert_ne!(lines.of(b"harness = false\n").unwrap(), "");
     }

@@ -60,7 +60,7 @@ pub use context_writer::context_to_json;
 pub use custom::CustomCheck;
 pub use feature_list::FeatureListCheck;
 pub use files::FilesCheck;
-pub use gate_files::{GateFile, GatePart, gate_files};
+pub use gate_files::{GateFile, GateFilePart, gate_files};
 pub use git::GitCheck;
 pub use group::{CheckCost, CheckTree, GroupOutcome, describe, evaluate};
 pub use issue::IssueCheck;

@@ -239,13 +239,13 @@ impl<T: Copy + PartialEq + Sync> KeyKind for WordOf<T> {
 }
 
 /// A value or an explicit null.
-pub(super) struct NullOr<K>(K);
+pub(super) struct NullableValue<K>(K);
 
-pub(super) const fn nullable<K>(kind: K) -> NullOr<K> {
-    NullOr(kind)
+pub(super) const fn nullable<K>(kind: K) -> NullableValue<K> {
+    NullableValue(kind)
 }
 
-impl<K: KeyKind> KeyKind for NullOr<K> {
+impl<K: KeyKind> KeyKind for NullableValue<K> {
     type Value = Option<K::Value>;
 
     fn read(&self, node: &ConfigNode<'_>) -> Option<Self::Value> {

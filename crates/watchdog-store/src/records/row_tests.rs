@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::engine::{
-    AppendOutcome, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseRenewal, LocalStore, NewEvent, RowRevision, SharedStore,
-    StoreTime, StoredEvent, StoredRow, SwapOutcome,
+    AppendOutcome, EngineTime, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseRenewal, LocalStore, NewEvent, RowRevision,
+    SharedStore, StoredEvent, StoredRow, SwapOutcome,
 };
 use crate::records::breaker;
 use crate::sqlite::tests::Scratch;
@@ -38,7 +38,7 @@ impl SharedStore for Lossy {
         }
     }
 
-    fn now(&self) -> Result<StoreTime> {
+    fn now(&self) -> Result<EngineTime> {
         self.inner.now()
     }
 

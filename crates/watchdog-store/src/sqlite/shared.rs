@@ -3,7 +3,7 @@
 use super::*;
 
 impl SharedStore for SqliteStore {
-    fn now(&self) -> Result<StoreTime, StoreError> {
+    fn now(&self) -> Result<EngineTime, StoreError> {
         Ok(boot_time().at)
     }
 

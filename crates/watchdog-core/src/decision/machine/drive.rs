@@ -1,12 +1,12 @@
-//! Drives a machine from action to action until its verdict. Whoever carries the actions out sets the pace: whether pauses are waited for,
-//! and which actions are held back.
+//! Drives a machine from action to action until its verdict. A [`MachineDriver`] performs the actions, and decides whether to wait for
+//! pauses, and which actions to hold back.
 
 use watchdog_facts::verdict::Verdict;
 
 use super::{CheckMachine, MachineAction, MachineEvent};
 
 /// Performs the actions of a machine.
-pub trait MachinePace {
+pub trait MachineDriver {
     /// Whether the user asked to stop. Not called again after `true`.
     fn is_interrupted(&mut self) -> bool {
         false
@@ -31,27 +31,27 @@ pub trait MachinePace {
 pub enum DriveOutcome {
     /// To its verdict.
     Ended(Box<Verdict>),
-    /// To an action that the pace holds back.
+    /// At an action that the driver holds back.
     Held(MachineAction),
 }
 
-/// Drives a machine on from an event, at this pace.
-pub fn drive(machine: &mut CheckMachine, mut event: MachineEvent, pace: &mut impl MachinePace) -> DriveOutcome {
+/// Drives a machine on from an event.
+pub fn drive(machine: &mut CheckMachine, mut event: MachineEvent, driver: &mut impl MachineDriver) -> DriveOutcome {
     let mut interrupted = false;
     loop {
-        if !interrupted && pace.is_interrupted() {
+        if !interrupted && driver.is_interrupted() {
             interrupted = true;
             // Passes the last result on first: a finished rescue must not be forgotten.
-            if pace.counts_before_interrupt(&event) {
-                let _ = pace.step(machine, event);
+            if driver.counts_before_interrupt(&event) {
+                let _ = driver.step(machine, event);
             }
             event = MachineEvent::Interrupt;
         }
-        let action = pace.step(machine, event);
+        let action = driver.step(machine, event);
         if let MachineAction::Conclude(verdict) = action {
             return DriveOutcome::Ended(verdict);
         }
-        event = match pace.perform(&action, machine) {
+        event = match driver.perform(&action, machine) {
             Some(event) => event,
             None => return DriveOutcome::Held(action),
         };
@@ -68,7 +68,7 @@ mod tests {
 
     /// Reads nothing, is interrupted before the given look, and holds the given look back.
     #[derive(Default)]
-    struct ScriptedPace {
+    struct ScriptedDriver {
         interrupted_at: Option<usize>,
         held_at: Option<usize>,
         learns: bool,
@@ -76,7 +76,7 @@ mod tests {
         looks: usize,
     }
 
-    impl MachinePace for ScriptedPace {
+    impl MachineDriver for ScriptedDriver {
         fn is_interrupted(&mut self) -> bool {
             assert!(!self.steps.contains(&MachineEvent::Interrupt), "it is not asked again");
             self.interrupted_at == Some(self.looks)
@@ -102,25 +102,26 @@ mod tests {
         MachineEvent::Commits(Err(UnreadableFact { kind: FaultKind::Git, why: "no objects".into(), hint: None }))
     }
 
-    fn driven(mut pace: ScriptedPace) -> (DriveOutcome, Vec<MachineEvent>) {
+    fn driven(mut driver: ScriptedDriver) -> (DriveOutcome, Vec<MachineEvent>) {
         let mut machine = CheckMachine::new(MachineSetup::of(&ConfigSettings::default()));
-        let outcome = drive(&mut machine, MachineEvent::Start, &mut pace);
-        (outcome, pace.steps)
+        let outcome = drive(&mut machine, MachineEvent::Start, &mut driver);
+        (outcome, driver.steps)
     }
 
     #[test]
     fn a_machine_is_driven_to_its_verdict_or_to_the_action_that_is_held_back() {
-        let (outcome, steps) = driven(ScriptedPace::default());
+        let (outcome, steps) = driven(ScriptedDriver::default());
         assert!(matches!(outcome, DriveOutcome::Ended(verdict) if verdict.reason == Reason::GitError));
         assert_eq!(steps, [MachineEvent::Start, unreadable()]);
-        let (outcome, steps) = driven(ScriptedPace { held_at: Some(1), ..ScriptedPace::default() });
+        let (outcome, steps) = driven(ScriptedDriver { held_at: Some(1), ..ScriptedDriver::default() });
         assert_eq!((outcome, steps), (DriveOutcome::Held(MachineAction::ReadCommits), vec![MachineEvent::Start]));
     }
 
     #[test]
     fn an_interruption_is_told_once_and_after_what_counts_before_it() {
         for (learns, told) in [(true, vec![MachineEvent::Start, MachineEvent::Interrupt]), (false, vec![MachineEvent::Interrupt])] {
-            let (outcome, steps) = driven(ScriptedPace { interrupted_at: Some(0), held_at: Some(1), learns, ..ScriptedPace::default() });
+            let (outcome, steps) =
+                driven(ScriptedDriver { interrupted_at: Some(0), held_at: Some(1), learns, ..ScriptedDriver::default() });
             assert_eq!(outcome, DriveOutcome::Held(MachineAction::ReadCommits));
             assert_eq!(steps, told);
         }

@@ -34,7 +34,7 @@ pub struct MachineSetup {
     /// Whether the configuration file counts.
     pub trust: ConfigTrust,
     /// How much is judged.
-    pub scope: JudgedScope,
+    pub scope: JudgementScope,
     /// Whether uncommitted work is read even when commits decided (`run`, `loop`, `sweep`).
     pub read_leftovers: bool,
     /// How the session ended, where watchdog itself ran it.
@@ -66,7 +66,7 @@ impl MachineSetup {
             on_no_criteria: settings.on_no_criteria,
             require_evidence: settings.require_evidence,
             trust: ConfigTrust::Settled,
-            scope: JudgedScope::Session,
+            scope: JudgementScope::Session,
             read_leftovers: false,
             session: None,
             session_over: false,
@@ -80,7 +80,7 @@ impl MachineSetup {
 
 /// How much is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JudgedScope {
+pub enum JudgementScope {
     /// The session: commits, criteria, the agent's word, and what is left uncommitted.
     Session,
     /// The criteria alone, or the commits where there are none: sends no probe, commits nothing.

@@ -4,7 +4,7 @@ use crate::decision::rounds::unmet_checks;
 use watchdog_facts::evidence::{ProbeOutcome, ReplyStatus, SessionEnd, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 
-use super::facts::JudgedScope;
+use super::facts::JudgementScope;
 use super::step::CheckMachine;
 
 impl CheckMachine {
@@ -40,7 +40,7 @@ impl CheckMachine {
             && judged
             && as_it_was
             && untouched
-            && self.setup.scope == JudgedScope::Session
+            && self.setup.scope == JudgementScope::Session
             && self.rescue_commits == 0
             && self.setup.survivors.is_empty()
             && self.no_more_questions.is_none()

@@ -18,9 +18,9 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-pub use drive::{DriveOutcome, MachinePace, drive};
+pub use drive::{DriveOutcome, MachineDriver, drive};
 pub use facts::{
-    ChecksResult, ConfigTrust, CriteriaFiles, EarlierRounds, JudgedScope, MachineAction, MachineEvent, MachineSetup, ProbePause,
+    ChecksResult, ConfigTrust, CriteriaFiles, EarlierRounds, JudgementScope, MachineAction, MachineEvent, MachineSetup, ProbePause,
     SurvivorFacts,
 };
 pub use step::CheckMachine;

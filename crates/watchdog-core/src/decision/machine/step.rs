@@ -6,7 +6,7 @@ use watchdog_facts::evidence::{
 };
 use watchdog_facts::verdict::{ProbeRecord, Reason, Verdict};
 
-use super::facts::{ChecksResult, ConfigTrust, JudgedScope, MachineAction, MachineEvent, MachineSetup};
+use super::facts::{ChecksResult, ConfigTrust, JudgementScope, MachineAction, MachineEvent, MachineSetup};
 use super::stage::{AfterSnapshot, CommitsFor, MachineStage, NoMoreQuestions, RescueFor};
 
 /// The check in progress.
@@ -130,7 +130,7 @@ impl CheckMachine {
 
     fn begin(&mut self) -> MachineAction {
         match &self.setup.session {
-            _ if self.setup.scope == (JudgedScope::Criteria { baseline_known: false }) => self.without_a_baseline(),
+            _ if self.setup.scope == (JudgementScope::Criteria { baseline_known: false }) => self.without_a_baseline(),
             // Resources come back, so this is no permanent failure; and there is no background work to wait for.
             Some(SessionEnd::NotStarted { why, shortage: true }) => {
                 let why = why.clone();
@@ -342,7 +342,7 @@ impl CheckMachine {
     }
 
     fn only_criteria(&self) -> bool {
-        matches!(self.setup.scope, JudgedScope::Criteria { .. })
+        matches!(self.setup.scope, JudgementScope::Criteria { .. })
     }
 
     fn unmet_with_commits(&mut self) -> MachineAction {

@@ -1,7 +1,7 @@
 //! Configured criteria, trust, the strength that is asked for, facts that cannot be read, and signals.
 
 use crate::config::settings::{OnNoCriteria, RescueMode};
-use crate::decision::machine::{ConfigTrust, CriteriaFiles, JudgedScope};
+use crate::decision::machine::{ConfigTrust, CriteriaFiles, JudgementScope};
 use watchdog_facts::evidence::CheckOutcome::{self, Failed, Pass, TimedOut, Unmet, Unrunnable};
 use watchdog_facts::evidence::{CriteriaChanged, WarningCode};
 use watchdog_facts::verdict::{Evidence, Reason};
@@ -222,7 +222,7 @@ fn a_signal_is_heeded_even_where_git_cannot_be_read() {
 
 #[test]
 fn criteria_alone_are_judged_without_asking_or_committing() {
-    let alone = |world: World, known| world.set(|setup| setup.scope = JudgedScope::Criteria { baseline_known: known });
+    let alone = |world: World, known| world.set(|setup| setup.scope = JudgementScope::Criteria { baseline_known: known });
     let untrusted = || ConfigTrust::Untrusted { allow_with: "watchdog trust".into() };
     for known in [true, false] {
         check_table([

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::config::settings::{CompletionSettings, OnNoCriteria, RescueMode};
 use crate::decision::machine::{
-    ChecksResult, ConfigTrust, CriteriaFiles, EarlierRounds, JudgedScope, MachineAction, MachineEvent, MachineSetup, SurvivorFacts,
+    ChecksResult, ConfigTrust, CriteriaFiles, EarlierRounds, JudgementScope, MachineAction, MachineEvent, MachineSetup, SurvivorFacts,
 };
 use watchdog_facts::evidence::StopReason;
 use watchdog_facts::evidence::{
@@ -248,7 +248,7 @@ pub(super) fn setup() -> impl Strategy<Value = MachineSetup> {
                 on_no_criteria: if review { OnNoCriteria::Review } else { OnNoCriteria::Git },
                 require_evidence,
                 trust,
-                scope: JudgedScope::Session,
+                scope: JudgementScope::Session,
                 read_leftovers,
                 session,
                 session_over,

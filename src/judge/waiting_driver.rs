@@ -1,4 +1,4 @@
-//! The pace of a single judgement: performs each action in the thread that drives the machine, waits for pauses, and cuts both short on a
+//! The driver of a single judgement: performs each action in the thread that drives the machine, waits for pauses, and cuts both short on a
 //! signal. Decides nothing itself.
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use watchdog_core::decision::machine::{
-    CheckMachine, DriveOutcome, MachineAction, MachineEvent, MachinePace, MachineSetup, ProbePause, drive,
+    CheckMachine, DriveOutcome, MachineAction, MachineDriver, MachineEvent, MachineSetup, ProbePause, drive,
 };
 use watchdog_facts::verdict::Verdict;
 use watchdog_process::CancelFlag;
@@ -24,14 +24,14 @@ const SETTLE: Duration = Duration::from_millis(40);
 /// Drives a machine to its verdict. Blocks; to be called in a thread of [`super::spawn_io`].
 pub fn drive_to_the_end(setup: MachineSetup, executor: &ActionExecutor, signals: &SignalState) -> Verdict {
     let mut machine = CheckMachine::new(setup);
-    let mut pace = WaitingPace { executor, signals: signals.clone(), interrupted: false, event_loop: Handle::current() };
-    match drive(&mut machine, MachineEvent::Start, &mut pace) {
+    let mut driver = WaitingDriver { executor, signals: signals.clone(), interrupted: false, event_loop: Handle::current() };
+    match drive(&mut machine, MachineEvent::Start, &mut driver) {
         DriveOutcome::Ended(verdict) => *verdict,
         DriveOutcome::Held(action) => unreachable!("{action:?} is carried out like every action"),
     }
 }
 
-struct WaitingPace<'a> {
+struct WaitingDriver<'a> {
     executor: &'a ActionExecutor,
     signals: SignalState,
     interrupted: bool,
@@ -39,7 +39,7 @@ struct WaitingPace<'a> {
     event_loop: Handle,
 }
 
-impl MachinePace for WaitingPace<'_> {
+impl MachineDriver for WaitingDriver<'_> {
     fn is_interrupted(&mut self) -> bool {
         self.interrupted = self.signals.urgency() >= SignalUrgency::Interrupted;
         self.interrupted
@@ -63,14 +63,14 @@ impl MachinePace for WaitingPace<'_> {
                 self.wait(*pause, machine.survivors());
                 MachineEvent::WaitOver
             }
-            action => self.carry_out(action, machine),
+            action => self.perform_now(action, machine),
         };
         journal::observed(self.executor.journal(), &event);
         Some(event)
     }
 }
 
-impl WaitingPace<'_> {
+impl WaitingDriver<'_> {
     /// The urgency that interrupts an action or a pause: the next signal.
     fn cut_short_by(&self) -> SignalUrgency {
         if self.interrupted { SignalUrgency::Hurry } else { SignalUrgency::Interrupted }
@@ -78,7 +78,7 @@ impl WaitingPace<'_> {
 
     /// Carries out one action. A signal ends programs that only look or ask, and the question for a rescue plan. Reading, snapshots and
     /// commits are short and run to their end.
-    fn carry_out(&self, action: &MachineAction, machine: &CheckMachine) -> MachineEvent {
+    fn perform_now(&self, action: &MachineAction, machine: &CheckMachine) -> MachineEvent {
         let cancel = CancelFlag::new();
         let listening = self.event_loop.spawn({
             let (mut signals, cancel, at_least) = (self.signals.clone(), cancel.clone(), self.cut_short_by());

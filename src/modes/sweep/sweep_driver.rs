@@ -1,12 +1,12 @@
-//! The pace of a sweep: one round without a pause, in the calling thread. A question to the agent waits for its turn.
+//! The driver of a sweep: one round without a pause, in the calling thread. A probe waits for its turn.
 
 use crate::judge::executor::ActionExecutor;
 use crate::judge::{journal, machine_log};
-use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachinePace};
+use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineDriver, MachineEvent};
 use watchdog_process::CancelFlag;
 
 /// How a sweep drives its machines, of which it has thousands.
-pub struct SweepPace<'a> {
+pub struct SweepDriver<'a> {
     /// Carries out the actions.
     pub executor: &'a ActionExecutor,
     /// Cancels the sweep.
@@ -15,7 +15,7 @@ pub struct SweepPace<'a> {
     pub may_ask: &'a dyn Fn(&MachineAction) -> bool,
 }
 
-impl MachinePace for SweepPace<'_> {
+impl MachineDriver for SweepDriver<'_> {
     fn is_interrupted(&mut self) -> bool {
         self.cancel.is_cancelled()
     }
@@ -27,13 +27,13 @@ impl MachinePace for SweepPace<'_> {
     /// One round has no pause; the next sweep is another round.
     fn perform(&mut self, action: &MachineAction, machine: &CheckMachine) -> Option<MachineEvent> {
         let held_back = asks(action, self.executor) && !(self.may_ask)(action);
-        (!held_back).then(|| self.carry_out(action, machine))
+        (!held_back).then(|| self.perform_now(action, machine))
     }
 }
 
-impl SweepPace<'_> {
+impl SweepDriver<'_> {
     /// Carries out an action whose turn it is, and returns its event.
-    pub fn carry_out(&self, action: &MachineAction, machine: &CheckMachine) -> MachineEvent {
+    pub fn perform_now(&self, action: &MachineAction, machine: &CheckMachine) -> MachineEvent {
         let event = self.executor.perform(action, &(machine.commits().cloned(), machine.changes().cloned()), self.cancel);
         journal::observed(self.executor.journal(), &event);
         event
