@@ -1,15 +1,15 @@
-//! The judge that any agent loop can call: tells from git whether a coding agent's session is complete, still running,
+//! The judge that any agent loop can call: decides from git whether a coding agent's session is complete, still running,
 //! stalled, or done but never committed.
 //!
 //! # Theory of operation
 //!
-//! A check is a conversation. [`CheckMachine`](watchdog_core::decision::machine::CheckMachine) asks for one thing at a time: read the
-//! commits, take a snapshot, ask the agent, rescue, wait. The room `judge` has the adapters do it and hands the outcome back, until the
-//! machine concludes with a [`Verdict`](watchdog_facts::verdict::Verdict). The machine is a total function of the facts it is given. A fact
-//! that could not be read is a value of its own, so that it is never taken for zero.
+//! A check is a conversation. [`CheckMachine`](watchdog_core::decision::machine::CheckMachine) requests one thing at a time: read the
+//! commits, take a snapshot, probe the agent, rescue, wait. The room `judge` has the adapters do it and returns the result, until the
+//! machine concludes with a [`Verdict`](watchdog_facts::verdict::Verdict). The machine is a total function of its facts. An unreadable
+//! fact is a value of its own, so that it is never taken for zero.
 //!
 //! Git is the source of truth: commits made here since the baseline, with a net change, complete a session. Only where there are none does
-//! watchdog ask the agent, rescue uncommitted work and, at the very end, count a strike in the
+//! watchdog probe the agent, rescue uncommitted work and, at the very end, count a strike in the
 //! [circuit breaker](watchdog_core::decision::breaker).
 //!
 //! # The rooms, in reading order

@@ -1,4 +1,4 @@
-//! One builder for each call: what may be said about it, with the defaults of the command of the same name.
+//! One builder for each call: its options, with the defaults of the command of the same name.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -37,11 +37,11 @@ pub fn check(worktree: impl AsRef<Path>) -> Result<Judgement, Refusal> {
     CheckBuilder::new(worktree).run()
 }
 
-/// Judges the configured checks of this worktree against what is known of a session, as `watchdog evaluate` does: nobody is asked,
-/// nothing is committed, no lock is taken.
+/// Judges the configured checks of this worktree against the context of a session, as `watchdog evaluate` does: sends no probe,
+/// commits nothing, takes no lock.
 ///
 /// # Errors
-/// Where nothing could be judged.
+/// Where no judgement was possible.
 ///
 /// ```no_run
 /// use completion_watchdog::SessionContext;
@@ -87,7 +87,7 @@ pub fn rescue(worktree: impl AsRef<Path>) -> Result<RescueReport, Refusal> {
     RescueBuilder::new(worktree).run()
 }
 
-/// What may be said about every call.
+/// The options of every call.
 macro_rules! common_settings {
     () => {
         /// Where journal, baselines and breakers live; by default where the command line has them.
@@ -108,7 +108,7 @@ macro_rules! common_settings {
             self
         }
 
-        /// Whom to tell what is going on, one line at a time, for a person.
+        /// Receives progress, one line at a time, for a person.
         pub fn on_progress(mut self, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
             self.call.narrate = Arc::new(tell);
             self
@@ -154,7 +154,7 @@ impl CheckBuilder {
         self
     }
 
-    /// Asks nobody: git and the checks decide.
+    /// Sends no probe: git and the checks decide.
     pub fn no_probe(mut self) -> Self {
         self.request.overrides.no_probe = true;
         self
@@ -166,7 +166,7 @@ impl CheckBuilder {
         self
     }
 
-    /// Looks one time, without waiting; the next call goes on counting.
+    /// Runs one round, without waiting; the next call continues the count.
     pub fn once(mut self) -> Self {
         self.request.overrides.once = true;
         self
@@ -239,7 +239,7 @@ impl SnapshotBuilder {
         self
     }
 
-    /// What is uncommitted now is the session's work.
+    /// Files that are uncommitted now are the session's work.
     pub fn adopt(mut self) -> Self {
         self.order.adopt = true;
         self

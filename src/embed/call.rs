@@ -1,4 +1,4 @@
-//! What every call of the front door is told, and the event loop that it runs in.
+//! The common input of every call, and the event loop that it runs in.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use watchdog_store::StateDir;
 /// How long the end of a call waits for notifications to be delivered; the next one tries again.
 const DELIVERY: Duration = Duration::from_secs(3);
 
-/// What every call is told.
+/// The common input of every call.
 #[derive(Clone)]
 pub(super) struct EmbeddedCall {
     pub(super) worktree: PathBuf,
@@ -32,7 +32,7 @@ impl EmbeddedCall {
         EmbeddedCall { worktree, config: None, state_dir: None, agent_program: None, narrate: Arc::new(|_| {}) }
     }
 
-    /// As the command line would have it, from the same environment.
+    /// The same as for the command line, from the same environment.
     pub(super) fn command_env(&self) -> Result<CommandEnv, Refusal> {
         let variable = |name: &str| std::env::var_os(name);
         let flag = self.state_dir.clone().or_else(|| variable("WATCHDOG_STATE_DIR").map(Into::into));

@@ -1,14 +1,14 @@
-//! Which worktrees are meant: those at or below some paths, or all.
+//! Selects worktrees: those at or below some paths, or all.
 
 use std::path::{Path, PathBuf};
 
-/// Paths that a worktree must be at or below; none stand for all worktrees.
+/// Paths that a worktree must be at or below; an empty list selects all worktrees.
 #[derive(Debug, Clone, Default)]
 pub struct PathFilter(Vec<PathBuf>);
 
 impl PathFilter {
-    /// These paths, from `folder` where they are relative. One that leads nowhere any more is taken as it is written, as worktrees
-    /// that are gone can be asked for.
+    /// These paths, resolved from `folder` where they are relative. Keeps a path without a target as it is, because worktrees
+    /// that are gone can be selected, too.
     pub fn new(folder: &Path, paths: &[PathBuf]) -> Self {
         let resolved = |path: &PathBuf| {
             let path = folder.join(path);
@@ -17,12 +17,13 @@ impl PathFilter {
         PathFilter(paths.iter().map(resolved).collect())
     }
 
-    /// Whether every worktree is meant.
+    /// Whether every worktree is selected.
     pub fn is_all(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Leaves what is meant. Where nothing is at or below the paths, that is what they are in: a folder of a worktree stands for it.
+    /// Keeps the selected worktrees. Where none is at or below the paths, keeps the one that contains them: a folder of a worktree selects
+    /// it.
     pub fn choose<T>(&self, things: &mut Vec<T>, worktree: impl Fn(&T) -> &Path) {
         if self.0.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! What a period came to: figures of all, by day and by worktree.
+//! The figures of a period: totals, by day and by worktree.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use watchdog_facts::verdict::Reason;
 use watchdog_store::tally::{CounterSums, WORKTREES, word};
 use watchdog_store::{LocalStore, StoreError, baseline, figures};
 
-/// How many worktrees are told by name: those with the most sessions, then those with the most verdicts.
+/// How many worktrees are listed by name: those with the most sessions, then those with the most verdicts.
 const MOST_WORKTREES: usize = 20;
 
 /// The figures of a period.
@@ -31,7 +31,7 @@ pub struct FiguresReport {
     pub worktrees: Vec<WorktreeFigures>,
     /// How many worktrees there were in all.
     pub worktrees_total: usize,
-    /// What a person should know beside the figures.
+    /// Warnings for a person, beside the figures.
     pub notes: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ pub struct FiguresReport {
 pub struct DayTotals {
     /// By UTC.
     pub date: Date,
-    /// What it came to.
+    /// Its sums.
     pub sums: CounterSums,
     /// Whether some of it was lost.
     pub incomplete: bool,
@@ -51,16 +51,16 @@ pub struct DayTotals {
 pub struct WorktreeFigures {
     /// Its stable name in the store.
     pub id: String,
-    /// Its folder, where a baseline tells it.
+    /// Its folder, where a baseline has it.
     pub path: Option<PathBuf>,
-    /// What it came to.
+    /// Its sums.
     pub sums: CounterSums,
 }
 
-/// Gathers the figures since a day. `tell` is called where that may take a while.
+/// Gathers the figures since a day. Calls `tell` if that may take a while.
 ///
 /// # Errors
-/// When the store cannot be read. One that cannot be written, or a row that cannot be read, is a note.
+/// When the store cannot be read. A failed write, or an unreadable row, is a note.
 pub fn report(
     store: &dyn LocalStore,
     below: &PathFilter,
@@ -111,7 +111,7 @@ pub fn report(
     Ok(FiguresReport { from, to: today, begins: period.begins, total, days, worktrees, worktrees_total, notes })
 }
 
-/// The worktrees that are meant, with their folders.
+/// The selected worktrees, with their folders.
 fn meant(store: &dyn LocalStore, below: &PathFilter) -> Result<HashMap<String, PathBuf>, StoreError> {
     let mut latest: HashMap<String, baseline::BaselineRecord> = HashMap::new();
     for (id, _, row) in baseline::everywhere(store)? {
@@ -143,9 +143,9 @@ pub fn by_status(sums: &CounterSums) -> Vec<(&'static str, u64)> {
     counted.chain([("other", sums.of("verdict/other"))]).filter(|(_, count)| *count > 0).collect()
 }
 
-/// What the words of verdicts begin with.
+/// The prefix of the counters of verdicts.
 pub const VERDICT: &str = "verdict/";
-/// What the words of probes begin with.
+/// The prefix of the counters of probes.
 pub const PROBE: &str = "probe/";
 
 impl FiguresReport {

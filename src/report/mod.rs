@@ -1,7 +1,7 @@
-//! What the records tell, gathered for people and programs. Reads what is recorded, and judges, asks and changes nothing.
+//! Reports from the records, for people and programs. Only reads records: judges, probes and changes nothing.
 //!
-//! - [`overview`]: what is going on, worktree by worktree.
-//! - [`figures`]: what a period came to, in figures.
+//! - [`overview`]: the present state, worktree by worktree.
+//! - [`figures`]: the figures of a period.
 
 mod below;
 pub mod figures;

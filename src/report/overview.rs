@@ -1,5 +1,5 @@
-//! What is going on: every worktree with a recorded baseline, what runs there now, and the last verdict. From the records alone, and
-//! from whether git's own files are there; git is not asked, and no lock is taken.
+//! The present state: every worktree with a recorded baseline, its running session, and its last verdict. From the records alone, and
+//! from the existence of git's own files; runs no git, and takes no lock.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -30,12 +30,12 @@ const HISTORY: usize = 1_000;
 /// How a loop names itself in the lock, which it holds from its first iteration to its last.
 const LOOP: &str = "watchdog loop";
 
-/// What is going on in all of them.
+/// The state of all of them.
 #[derive(Debug, Default)]
 pub struct StatusOverview {
     /// The worktrees, those that need a person first.
     pub rows: Vec<StatusRow>,
-    /// What could not be read, in words.
+    /// Read errors, in words.
     pub notes: Vec<String>,
 }
 
@@ -64,13 +64,13 @@ pub struct StatusRow {
     pub live: Option<LiveSession>,
     /// The loop that is not over.
     pub looped: Option<LoopRecord>,
-    /// Who works on the worktree now.
+    /// The running session of the worktree.
     pub holder: Option<LockHolder>,
     /// The breaker.
     pub breaker: RecordedBreaker,
 }
 
-/// A verdict as the journal has it.
+/// A verdict in the journal.
 #[derive(Debug)]
 pub struct LastVerdict {
     /// When it was reached.
@@ -83,7 +83,7 @@ pub struct LastVerdict {
     pub object: Value,
 }
 
-/// The breaker as it is recorded. Its limit and cooldown are the configuration's, which nobody reads here: the last verdict told them.
+/// The recorded breaker. Its limit and cooldown are settings, which this room does not read: they come from the last verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedBreaker {
     /// The three states.
@@ -120,7 +120,7 @@ impl RecordedBreaker {
             verdict_json.and_then(|verdict_json| verdict_json["open_until"].as_str()).and_then(|text| text.parse::<Timestamp>().ok());
         let (state, since, why) = match &breaker {
             Breaker::Closed { why, .. } => (BreakerState::Closed, None, why.clone()),
-            // As `watchdog breaker` has it: once the cooldown is over.
+            // As `watchdog breaker` shows it: once the cooldown is over.
             Breaker::Open { since, why, .. } if until.is_some_and(|until| *since < until && until <= now) => {
                 (BreakerState::HalfOpen, Some(*since), Some(why.clone()))
             }
@@ -154,7 +154,7 @@ impl StatusRow {
         self.live.is_some_and(|live| live.doing == SessionActivity::Stalled)
     }
 
-    /// Whether a loop goes on in it now; one that is not over and does not run was cut short.
+    /// Whether its loop runs now; a loop that is neither over nor running was interrupted.
     pub fn loops(&self) -> bool {
         self.looped.is_some() && self.holder.as_ref().is_some_and(|holder| holder.command == LOOP)
     }
@@ -186,8 +186,8 @@ impl StatusRow {
         status.into_iter().chain(flags.into_iter().filter_map(|(holds, word)| holds.then_some(word))).collect()
     }
 
-    /// Those that need a person, then those where something runs, those that wait for the next session, those that nobody judged, those that
-    /// are complete, and those that are gone; among these whatever happened last first.
+    /// First those that need a person, then those with a running session, those that wait for the next session, those without a verdict,
+    /// those that are complete, and those that are gone; in each group the latest event first.
     fn order(&self) -> (u8, Reverse<Timestamp>, PathBuf) {
         let rank = match self.verdict.as_ref().and_then(|verdict| verdict.status) {
             _ if self.gone => 5,
@@ -203,7 +203,7 @@ impl StatusRow {
 }
 
 impl StatusOverview {
-    /// Looks at the sessions that run, each as far as it takes to tell whether it shows life.
+    /// Reads the running sessions, each as far as needed to see whether it is active.
     pub fn read_sessions(&mut self, state: &StateDir, home: &ClaudeHome) {
         for row in self.rows.iter_mut().filter(|row| !row.gone) {
             row.live = row.session.as_ref().map(|session| live_session(session, &row.worktree, state, home));
@@ -212,10 +212,10 @@ impl StatusOverview {
     }
 }
 
-/// Gathers what is going on in the worktrees that are meant.
+/// Gathers the state of the selected worktrees.
 ///
 /// # Errors
-/// When the store cannot be read. One row that cannot be read is a note.
+/// When the store cannot be read. An unreadable row is a note.
 pub fn overview(store: &dyn LocalStore, state: &StateDir, below: &PathFilter, now: Timestamp) -> Result<StatusOverview, StoreError> {
     let mut notes = Vec::new();
     let mut latest = latest_baselines(baseline::everywhere(store)?, &mut notes);
@@ -273,7 +273,7 @@ fn latest_baselines(rows: RowsByWorktree<BaselineRecord>, notes: &mut Vec<String
 fn verdicts(store: &dyn LocalStore, of: &[(String, String)]) -> Result<HashMap<(String, String), LastVerdict>, StoreError> {
     let mut found = HashMap::new();
     let mut begun_anew = Vec::new();
-    // The order of events tells what came first, also where the clock was set back in between.
+    // The order of events decides, even if the clock was set back in between.
     for (work, event) in of.iter().zip(store.newest_of(of, &[kind::VERDICT, kind::BASELINE], HISTORY)?) {
         match event {
             Some(event) if event.kind == kind::VERDICT => drop(found.insert(work.clone(), LastVerdict::new(event, true))),
@@ -317,7 +317,7 @@ fn by_work<R>(rows: RowsByWorktree<R>, notes: &mut Vec<String>) -> HashMap<(Stri
     found
 }
 
-/// Whether nothing is at a path any more. What cannot be looked at may still be there.
+/// Whether a path no longer exists. An unreadable one may still exist.
 fn is_gone(worktree: &Path) -> bool {
     worktree.metadata().is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
 }

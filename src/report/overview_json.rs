@@ -9,7 +9,7 @@ use watchdog_store::lock::LockHolder;
 use watchdog_store::looped::LoopRecord;
 use watchdog_store::session::SessionRecord;
 
-/// What is taken from the last verdict as it is.
+/// The fields that are copied from the last verdict.
 const OF_THE_VERDICT: [&str; 7] = ["reason", "complete", "evidence", "message", "retry_at", "head", "new_commits"];
 
 impl StatusOverview {

@@ -1,4 +1,4 @@
-//! What the overview makes of the rows and events of a store.
+//! Tests of the overview of a store's rows and events.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What waits for what: unmet and missing dependencies, and circles of tasks that wait for each other.
+//! The dependencies of tasks: unmet and missing ones, and cycles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,7 +10,7 @@ use watchdog_core::config::task_file::TaskStatus;
 pub struct DependencyLink {
     /// Its id.
     pub id: String,
-    /// Where it stands.
+    /// Its status.
     pub status: TaskStatus,
     /// Ids of the tasks that must be complete before it.
     pub depends_on: Vec<String>,
@@ -25,7 +25,7 @@ pub enum BlockedBy {
     Unmet {
         /// The dependency.
         id: String,
-        /// Where the dependency stands now.
+        /// The present status of the dependency.
         status: TaskStatus,
     },
 }
@@ -39,7 +39,7 @@ impl fmt::Display for BlockedBy {
     }
 }
 
-/// Tasks by id, to be asked about their dependencies.
+/// Tasks by id, with their dependencies.
 #[derive(Debug, Clone, Default)]
 pub struct DependencyGraph {
     tasks: BTreeMap<String, (TaskStatus, Vec<String>)>,
@@ -51,7 +51,7 @@ impl DependencyGraph {
         DependencyGraph { tasks: tasks.into_iter().map(|link| (link.id, (link.status, link.depends_on))).collect() }
     }
 
-    /// What keeps a task from beginning, in the order of its file. Empty for one that nobody knows.
+    /// The unmet dependencies of a task, in the order of its file. Empty for an unknown task.
     pub fn blockers(&self, id: &str) -> Vec<BlockedBy> {
         let wanted = self.tasks.get(id).map(|(_, wanted)| wanted.as_slice()).unwrap_or_default();
         wanted

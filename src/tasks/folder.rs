@@ -26,11 +26,11 @@ pub struct LoadedTask {
     pub relative: PathBuf,
     /// Its bytes, as they were read.
     pub bytes: Vec<u8>,
-    /// What they say.
+    /// The tasks in them.
     pub task: TaskFile,
 }
 
-/// A file that is no task, or not one that can be told apart.
+/// A file that is no task, or whose id is ambiguous.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0)]
 pub struct InvalidTaskFile(pub ConfigError);
@@ -44,7 +44,7 @@ pub struct TaskFolder {
     pub path: Option<PathBuf>,
     /// Its tasks, by the names of their files.
     pub tasks: Vec<LoadedTask>,
-    /// What could not be read.
+    /// The read errors.
     pub problems: Vec<InvalidTaskFile>,
 }
 
@@ -96,7 +96,7 @@ pub fn read(root: &Path, configured: &str) -> io::Result<TaskFolder> {
 /// # Errors
 /// Where it cannot be read, with the bytes' own faults left to [`parse_task`].
 fn slurp(path: &Path) -> io::Result<Vec<u8>> {
-    // A pipe or a device would keep us for ever.
+    // Opening a pipe or a device could block.
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
@@ -110,7 +110,7 @@ fn bad(relative: &Path, message: String) -> InvalidTaskFile {
     InvalidTaskFile(ConfigError { origin: relative.to_owned(), problems: vec![problem], more: 0 })
 }
 
-/// Two files with one id: which is meant nobody can know, so neither is taken. File systems and branches do not always tell cases apart.
+/// Two files with one id: neither is used, as the right one is unknown. File systems and branches do not always distinguish case.
 fn leave_out_twins(folder: &mut TaskFolder) {
     let mut files: HashMap<String, Vec<PathBuf>> = HashMap::new();
     for loaded in &folder.tasks {

@@ -10,7 +10,7 @@ use watchdog_core::config::task_file::TaskStatus;
 pub struct TaskGraphNode {
     /// Its id, status and dependencies.
     pub link: DependencyLink,
-    /// What it is about.
+    /// Its title.
     pub title: String,
 }
 

@@ -1,7 +1,7 @@
-//! The queue of tasks: files with front matter, where each stands, which may begin, and who has it.
+//! The queue of tasks: files with front matter, their statuses, the next task, and its agent.
 //!
-//! Pure: [`status`] (which step may follow which), [`dependencies`] (what waits for what), [`queue`] (what comes next), [`graph`]
-//! (pictures), [`write_back`] (one word in a file). Looking outside: [`folder`] (the files) and [`task_board`] (files and records together).
+//! Pure: [`status`] (the allowed transitions), [`dependencies`] (unmet ones and cycles), [`queue`] (the next task), [`graph`]
+//! (pictures), [`write_back`] (one word in a file). With IO: [`folder`] (the files) and [`task_board`] (files and records together).
 
 pub mod dependencies;
 pub mod folder;

@@ -1,4 +1,4 @@
-//! What comes next: tasks that may begin, by priority, then by age, for an agent's role.
+//! Selects the next task: ready ones, by priority, then by age, for an agent's role.
 
 use jiff::Timestamp;
 
@@ -42,8 +42,8 @@ pub fn next<'q>(tasks: &'q [QueuedTask], role: Option<&str>) -> Option<&'q Queue
     ready(tasks).into_iter().find(|task| takes(role, task.role.as_deref()))
 }
 
-/// What the dependencies alone make of a task's status: one that waits for others is blocked, and pending again when they are
-/// complete. `by_hand` is one that a person blocked, who alone unblocks it.
+/// The status of a task by its dependencies alone: blocked while one is unmet, and pending again when all are
+/// complete. `by_hand` is a task that a person blocked, who alone unblocks it.
 pub fn settled(status: TaskStatus, by_hand: bool, met: bool) -> TaskStatus {
     match status {
         TaskStatus::Pending if !met => TaskStatus::Blocked,

@@ -20,7 +20,7 @@ pub fn next_of(from: TaskStatus) -> &'static [TaskStatus] {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a task that is {} cannot become {}; {}", from.as_str(), to.as_str(), allowed(*from))]
 pub struct IllegalTransition {
-    /// Where the task stands.
+    /// The task's status.
     pub from: TaskStatus,
     /// Where it was to go.
     pub to: TaskStatus,

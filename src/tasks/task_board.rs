@@ -1,7 +1,7 @@
-//! Files and records together: where each task stands, and every step that one takes.
+//! Files and records together: the status of each task, and every transition.
 //!
-//! Who works on a task holds its lease. The fence of that lease is in the record, so that a worker that was too slow cannot write over
-//! the one that came after it; and a record whose lease has ended goes back to `pending`, whoever looks first.
+//! The worker of a task holds its lease. The record has the fence of that lease, so that a worker that was too slow cannot overwrite the
+//! record of its successor; and the next reader resets a record whose lease has expired to `pending`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ use watchdog_store::task::{self, PinnedFile, TaskRecord};
 pub const DEPENDENCIES: &str = "dependencies";
 /// The word for a status that a person set.
 pub const BY_HAND: &str = "by_hand";
-/// The word for a task that was given back because nobody renewed its lease.
+/// The reason of a task that was reset because its lease expired.
 pub const LEASE_ENDED: &str = "lease_ended";
 
 /// How long the queue itself holds a lease while it gives a task back.
@@ -36,14 +36,14 @@ const MOMENT: Duration = Duration::from_secs(5);
 pub struct BoardTask {
     /// Its file.
     pub loaded: LoadedTask,
-    /// Where it stands.
+    /// Its status.
     pub record: TaskRecord,
     /// Whether the file is gone, or no task any more: then the entry holds what was first seen of it.
     pub gone: bool,
 }
 
 impl BoardTask {
-    /// What a record keeps of a task whose file is not there; `None` where it is complete, or keeps nothing.
+    /// The record to keep of a task without a file; `None` where it is complete, or has nothing to keep.
     fn gone(id: &str, record: TaskRecord, root: &Path) -> Option<Self> {
         let pinned = record.pinned.as_ref().filter(|_| record.status != TaskStatus::Complete)?;
         let relative = PathBuf::from(&pinned.path);
@@ -82,8 +82,8 @@ pub struct TaskBoard<'s> {
 }
 
 impl<'s> TaskBoard<'s> {
-    /// Reads the records of all tasks in a folder. Writes nothing: a task without a record stands where its file says, else at the
-    /// beginning; one that its file calls taken is taken by nobody.
+    /// Reads the records of all tasks in a folder. Writes nothing: a task without a record has the status of its file, else the first
+    /// status; one that its file calls taken has no worker.
     ///
     /// # Errors
     /// Where a record cannot be read.
@@ -96,17 +96,17 @@ impl<'s> TaskBoard<'s> {
             };
             entries.insert(loaded.task.id.clone(), BoardTask { loaded: loaded.clone(), record, gone: false });
         }
-        // Whoever deletes a task's file, or makes it another task's, has not done the task.
+        // Deleting a task's file, or replacing it with another task's, does not complete the task.
         let missing = task::all(store, repository_id)?.into_iter().filter(|(id, _)| !entries.contains_key(id)).collect::<Vec<_>>();
         let root = folder.root.clone().unwrap_or_default();
         entries.extend(missing.into_iter().filter_map(|(id, record)| Some((id.clone(), BoardTask::gone(&id, record, &root)?))));
         Ok(TaskBoard { store, repository_id: repository_id.to_owned(), entries })
     }
 
-    /// Pins the files of tasks that are not pinned yet, as `effective` says that they count; written by the next [`TaskBoard::settle`].
+    /// Pins the files of tasks that are not pinned yet, by the content that `effective` returns; the next [`TaskBoard::settle`] writes it.
     ///
     /// # Errors
-    /// What `effective` fails with.
+    /// The errors of `effective`.
     pub fn pin<E>(&mut self, effective: impl Fn(&LoadedTask) -> Result<Vec<u8>, E>) -> Result<(), E> {
         for entry in self.entries.values_mut().filter(|entry| entry.record.pinned.is_none()) {
             let path = entry.loaded.relative.to_string_lossy().into_owned();
@@ -131,21 +131,21 @@ impl<'s> TaskBoard<'s> {
         self.entries().map(BoardTask::queued).collect()
     }
 
-    /// To be asked what waits for what.
+    /// The dependencies of all tasks.
     pub fn dependencies(&self) -> DependencyGraph {
         DependencyGraph::new(self.entries().map(BoardTask::link))
     }
 
-    /// What keeps a task from beginning.
+    /// The unmet dependencies of a task.
     pub fn blockers(&self, id: &str) -> Vec<BlockedBy> {
         self.dependencies().blockers(id)
     }
 
-    /// Brings the records up to date: records what is new, gives back what nobody holds any more, blocks what waits for others and
-    /// unblocks what does not.
+    /// Updates the records: adds new tasks, resets tasks without a lease, blocks tasks with unmet dependencies and
+    /// unblocks the others.
     ///
     /// # Errors
-    /// Where a record cannot be read or written; what came before it stands.
+    /// Where a record cannot be read or written; earlier writes stay.
     pub fn settle(&mut self, now: Timestamp) -> Result<Vec<TaskTransition>, StoreError> {
         let mut changes = Vec::new();
         let ids: Vec<String> = self.entries.keys().cloned().collect();
@@ -185,7 +185,7 @@ impl<'s> TaskBoard<'s> {
         if !taken(&record) || record.fence.is_none() {
             return Ok(None);
         }
-        // Whoever can take the lease knows that nobody has it.
+        // Taking the lease proves that no worker holds it.
         let Some(lease) = task::lease(self.store, &self.repository_id, id, "watchdog: giving back", MOMENT)? else { return Ok(None) };
         let changed = self.write(id, now, |before| {
             (taken(before) && before.fence == record.fence).then(|| TaskRecord {
@@ -242,7 +242,7 @@ impl<'s> TaskBoard<'s> {
         }))
     }
 
-    /// A person's word: the status becomes `to`, where that step is allowed and nobody works on the task.
+    /// A person's command: sets the status to `to`, if that transition is allowed and no agent works on the task.
     ///
     /// # Errors
     /// See [`TaskBoardError`].
@@ -299,7 +299,7 @@ impl<'s> TaskBoard<'s> {
             changes.extend(changed);
             Ok::<_, StoreError>(illegal.get())
         };
-        // A task in review or failed is taken by a person's word, and goes on at once.
+        // A person reopens a task in review or failed, and works on it at once.
         let direct = self.get(id).is_some_and(|entry| matches!(entry.record.status, TaskStatus::Review | TaskStatus::Failed));
         let refused = if direct { None } else { take(self, TaskStatus::Assigned)? };
         if let Some(step) = refused {
@@ -313,10 +313,10 @@ impl<'s> TaskBoard<'s> {
         Ok(Some((LeasedTask { lease, repository_id: self.repository_id.clone(), id: id.to_owned() }, changes)))
     }
 
-    /// Writes the status of a task into its file, every other byte as it was. `false` where the file has it already.
+    /// Writes the status of a task into its file, and changes no other byte. `false` where the file has it already.
     ///
     /// # Errors
-    /// Where the file changed meanwhile, is of a form in which there is no place for a status, or cannot be written.
+    /// Where the file changed meanwhile, has a format without a position for a status, or cannot be written.
     pub fn write_back(&self, id: &str) -> std::io::Result<bool> {
         let Some(entry) = self.entries.get(id) else { return Ok(false) };
         let (loaded, status) = (&entry.loaded, entry.record.status);
@@ -333,18 +333,18 @@ impl<'s> TaskBoard<'s> {
     }
 }
 
-/// Who takes a task.
+/// The claimant of a task.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskClaimant<'a> {
     /// The agent's name.
     pub agent: &'a str,
     /// Names one life of one process.
     pub holder: &'a str,
-    /// How long the lease stands without being renewed.
+    /// How long the lease lasts without renewal.
     pub ttl: Duration,
 }
 
-/// A task that is ours while its lease stands.
+/// A task that is ours while its lease is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeasedTask {
     lease: Lease,
@@ -431,10 +431,10 @@ impl LeasedTask {
     }
 }
 
-/// Where a task stands that nobody has seen before.
+/// The status of a new task.
 fn first_record(loaded: &LoadedTask, now: Timestamp) -> TaskRecord {
     let status = match loaded.task.status {
-        // What a file calls taken was taken by another program, or by nobody.
+        // If its file calls it taken, another program took it, or none did.
         None | Some(TaskStatus::Assigned | TaskStatus::InProgress) => TaskStatus::Pending,
         Some(status) => status,
     };
@@ -442,9 +442,9 @@ fn first_record(loaded: &LoadedTask, now: Timestamp) -> TaskRecord {
     TaskRecord { reason: said.then(|| BY_HAND.to_owned()), ..TaskRecord::begin(status, now) }
 }
 
-/// Puts `after` where `before` is, whole or not at all, and only where nobody wrote meanwhile.
+/// Replaces `before` with `after` atomically, and only if no other process wrote meanwhile.
 fn replace(path: &Path, before: &[u8], after: &[u8]) -> std::io::Result<()> {
-    // A link stays one: what it names is written.
+    // Keeps a symbolic link: writes its target.
     let path = path.canonicalize()?;
     let mode = std::fs::metadata(&path)?.permissions();
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -9,11 +9,11 @@ use watchdog_store::StoreError;
 pub struct TaskTransition {
     /// The task.
     pub id: String,
-    /// Where it stood; `None` = it was not known.
+    /// Its former status; `None` = the task is new.
     pub from: Option<TaskStatus>,
-    /// Where it stands.
+    /// Its status.
     pub to: TaskStatus,
-    /// The agent that has it, or had it.
+    /// Its present or last agent.
     pub agent: Option<String>,
     /// Why: a word of the record.
     pub reason: Option<String>,
