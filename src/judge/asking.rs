@@ -80,7 +80,7 @@ impl ActionExecutor {
         self.sent_probe().beside
     }
 
-    /// Adds what a plan or a judge cost.
+    /// Adds the cost of a plan or a judge.
     pub(super) fn spend_beside(&self, usage: ProbeUsage) {
         let mut sent = self.sent_probe();
         sent.beside = sent.beside.plus(usage);

@@ -1,4 +1,4 @@
-//! The environment of a command: paths, variables, and who is shown its progress. Read once, where the command begins.
+//! The environment of a command: paths, variables, and the receiver of its progress. Read once, where the command begins.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -129,7 +129,7 @@ pub fn changed_globs(input: &JudgementInput, globs: &[String]) -> ReadFact<Vec<S
     Ok(worktree.changed_files(&input.criteria_point(), differing_then(input), &wanted)?)
 }
 
-/// The files that decide what a command line runs and that changed since the anchor: those that it names, and those of well-known runners.
+/// The changed files behind a command line since the anchor: those that it names, and those of well-known runners.
 /// Quiet where there is none.
 pub fn changed_scripts(input: &JudgementInput, line: &CommandLine, cwd: Option<&str>) -> ReadFact<Vec<String>> {
     let point = input.criteria_point();

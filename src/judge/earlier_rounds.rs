@@ -28,7 +28,7 @@ impl JudgementInput {
         Ok((rounds, progress.fingerprint))
     }
 
-    /// Stores what the next call must know. Writes nothing where nothing changes.
+    /// Stores the state for the next call. Writes nothing where nothing changes.
     pub fn leave(
         &self,
         store: &dyn watchdog_store::LocalStore,

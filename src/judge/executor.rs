@@ -118,7 +118,7 @@ impl ActionExecutor {
         ActionExecutor { session_id, survivors, ..self }
     }
 
-    /// Adds what is known of the session, and whether a limit ended it: then watchdog asks no agent.
+    /// Adds the context of the session, and whether a limit ended it: then watchdog sends no probe.
     pub fn with_context(self, context: SessionContext, over_limit: bool) -> Self {
         ActionExecutor { context, over_limit, ..self }
     }
@@ -128,7 +128,7 @@ impl ActionExecutor {
         ActionExecutor { store: Some(store), ..self }
     }
 
-    /// The journal for what is seen.
+    /// The journal for the facts that it reads.
     pub fn journal(&self) -> &CommandJournal {
         &self.journal
     }

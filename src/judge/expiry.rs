@@ -25,7 +25,7 @@ pub fn expire(worktree: &Worktree, store: &dyn LocalStore, keep_days: u32) -> Re
     if !expiry::due(store, &worktree.repository_id(), at).map_err(|error| error.to_string())? {
         return Ok(());
     }
-    // Either is done whatever becomes of the other.
+    // Either runs, even if the other fails.
     let forgotten = forget_refs(store, at);
     drop_snapshots(worktree, store, keep_days, at).and(forgotten)
 }

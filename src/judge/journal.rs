@@ -1,4 +1,4 @@
-//! Writes what was seen and decided into the journal. A journal that cannot be written never changes a verdict; the verdict carries a
+//! Writes facts and decisions into the journal. A journal that cannot be written never changes a verdict; the verdict carries a
 //! warning.
 
 use std::path::Path;
@@ -116,13 +116,13 @@ impl CommandJournal {
         self.waiting.lock().expect("mutex poisoned").push(event);
     }
 
-    /// Writes what was noted, and this.
+    /// Writes the collected events, and this one.
     pub fn write(&self, kind: &str, data: Value) {
         self.note(kind, data);
         self.flush();
     }
 
-    /// Writes what was noted.
+    /// Writes the collected events.
     pub fn flush(&self) {
         let events = std::mem::take(&mut *self.waiting.lock().expect("mutex poisoned"));
         if events.is_empty() {
@@ -156,7 +156,7 @@ impl CommandJournal {
     }
 }
 
-/// Notes what an event of the decision machine reports.
+/// Adds the event for an event of the decision machine.
 pub fn observed(journal: &CommandJournal, event: &MachineEvent) {
     match event {
         MachineEvent::Start | MachineEvent::WaitOver | MachineEvent::Survivors(_) | MachineEvent::Activity(_) => {}

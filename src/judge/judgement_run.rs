@@ -72,7 +72,7 @@ pub struct JudgementRun {
 }
 
 impl JudgementRun {
-    /// Sets what the machine knows before the first fact. It reads leftovers beside commits where asked to, or where watchdog ran the
+    /// Sets up the machine before the first fact. It reads leftovers beside commits if requested, or if watchdog ran the
     /// session itself.
     pub fn begin(
         prepared: PreparedJudgement,

@@ -1,7 +1,7 @@
 //! The judge: drives the decision machine with facts from outside, and acts on its verdict.
 //!
-//! Reading order: `open_worktree` (the worktree, its records and its lock), `configuration` and `judgement_input` (what is to be judged),
-//! `judgement_run` (the course of one judgement), `waiting_driver` (one action after the other) and `executor` (what is done for each),
+//! Reading order: `open_worktree` (the worktree, its records and its lock), `configuration` and `judgement_input` (the input),
+//! `judgement_run` (the course of one judgement), `waiting_driver` (one action after the other) and `executor` (its performance),
 //! `admission` and `refusal` (why nothing was judged).
 
 pub(crate) mod admission;

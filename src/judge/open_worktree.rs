@@ -80,7 +80,7 @@ impl OpenWorktree {
     }
 }
 
-/// The verdict on a worktree whose lock somebody else has: its session runs, or another watchdog judges it.
+/// The verdict on a worktree whose lock another process holds: its session runs, or another watchdog judges it.
 pub fn taken(holder: Option<LockHolder>) -> Verdict {
     match holder {
         Some(holder) if holder.session_active => Verdict::new(

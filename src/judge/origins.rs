@@ -1,4 +1,4 @@
-//! Joins what the store and git know of where commits come from, records what a rescue made, and keeps judged heads.
+//! Joins the store's and git's evidence about the origin of commits, records the commits of a rescue, and keeps judged heads.
 
 use std::sync::Arc;
 

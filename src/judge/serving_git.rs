@@ -16,7 +16,7 @@ use watchdog_store::StateDir;
 const DEADLINE: Duration = Duration::from_secs(60);
 /// Between TERM and KILL.
 const GRACE: Duration = Duration::from_secs(2);
-/// Bytes of an answer, for about half a million refs. A longer answer is refused, because what was cut off is unknown.
+/// Bytes of an answer, for about half a million refs. A longer answer is refused, because its missing part is unknown.
 const KEEP: usize = 64 << 20;
 
 /// Lets git read and write the refs of repositories in the reftable format, for the rest of this process.

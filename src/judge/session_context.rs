@@ -69,7 +69,7 @@ fn by_transcript(input: &JudgementInput, store: &dyn LocalStore, home: &ClaudeHo
     }
 }
 
-/// Takes what was seen, and fills its gaps.
+/// Takes the context of the session, and fills its gaps.
 fn joined(seen: SessionContext, transcript: SessionContext) -> SessionContext {
     let usage = SessionUsage {
         turns: seen.usage.turns.or(transcript.usage.turns),

@@ -1,4 +1,4 @@
-//! Decides which uncommitted files are the session's work: compares git's status with what was recorded when the session began and ended.
+//! Decides which uncommitted files are the session's work: compares git's status with the records of its start and its end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ pub struct SessionWork {
     pub others: BTreeSet<String>,
 }
 
-/// Reads what is uncommitted. It reads contents only where the record names the path, or an end is recorded.
+/// Reads the uncommitted changes. It reads contents only where the record names the path, or an end is recorded.
 pub fn read(worktree: &Worktree, record: &SessionUncommitted) -> Result<SessionWork, Error> {
     let (mut changes, fingerprints, paths) = worktree.changes_with_paths()?;
     let mut others = BTreeSet::new();

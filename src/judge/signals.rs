@@ -16,7 +16,7 @@ use watchdog_process::CancelFlag;
 pub enum SignalUrgency {
     /// No signal came.
     None,
-    /// End the session, judge and record what is there.
+    /// End the session, judge and record its work so far.
     Interrupted,
     /// The same, without a grace period.
     Hurry,

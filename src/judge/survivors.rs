@@ -1,4 +1,4 @@
-//! Looks up in the process table what a session left running, and decides whether that still holds the verdict back.
+//! Finds the processes that a session left running, and decides whether they still hold the verdict back.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use watchdog_store::{LocalStore, session};
 
 use super::judgement_input::JudgementInput;
 
-/// Looks up what the session left running. Records since when it showed no activity, for the next call.
+/// Finds the processes that the session left running. Records since when they are idle, for the next call.
 pub fn find(input: &JudgementInput, store: &dyn LocalStore, at: Timestamp) -> SurvivorFacts {
     let unknown = SurvivorFacts { session_over: input.overrides.session_over, ..SurvivorFacts::default() };
     let Some(recorded_at) = input.record_at else { return unknown };

@@ -15,7 +15,7 @@ const MOST_PATHS: usize = 200;
 /// The most paths that the warning names.
 const NAMED: usize = 3;
 
-/// The warning where the uncommitted changes undo what was committed since the baseline. What cannot be read gives no warning.
+/// The warning if the uncommitted changes undo commits since the baseline. Unreadable changes give no warning.
 pub fn note(worktree: &Worktree, baseline: &BaselinePoint, changes: &Changes) -> Option<Degradation> {
     let (BaselinePoint::Commit(before), Ok(BaselinePoint::Commit(head))) = (baseline, worktree.head()) else { return None };
     if *before == head || *baseline == BaselinePoint::unknown() {

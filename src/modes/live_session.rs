@@ -1,4 +1,4 @@
-//! Finds out once whether a running session, of whatever program, shows life: by its log, its transcript, its files and its processes.
+//! Checks once whether a running session, of any program, is active: by its log, its transcript, its files and its processes.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -21,7 +21,7 @@ pub fn calls_in_transcript(path: Option<&Path>) -> Vec<String> {
     path.and_then(|path| transcript_read::read(path, WINDOW).ok()).map(|transcript| transcript.unanswered).unwrap_or_default()
 }
 
-/// Whether a person can answer what a session of this command asks: at a terminal, or by a hook.
+/// Whether a person can answer questions of this command's session: at a terminal, or by a hook.
 pub fn person_can_answer(root: &Path, home: &ClaudeHome, command: &[OsString]) -> bool {
     let named = |word: &OsString| ANSWERING_OPTIONS.iter().any(|option| word.to_string_lossy().starts_with(option));
     stdin_is_terminal() || command.iter().any(named) || hooks_ask(root, home)

@@ -31,7 +31,7 @@ pub enum RescueReport {
     Rescued {
         /// The snapshot.
         snapshot: Box<Snapshot>,
-        /// The commits, and what was left alone.
+        /// The commits, and the paths that were left out.
         outcome: Box<RescueOutcome>,
     },
 }
@@ -48,10 +48,10 @@ pub struct RescueOrder {
 /// How to ask the agent for a plan of the commits, and how to cancel that: only the caller knows of signals.
 pub type CommitPlanSource<'a> = &'a dyn Fn(&CommitPlanner<'_>, &str, u32) -> Result<Map<String, Value>, PlanError>;
 
-/// Rescues what is uncommitted, with what a person should know beside it.
+/// Rescues the uncommitted files. Returns warnings for a person as well.
 ///
 /// # Errors
-/// Where the worktree could not be read, or somebody else works on it.
+/// Where the worktree could not be read, or another process works on it.
 pub fn rescue_now(
     command_env: &CommandEnv,
     open: &OpenWorktree,

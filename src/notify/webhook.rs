@@ -1,4 +1,4 @@
-//! A notification that goes to an address on the network. A build without the feature `webhooks` says so in place of sending it.
+//! Sends a notification to an address on the network. A build without the feature `webhooks` reports that in place of sending it.
 
 use std::time::Duration;
 

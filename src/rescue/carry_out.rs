@@ -1,4 +1,4 @@
-//! Does what the mode asks for, then counts the commits and proves that nothing was lost.
+//! Commits by mode, then counts the commits and proves that nothing was lost.
 
 use watchdog_core::config::settings::RescueMode;
 use watchdog_facts::evidence::RescueOutcome;
@@ -20,7 +20,7 @@ pub fn rescue(worktree: &Worktree, request: &RescueRequest<'_>) -> Result<Rescue
     rescue_asking(worktree, request, None)
 }
 
-/// The same, with somebody who plans the commits in [`RescueMode::Plan`].
+/// The same, with a source of plans for [`RescueMode::Plan`].
 ///
 /// # Errors
 /// As [`rescue`].

@@ -49,7 +49,7 @@ impl Drop for PrivateIndex {
     }
 }
 
-/// Commits the groups, on top of what the branch has and HEAD has. Where the branch holds just that already, nothing
+/// Commits the groups, on top of the branch and of HEAD. Where the branch has exactly that already, nothing
 /// is added to it.
 ///
 /// The inner error is for a person: git refused, and nothing moved.

@@ -12,7 +12,7 @@ use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::secret_shapes::mask;
 use watchdog_git::{Error, SnapshotKind, SnapshotPath, Worktree};
 
-/// Puts a question, with the number of the attempt from 1, to whoever can plan. The answer is an object with `commits`.
+/// Asks for a plan, with the number of the attempt from 1. The answer is an object with `commits`.
 pub type PlanSource<'a> = &'a dyn Fn(&str, u32) -> Result<Map<String, Value>, PlanError>;
 
 /// Why there is no answer to judge.

@@ -14,7 +14,7 @@ use watchdog_process::git_program::{git, tail};
 /// Paths that a message names.
 const NAMED: usize = 3;
 
-/// Replaces what the index still has as it was before the commits `made`. Returns, for a person, why it stays so.
+/// Replaces index entries that are still as before the commits `made`. Returns, for a person, why it failed.
 ///
 /// # Errors
 /// When git's data cannot be read.

@@ -38,7 +38,7 @@ pub(super) fn planned(request: &RescueRequest<'_>, subject: &str, body: &str) ->
 fn trailers(request: &RescueRequest<'_>) -> String {
     let line = |text: &str| text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
     let filled = |trailer: &String| {
-        // One pass, so that a spec named "{snapshot}" stays what it is.
+        // One pass, so that a spec named "{snapshot}" stays unchanged.
         let mut out = String::new();
         let mut rest = trailer.as_str();
         while let Some(at) = rest.find('{') {
@@ -61,7 +61,7 @@ fn trailers(request: &RescueRequest<'_>) -> String {
     if all.is_empty() { all } else { format!("\n{all}") }
 }
 
-/// The same message, with the snapshot named in it whatever the configured trailers are: by it the branch is known.
+/// The same message, with the snapshot named in it despite the configured trailers: it identifies the branch.
 pub(super) fn with_snapshot(message: &str, snapshot: &Snapshot) -> String {
     match names(message, snapshot) {
         true => message.to_owned(),

@@ -28,7 +28,7 @@ pub(super) struct CommittedWork {
 }
 
 impl CommittedWork {
-    /// Adds what a further attempt committed.
+    /// Adds the commits of a further attempt.
     pub fn add(&mut self, more: CommittedWork) {
         self.made.extend(more.made);
         self.paths.extend(more.paths);

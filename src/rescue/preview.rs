@@ -18,7 +18,7 @@ pub struct RescuePreview {
     pub refused: Option<String>,
 }
 
-/// Says what a rescue would commit now and what it would leave alone. Nothing is written, not even a snapshot.
+/// Lists the paths that a rescue would commit now and those that it would leave out. Writes nothing, not even a snapshot.
 ///
 /// # Errors
 /// When git's data cannot be read.

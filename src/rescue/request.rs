@@ -8,7 +8,7 @@ use watchdog_git::Snapshot;
 /// One rescue of one worktree.
 #[derive(Debug, Clone, Copy)]
 pub struct RescueRequest<'a> {
-    /// Mode, limits and what is never committed.
+    /// Mode, limits and the paths that are never committed.
     pub settings: &'a RescueSettings,
     /// The name of the work.
     pub spec: &'a str,

@@ -51,7 +51,7 @@ pub(super) fn select<'p>(paths: &'p [SnapshotPath], others: &BTreeSet<String>, s
             None => commit.push(path),
         }
     }
-    // To git, a path also names what is below it: a file that became a folder must not bring along what stays out.
+    // To git, a path also names everything below it: a file that became a folder must not bring along excluded files.
     let not_ours = paths.iter().filter(|path| others.contains(&path.text));
     let stays: BTreeSet<&[u8]> = left.iter().map(|(path, _)| *path).chain(not_ours).map(|path| path.path.as_slice()).collect();
     commit.retain(|path| {

@@ -134,7 +134,7 @@ fn is_clean(worktree: &Worktree, group: &CommitGroup<'_>) -> Result<bool, Error>
     Ok(whole && !group.paths.iter().any(|path| changes.paths.contains(&path.text)))
 }
 
-/// Tells what git met before it asked anybody from what it asked.
+/// Distinguishes git's own errors before hooks ran from refusals by them.
 fn what_stopped(why: &str) -> CommitAttempt {
     let says = |words: &[&str]| words.iter().any(|word| why.contains(word));
     let why = why.trim_end().to_owned();
@@ -147,8 +147,8 @@ fn what_stopped(why: &str) -> CommitAttempt {
     }
 }
 
-/// Brings the index to what was committed. A hook that adds files again does so in the index that git prepared for the
-/// commit; without this the user's own would still have them as they were before the hook. Returns what a hook added.
+/// Updates the index to the commit. A hook that adds files does so in the index that git prepared for the
+/// commit; without this the user's own index would still have the files from before the hook. Returns the paths that a hook added.
 fn settle(worktree: &Worktree, committed: &[&[u8]], run: impl Fn(&[&str], &[&[u8]]) -> Result<(), String>) -> Result<Vec<Vec<u8>>, Error> {
     let after = worktree.after_commit(committed)?;
     let behind: Vec<&[u8]> = after.behind.iter().map(Vec::as_slice).collect();
@@ -189,7 +189,7 @@ fn undo(
     if saved == announced || worktree.put_index_back(saved, announced)? || new.is_empty() {
         return Ok(());
     }
-    // Somebody wrote the index meanwhile: only our own names go, and what git cannot undo is harmless.
+    // Another process wrote the index meanwhile: only our own names are reset, and an entry that git cannot reset does no harm.
     run(&["reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul"], new).ok();
     Ok(())
 }

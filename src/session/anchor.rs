@@ -39,7 +39,7 @@ fn commit_of(point: &BaselinePoint) -> Option<String> {
     }
 }
 
-/// A session begins: the spec has an anchor from now on. It is its own, else the newest of the worktree, else what is there now.
+/// Gives the spec an anchor when a session begins: its own, else the newest of the worktree, else the present criteria.
 /// An anchor without a file takes the one that is given.
 pub fn begin(
     store: &dyn LocalStore,
@@ -80,7 +80,7 @@ pub fn replace(
     Ok(())
 }
 
-/// The work was judged complete by the anchor's own criteria: the next work is compared with where it is now. The file stays what it was;
+/// Moves the anchor's commit after a `complete` by its own criteria: later work is compared with the present HEAD. The file stays the same;
 /// where there was none, the one that governed is kept.
 pub fn completed(
     store: &dyn LocalStore,

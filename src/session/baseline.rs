@@ -70,7 +70,7 @@ pub fn spec_of_new_session(store: &dyn LocalStore, worktree: &Worktree, named: O
     Ok(worktree.default_spec())
 }
 
-/// Records HEAD as the baseline of a spec (by default [`spec_of_new_session`]), and what is uncommitted at this moment.
+/// Records HEAD as the baseline of a spec (by default [`spec_of_new_session`]), and the uncommitted files of this moment.
 pub fn record(
     store: &dyn LocalStore,
     worktree: &Worktree,
@@ -100,7 +100,7 @@ pub fn record(
     Ok(RecordedBaseline { spec, point, refs: tips.into(), at: now, record_at: Some(now), work, notes })
 }
 
-/// Records what is uncommitted as inherited, but for what an earlier session of the spec left since its last complete.
+/// Records the uncommitted files as inherited, except those that an earlier session of the spec left since its last complete.
 fn record_uncommitted(
     store: &dyn LocalStore,
     worktree: &Worktree,

@@ -42,7 +42,7 @@ impl SessionIdSource {
 /// Whom a question goes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeTarget {
-    /// The session to resume by its id; `None` = whatever the agent takes for the latest.
+    /// The session to resume by its id; `None` = the latest one by the agent's own rule.
     pub resume: Option<String>,
     /// The session that must answer, as far as that is known.
     pub expected: Option<String>,

@@ -7,13 +7,13 @@ use serde_json::Value;
 /// The context of a session beside git. Everything may be unknown: `None`, or an empty list.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionContext {
-    /// The worktree as whoever asks names it.
+    /// The worktree as the caller names it.
     pub worktree: Option<String>,
     /// The name of the work.
     pub spec: Option<String>,
     /// The commit where the session began: any git revision.
     pub baseline: Option<String>,
-    /// The commit that HEAD names now, as whoever asks sees it.
+    /// The commit of HEAD now, as the caller sees it.
     pub head: Option<String>,
     /// The iteration of the loop, from 1.
     pub iteration: Option<u64>,
@@ -90,7 +90,7 @@ pub struct PlanStep {
     pub id: Option<String>,
     /// The step's text.
     pub title: String,
-    /// Its state: in the agent's word, but for `done`, which whoever reads the list of a known agent writes for that agent's own word.
+    /// Its state: in the agent's word, but for `done`, which the reader of a known agent's list writes for that agent's own word.
     pub status: String,
 }
 

@@ -25,7 +25,7 @@ pub fn escape_to_one_line(text: &str) -> String {
     escape(text, LineFeedEscaping::Escape).into_owned()
 }
 
-/// Escapes what a terminal would obey or a reader could not see.
+/// Escapes control characters and invisible ones.
 ///
 /// ESC becomes `\x1b`, so the sequences that it opens (colours, titles, clipboard) show as plain text.
 /// Characters beyond ASCII are written as `\u{202e}`. Backslashes stay, so the result is for reading, not for parsing.

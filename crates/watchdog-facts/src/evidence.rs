@@ -109,7 +109,7 @@ impl Commits {
         self.made_here > 0 && self.net_change
     }
 
-    /// Whether git waits for somebody to finish something here.
+    /// Whether an unfinished operation waits for the user.
     pub fn half_done(&self) -> bool {
         self.operation.is_some() || !self.conflicts.is_empty()
     }
@@ -272,7 +272,7 @@ pub enum SessionEnd {
         /// Which of the configured limits it was.
         stop: StopReason,
     },
-    /// It ended by itself, and what it named as still running in the background does still run.
+    /// It ended by itself, and a background task that it named still runs.
     LeftWork {
         /// The code or signal, as the operating system reported it.
         exit: ProcessExit,
@@ -298,7 +298,7 @@ pub enum SessionEnd {
         /// Whether processes, threads, memory or file descriptors were used up.
         shortage: bool,
     },
-    /// It was not started, because what is uncommitted could not be kept in a snapshot first.
+    /// It was not started, because the snapshot of the uncommitted files failed.
     NotKept {
         /// Why the snapshot failed, for a person.
         why: String,
@@ -364,7 +364,7 @@ pub enum OutcomeBeforeWork {
     Passed,
     /// It was not met.
     Failed,
-    /// Nobody knows.
+    /// Unknown.
     #[default]
     Unknown,
 }
@@ -396,7 +396,7 @@ pub struct TestCounts {
 pub enum CheckOutcome {
     /// Met.
     Pass,
-    /// Not met; the feedback says what is missing.
+    /// Not met; the feedback names the missing work.
     Unmet,
     /// Cannot be met yet, because of work that runs outside of the session.
     Waiting,

@@ -89,7 +89,7 @@ const PLACEHOLDERS: [&str; 14] = [
     "test",
 ];
 
-/// All of them in one pass, as nearly every file matches none; one by one only where that says so.
+/// All of them in one pass, as nearly every file matches none; one by one only after a match.
 static ALL: LazyLock<RegexSet> = LazyLock::new(|| {
     let rules = RULES.map(|(_, _, rule)| rule);
     RegexSetBuilder::new(rules).unicode(false).size_limit(64 << 20).build().expect("the rules are constants")
@@ -104,7 +104,7 @@ fn each(rule: usize) -> &'static Regex {
     EACH[rule].get_or_init(build)
 }
 
-/// The rule that finds a secret in `after` which is not in `before` as well. Text in UTF-16 is read as what it says.
+/// The rule that finds a secret in `after` which is not in `before` as well. Decodes UTF-16.
 pub fn added(before: Option<&[u8]>, after: &[u8]) -> Option<&'static str> {
     let wide = from_utf16(after);
     added_as_is(before, after).or_else(|| {
@@ -165,7 +165,7 @@ pub fn mask(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// With the name of the rule in the place of what it finds, or of what it has in a group; placeholders and what is masked already stay.
+/// Replaces each match of the rule, or its group, with the rule's name; keeps placeholders and masked text.
 fn replaced<'t>(rule: &Regex, name: &str, text: &'t [u8]) -> Cow<'t, [u8]> {
     let in_prose = TEXT_RULES.iter().any(|(in_prose, ..)| *in_prose == name);
     rule.replace_all(text, |found: &Captures<'_>| {

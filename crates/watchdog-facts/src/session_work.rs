@@ -28,7 +28,7 @@ pub enum FileOwner {
 }
 
 impl SessionUncommitted {
-    /// Whose the file at `path` is; `id` is what it holds now, asked for only where it decides.
+    /// The owner of the file at `path`; `id` returns its present content id, and is only called if it decides.
     pub fn whose(&self, path: &str, id: impl Fn() -> String) -> FileOwner {
         let before = self.inherited.get(path);
         let at_end = self.end.as_ref().map(|end| end.get(path));
@@ -60,7 +60,7 @@ pub fn inherited(now: ContentIds, left: &ContentIds) -> ContentIds {
     now.into_iter().filter(|(path, id)| left.get(path) != Some(id)).collect()
 }
 
-/// Files that programs leave behind without anybody's asking. They are kept in snapshots, and are no work.
+/// Files that programs leave behind by themselves. They are kept in snapshots, and are no work.
 pub fn is_dropping(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let names = [".DS_Store", "Thumbs.db", "desktop.ini", "nohup.out", ".directory"];

@@ -87,7 +87,7 @@ impl Status {
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident => $status:ident, $word:literal;)*) => {
-        /// Why a verdict is what it is. Each reason belongs to exactly one status.
+        /// The reason of a verdict. Each reason belongs to exactly one status.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Reason { $($(#[$doc])* $name,)* }
 
@@ -250,7 +250,7 @@ impl ProbeUsage {
     }
 }
 
-/// The judgement with everything that it rests on.
+/// The judgement with all its evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     /// Decides the status as well.

@@ -131,7 +131,7 @@ word_table! {
     Untrusted = "untrusted",
     /// A loop ended because several waits in a row brought nothing.
     WaitedInVain = "waited_in_vain",
-    /// Uncommitted changes undo what was committed since the baseline.
+    /// Uncommitted changes undo commits made since the baseline.
     WorkUndone = "work_undone",
 }
 

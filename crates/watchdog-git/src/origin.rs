@@ -196,7 +196,7 @@ fn commits_seen_by_others(
             }
         }
     }
-    // A branch that is made during the session in somebody else's worktree shows as made there, too.
+    // A branch that is created during the session in another session's worktree shows as made there, too.
     let mut made_by_others = HashSet::new();
     for (_, _, entries) in logs.iter().filter(|(is_branch, owner, _)| !is_branch && *owner == RefOwner::Other) {
         made_by_others.extend(made(worktree, history, entries, &mut ignored)?);

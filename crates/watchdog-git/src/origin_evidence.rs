@@ -15,7 +15,7 @@ type FactReader<T> = Arc<dyn Fn() -> Result<T, String> + Send + Sync>;
 pub struct RescuedCommit {
     /// Full hexadecimal object name.
     pub id: String,
-    /// The name of what it changed, the same after a rebase; `None` where that was too much to read.
+    /// The patch id of its change, the same after a rebase; `None` where the change was too large.
     pub patch: Option<String>,
     /// The name of its author, author date and subject.
     pub authored: String,

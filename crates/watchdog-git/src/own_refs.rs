@@ -61,7 +61,7 @@ pub struct OwnRef {
     pub name: String,
     /// Its purpose.
     pub kind: OwnRefKind,
-    /// The worktree that it was written for; `None` where its name does not say so.
+    /// The worktree that it was written for; `None` where its name has none.
     pub worktree_id: Option<String>,
     /// The object that it names, hexadecimal.
     pub object: String,

@@ -23,7 +23,7 @@ pub(super) enum RefOwner {
     This,
     /// Born during the session, without a record of its own.
     Helper,
-    /// Anybody else.
+    /// Any other owner.
     Other,
 }
 
@@ -31,12 +31,12 @@ pub(super) enum RefOwner {
 pub(super) struct RefOwners {
     own_head: String,
     own_branch: Option<String>,
-    /// Names of what was there at the baseline; `None` without a record.
+    /// The refs and worktrees at the baseline; `None` without a record.
     recorded: Option<HashSet<String>>,
     /// Whether the record lists worktrees; an old one does not.
     knows_worktrees: bool,
     with_record: HashSet<String>,
-    /// Full names of the branches that somebody else's worktrees have checked out.
+    /// Full names of the branches that other worktrees have checked out.
     taken: HashSet<String>,
 }
 

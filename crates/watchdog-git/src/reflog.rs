@@ -22,7 +22,7 @@ pub(super) struct ReflogEntry {
     pub amends: bool,
     /// The subject in a message of [`ReflogAction::Made`], if git writes the same words for a mere movement.
     pub moving_words: Option<String>,
-    /// The names of what was merged, reset to or rebased onto, as the message has them.
+    /// The names of merged revisions, and of targets of a reset or rebase, as the message has them.
     pub sources: Vec<String>,
     /// A name of the whole line: a commit on a branch writes the same line into the log of HEAD and that of the branch.
     pub line: u64,

@@ -24,7 +24,7 @@ impl RepoCache {
         RepoCache::default()
     }
 
-    /// Opens a worktree as [`Worktree::open`] does, with what a sibling [gave back](RepoCache::give_back) where that is the same.
+    /// Opens a worktree as [`Worktree::open`] does, and reuses the parts of a sibling that was [given back](RepoCache::give_back).
     ///
     /// # Errors
     /// As [`Worktree::open`].
@@ -45,7 +45,7 @@ impl RepoCache {
     }
 }
 
-/// Only a linked worktree knows the shared directory apart from its own, and its configuration must be everybody's.
+/// Only a linked worktree distinguishes the shared directory from its own, and its configuration must be the shared one.
 fn may_lend(worktree: &Worktree) -> bool {
     let config = worktree.repo.config_snapshot();
     let has_include_if = config.plumbing().sections_by_name("includeIf").is_some_and(|mut sections| sections.next().is_some());
@@ -60,12 +60,12 @@ fn has_own_settings(git_dir: &Path, root: &Path) -> bool {
     fs::symlink_metadata(git_dir.join("config.worktree")).is_ok() || fs::symlink_metadata(root.join(".gitmodules")).is_ok()
 }
 
-/// Whether what was opened for one worktree is the same for another.
+/// Whether the opened parts of one worktree are valid for another.
 fn fits(kept: &Worktree, found: &FoundWorktree) -> bool {
     if found.common_dir != kept.common_dir || found.git_dir == found.common_dir || has_own_settings(&found.git_dir, &found.root) {
         return false;
     }
-    // Whether somebody else's may be trusted is decided where a repository is opened.
+    // Opening a repository decides whether one of another owner is trusted.
     let user = rustix::process::geteuid().as_raw();
     let ours = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.uid() == user);
     [&found.root, &found.root.join(".git"), &found.git_dir].into_iter().all(|path| ours(path))

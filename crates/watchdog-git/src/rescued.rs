@@ -38,8 +38,8 @@ impl Worktree {
     }
 }
 
-/// Those of `candidates` that a rescue made. `amended` are commits that HEAD's reflog shows being amended here: they count as somebody's own
-/// work where they no longer change just what the rescue's commit did.
+/// Those of `candidates` that a rescue made. `amended` are commits that HEAD's reflog shows being amended here: they count as the session's
+/// own work if they no longer contain exactly the change of the rescue's commit.
 pub(super) fn among(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
@@ -73,7 +73,7 @@ pub(super) fn among(
     Ok(rescued)
 }
 
-/// The name of what a commit changes; `None` where that is nothing, or too much to read.
+/// The patch id of a commit's change; `None` where there is none, or it is too large.
 fn patch_of(history: &mut CommitHistory<'_>, patches: &mut PatchIds<'_>, node: CommitPosition) -> Result<Option<String>, Error> {
     let after = history.tree(node)?;
     let before = match history.parents(node).first().copied() {

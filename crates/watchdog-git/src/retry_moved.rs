@@ -54,7 +54,7 @@ impl Worktree {
         read()
     }
 
-    /// Has `packed-refs` read again with the next look. Its time alone, which is what is compared, may be the same.
+    /// Forces the next read to load `packed-refs` again. gix compares its time alone, which may be the same.
     pub(super) fn forget_packed_refs(&self) {
         // The file may be missing; another fault shows when it is read.
         self.repo.refs.force_refresh_packed_buffer().ok();

@@ -10,7 +10,7 @@ use super::discover;
 use super::error::Error;
 use super::worktrees::{FoundWorktree, WorktreeState, git_dirs, git_dirs_by_name, linked_git_dir, worktrees_of};
 
-/// Folders that hold what programs fetched or built, and never anybody's worktree.
+/// Folders of fetched or generated files, and never a worktree.
 const PASSED_BY: &[&str] =
     &[".git", "node_modules", "__pycache__", ".venv", ".tox", ".cache", ".cargo", ".rustup", ".npm", ".gradle", ".m2"];
 

@@ -32,7 +32,7 @@ pub(super) fn find(
         .map_err(|e| Error::read(doing(), e))
 }
 
-/// As [`find`], against any tree, with a rename told as what it is for each of the two paths.
+/// As [`find`], against any tree, with a rename as a change of each of the two paths.
 pub(super) fn find_each(worktree: &Worktree, index: &State, tree: ObjectId, found: &mut ComparisonParts) -> Result<(), Error> {
     let doing = || format!("compare the index of {} with a tree", worktree.root().display());
     compare(worktree, index, tree, TrackRenames::Disabled, found).map_err(|e| Error::read(doing(), e))

@@ -46,7 +46,7 @@ struct PathStat {
 pub struct FingerprintScope<'a> {
     /// The worktree.
     pub worktree: &'a FoundWorktree,
-    /// Files of whoever asks, anywhere.
+    /// Further files of the caller, with any path.
     pub more: &'a [PathBuf],
 }
 

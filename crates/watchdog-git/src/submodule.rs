@@ -50,7 +50,7 @@ impl SubmoduleScan {
         Ok(SubmoduleScan { root, depth, ignore, unreadable: Mutex::default(), hidden: Mutex::default() })
     }
 
-    /// Hands over what was noted on the way.
+    /// Hands over the collected notes.
     pub(super) fn finish(self, found: &mut ComparisonParts) {
         found.unreadable.append(&mut self.unreadable.lock().expect("no holder panics"));
         let hidden = self.hidden.lock().expect("no holder panics");
@@ -115,7 +115,7 @@ pub struct UnsettledSubmodule {
 }
 
 /// Whether a branch, tag or remote-tracking branch of the submodule in a folder leads to a commit: where none does, a commit of this
-/// repository that names it would name what the submodule's garbage collection takes away. What cannot be read names nothing.
+/// repository that names it would name an object that the submodule's garbage collection deletes. An unreadable submodule names nothing.
 pub(super) fn is_named(folder: &Path, commit: ObjectId) -> bool {
     let reached = || -> Option<bool> {
         let inner = Worktree::open_at(&folder.join(".git"), folder).ok()?;

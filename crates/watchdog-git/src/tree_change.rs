@@ -145,7 +145,7 @@ fn read_tree<'b>(worktree: &Worktree, id: ObjectId, buffer: &'b mut Vec<u8>) -> 
     }
 }
 
-/// Stops at the first file that differs, and keeps what it became.
+/// Stops at the first file that differs, and keeps its new entry.
 struct FirstChangedFile(Option<Option<FileEntry>>);
 
 impl gix::diff::tree::Visit for FirstChangedFile {

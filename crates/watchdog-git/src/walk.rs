@@ -39,7 +39,7 @@ struct ParsedCommit {
     date: u64,
     tree: ObjectId,
     parents: Vec<CommitPosition>,
-    /// Whether the commit-graph file said so, which anybody can write.
+    /// Whether the data come from the commit-graph file, which any process can write.
     from_graph: bool,
 }
 
@@ -73,8 +73,8 @@ pub(super) struct CommitRange {
 impl<'w> CommitHistory<'w> {
     pub(super) fn new(worktree: &'w Worktree) -> Result<Self, Error> {
         let shallow = worktree.repo.shallow_commits().map_err(|e| Error::read("read the shallow boundary of the clone", e))?;
-        // A shallow boundary changes what a commit's parents are, which the file cannot know. Replacements and grafts would, too, but
-        // whoever works in the repository can make them, so they are never followed.
+        // A shallow boundary changes the parents of a commit, which the file cannot know. Replacements and grafts would, too, but any
+        // process in the repository can make them, so they are never followed.
         let graph = if shallow.is_none() { CommitGraph::Later } else { CommitGraph::Absent };
         Ok(CommitHistory { worktree, nodes: Vec::new(), by_id: HashMap::new(), shallow, graph, buf: Vec::new() })
     }
@@ -412,7 +412,7 @@ impl<'w> CommitHistory<'w> {
         }
     }
 
-    /// Paints what is known of a commit's ancestors, up to those that were painted before.
+    /// Paints the known ancestors of a commit, up to those that were painted before.
     fn paint_parents(&mut self, node: CommitPosition, queue: &mut WalkQueue) {
         let mut stack = self.parents(node).to_vec();
         while let Some(node) = stack.pop() {

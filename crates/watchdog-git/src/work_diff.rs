@@ -109,7 +109,7 @@ impl Worktree {
             return DiffedContent::Other;
         }
         let mut bytes = Vec::new();
-        // It may have grown since it was looked at.
+        // It may have grown since the scan.
         let Ok(count) = File::open(&file).and_then(|file| file.take(LINES_UP_TO).read_to_end(&mut bytes)) else {
             return DiffedContent::Other;
         };
@@ -118,12 +118,12 @@ impl Worktree {
     }
 }
 
-/// Git's own test for what is no text.
+/// git's own test for binary files.
 fn text(bytes: Vec<u8>) -> DiffedContent {
     if bytes[..bytes.len().min(8000)].contains(&0) { DiffedContent::Other } else { DiffedContent::Text(bytes) }
 }
 
-/// `None` where there is nothing to tell.
+/// `None` where there is no difference to show.
 fn part(name: &str, before: DiffedContent, after: DiffedContent) -> Option<String> {
     let mut part = format!("diff --git a/{name} b/{name}\n");
     let (old, new) = match (&before, &after) {

@@ -119,7 +119,7 @@ impl FolderQueue {
         }
     }
 
-    /// Shares the older half of what a thread has plenty of.
+    /// Shares the older half of a thread's queue if that is long.
     fn offer(&self, own: &mut Vec<PendingFolder>) {
         if own.len() > Self::OWN {
             self.queue.lock().expect("no holder panics").0.extend(own.drain(..Self::OWN / 2));

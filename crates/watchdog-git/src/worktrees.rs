@@ -118,7 +118,7 @@ fn pointed_to(text: &[u8], dot_git: &Path) -> Option<PathBuf> {
 /// Whether a folder is the top of a worktree of the repository with this shared git directory, and the repository knows it as one.
 pub(super) fn is_registered(folder: &Path, common_dir: &Path) -> bool {
     let dot_git = folder.join(".git");
-    // A pipe must not be opened: that waits for somebody to write to it.
+    // Opening a pipe would wait for a writer.
     if !fs::symlink_metadata(&dot_git).is_ok_and(|found| found.is_file() || found.is_dir()) {
         return false;
     }

@@ -229,7 +229,7 @@ fn explain(source: io::Error, program: &str, plan: &LaunchPlan<'_>) -> StartErro
         Errno::ACCESS if rustix::fs::access(plan.cwd, rustix::fs::Access::EXEC_OK).is_err() => {
             because(format!("the folder '{cwd}' that it should run in may not be entered"))
         }
-        // Also what a lookup ends in that met a folder of PATH which this user may not search.
+        // The same error results from a folder of PATH that this user may not search.
         Errno::ACCESS if by_path.is_none() => {
             not_runnable("it is not in PATH, or may not be executed there; install it, or name it by its full path".into())
         }

@@ -1,4 +1,4 @@
-//! A line in the log for each program that ran: which, where, how long, how it ended. Never what it read, wrote or found in its environment.
+//! A line in the log for each program that ran: which, where, how long, how it ended. Never its input, output or environment.
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The word that ends a wait early, shared between whoever hears of a reason (a signal, a caller) and whoever waits.
+//! A flag that ends a wait early, shared between the source of a reason (a signal, a caller) and the waiting thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -26,12 +26,12 @@ impl CancelFlag {
         self.0.fetch_max(URGENT, Ordering::SeqCst);
     }
 
-    /// Whether somebody asked.
+    /// Whether it was raised.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::SeqCst) >= WANTED
     }
 
-    /// Whether somebody asked to skip the grace period.
+    /// Whether the grace period is to be skipped.
     pub fn is_urgent(&self) -> bool {
         self.0.load(Ordering::SeqCst) >= URGENT
     }

@@ -1,7 +1,7 @@
 //! Reads the output of a process as it comes, each stream in a thread of its own, so that the process never waits for us without need.
 //!
-//! A thread reads until the end of its stream, however long that takes. Whoever waits for the process does not wait for the threads:
-//! a daemon that keeps a stream open must not hold anybody up. It is read on and thrown away then, for a closed pipe would kill the daemon.
+//! A thread reads until the end of its stream, however long that takes. A wait for the process does not wait for the threads: a daemon
+//! that keeps a stream open must not block it. The thread reads on and drops the bytes then, for a closed pipe would kill the daemon.
 
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -32,7 +32,7 @@ pub(super) enum OutputStream {
     Stderr,
 }
 
-/// Keeps what is worth keeping of the output, in bounded memory.
+/// Keeps the useful part of the output, in bounded memory.
 pub(super) trait OutputSink: Send + 'static {
     fn keep(&mut self, from: OutputStream, bytes: &[u8]);
 }
@@ -102,8 +102,8 @@ impl<K: OutputSink> OutputDrain<K> {
         self.progress.clone()
     }
 
-    /// Waits until all that the ended leader wrote was taken: both streams have ended, or are silent and held open by somebody else.
-    /// A slow terminal is waited for, until `give_up` says so.
+    /// Waits until all output of the ended leader was read: both streams have ended, or are silent and held open by another process.
+    /// Waits for a slow terminal until `give_up` is raised.
     pub(crate) fn settle(&mut self, give_up: impl Fn() -> bool) {
         let mut rests: [DrainPosition; 2] = std::array::from_fn(|at| {
             let unread = self.unread(at);
@@ -143,7 +143,7 @@ impl<K: OutputSink> OutputDrain<K> {
         self.phase.fetch_max(HURRYING, Ordering::Release);
     }
 
-    /// Takes what was kept. Streams that are still open are read on for as long as this process lives, and thrown away.
+    /// Takes the kept bytes. Threads of open streams continue to read and drop bytes for as long as this process lives.
     /// `None` if a thread has panicked in the midst of keeping.
     pub(crate) fn finish(self) -> Option<K> {
         self.phase.fetch_max(DISCARDING, Ordering::Release);

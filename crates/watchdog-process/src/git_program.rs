@@ -1,4 +1,4 @@
-//! How the git program is run where it must be git itself (commits, worktrees, merges): as the user would, but never asking anybody.
+//! Runs the git program where it must be git itself (commits, worktrees, merges): as the user would, but without prompts.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

@@ -74,7 +74,7 @@ fn limits_leave_plenty() -> bool {
     false
 }
 
-/// The control groups that a process is in and that may limit how many it has, each with those above it, from what the system says of it.
+/// The control groups of a process that may limit its number of processes, each with its parents, from the system's file.
 fn control_groups(text: &str) -> Vec<PathBuf> {
     let folders = text.lines().filter_map(|line| {
         let (controllers, path) = line.split_once(':')?.1.split_once(':')?;

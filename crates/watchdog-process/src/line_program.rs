@@ -31,11 +31,11 @@ const GRACE: Duration = Duration::from_millis(1500);
 /// The result of a line exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LineAnswer {
-    /// The line that it answered, without its end. Whatever is not UTF-8 is replaced.
+    /// The line that it answered, without its end. Replaces bytes that are not UTF-8.
     Line(String),
     /// It answered with a line that is too long to keep.
     TooLong,
-    /// It ended, or closed its stdout, without an answer; with the end of what it complained.
+    /// It ended, or closed its stdout, without an answer; with the end of its stderr.
     Ended {
         /// `None` where the operating system did not report it.
         exit: Option<ProcessExit>,

@@ -11,7 +11,7 @@ pub fn stdin_is_terminal() -> bool {
     std::io::stdin().is_terminal()
 }
 
-/// Whether whoever has the other end may still write something. A terminal does not count: sessions do not get it.
+/// Whether the other end may still write something. A terminal does not count: sessions do not get it.
 pub fn stdin_may_bring_more() -> bool {
     let stdin = std::io::stdin();
     let Ok(about) = rustix::fs::fstat(&stdin) else { return false };

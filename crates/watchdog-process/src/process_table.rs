@@ -9,7 +9,7 @@ pub(super) enum SignalOutcome {
     Delivered,
     /// The process is gone, or is another one by now.
     Gone,
-    /// The process belongs to somebody who does not take signals from us.
+    /// The process belongs to another user, and takes no signals from us.
     Refused,
 }
 

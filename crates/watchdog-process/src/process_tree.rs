@@ -28,7 +28,7 @@ const DROPPED: Duration = Duration::from_millis(500);
 const FIRST_TRACKING: Duration = Duration::from_millis(50);
 const LAST_TRACKING: Duration = Duration::from_secs(2);
 
-/// A process that outlived what it was started by.
+/// A process that outlived the program that started it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SurvivingProcess {
     /// Its pid.
@@ -73,7 +73,7 @@ struct DescendantTracking {
 }
 
 impl ProcessTree {
-    /// Takes over what the builder has registered as `id` and started as `leader`.
+    /// Takes over the tree that the builder has registered as `id` and started as `leader`.
     pub(super) fn new(handle: duct::Handle, id: u64, leader: Pid) -> Self {
         ProcessTree {
             handle,
@@ -137,7 +137,7 @@ impl ProcessTree {
         let leader_ended_before = self.leader_has_ended();
         self.signal_group(Signal::TERM);
         if leader_ended_before {
-            // Nobody is left who would pass the TERM on.
+            // No process is left that would pass the TERM on.
             tree_registry::signal(self.id, Signal::TERM);
         }
         self.signal_group(Signal::CONT);
@@ -159,7 +159,7 @@ impl ProcessTree {
         self.kill()
     }
 
-    /// Kills what is left, round after round.
+    /// Kills the remaining processes, round after round.
     fn kill(&mut self) -> Vec<SurvivingProcess> {
         let give_up = Instant::now() + KILL_PATIENCE;
         let mut pause = Duration::from_micros(500);
@@ -194,7 +194,7 @@ impl ProcessTree {
         }
     }
 
-    /// Remembers who is below the leader while that can still be seen, so that those who leave it later are recognised.
+    /// Remembers the processes below the leader while they are visible, so that those who leave it later are recognised.
     fn track(&mut self) {
         let begin = Instant::now();
         tree_registry::living(self.id);

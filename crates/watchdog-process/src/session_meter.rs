@@ -11,7 +11,7 @@ use super::{process_table, tree_registry};
 /// A session uses its processors where that is more than one part in so many of a core.
 const PART_OF_A_CORE: u32 = 100;
 
-/// Looks at a session that runs. Taken from it before somebody waits for its end.
+/// Measures a running session. Taken from it before a thread waits for its end.
 pub struct SessionMeter {
     tree: u64,
     output: [Arc<DrainProgress>; 2],

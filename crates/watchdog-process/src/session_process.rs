@@ -20,7 +20,7 @@ use watchdog_facts::evidence::ProcessExit;
 /// How long the last output of an ended session is waited for when time is over. Only a reader that is stuck in our stdout takes so long.
 const HURRY: Duration = Duration::from_millis(800);
 
-/// Reads what a session prints to its stdout, while it runs.
+/// Reads a session's stdout, while it runs.
 pub trait OutputReader: std::fmt::Debug + Send + Sync {
     /// Takes the next bytes. Called in the thread that empties the pipe: a slow reader makes the session wait.
     fn push(&self, bytes: &[u8]);
@@ -109,7 +109,7 @@ impl SessionLaunch {
 }
 
 impl SessionProcess {
-    /// Starts a session. Its output is taken and shown from now on, whether or not somebody waits for it.
+    /// Starts a session. Its output is read and shown from now on, whether or not a thread waits for it.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -131,7 +131,7 @@ impl SessionProcess {
         self.tree.pid()
     }
 
-    /// Looks at it while somebody waits for its end.
+    /// Measures it while a thread waits for its end.
     pub fn meter(&self) -> SessionMeter {
         SessionMeter::new(self.tree.id(), self.drain.progress())
     }

@@ -80,7 +80,7 @@ impl ProcessTrees {
         self.trees.values().any(|tree| tree.leader == pid)
     }
 
-    /// Everything in this tree, parents before children, the leader first, the dead included. Remembers what it finds.
+    /// Every process in this tree, parents before children, the leader first, the dead included. Remembers them.
     pub(crate) fn members(&mut self, id: u64, table: &[ProcessRow], sight: &TableContext<'_>) -> Vec<ProcessRow> {
         let present: HashMap<u32, u64> = table.iter().map(|row| (row.pid, row.started)).collect();
         for tree in self.trees.values_mut() {

@@ -58,7 +58,7 @@ fn lock() -> MutexGuard<'static, TreeRegistry> {
 }
 
 /// Makes this process adopt the orphans below it, so that a daemon cannot leave its tree. Done once per process, by the first start;
-/// false where the system has no such thing, and a tree is then its process group and whatever still carries its mark.
+/// `false` where the system has no such thing; a tree is then its process group and every process with its mark.
 pub fn become_subreaper() -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -109,7 +109,7 @@ fn tree_of(mark: &[u8]) -> TreeMark {
     id.map_or(TreeMark::None, TreeMark::Tree)
 }
 
-/// Starts the leader of a new tree. `start` is given the value of [`TREE_VARIABLE`] and returns the pid of what it started.
+/// Starts the leader of a new tree. `start` is given the value of [`TREE_VARIABLE`] and returns the pid of the leader.
 pub(super) fn plant<T>(start: impl FnOnce(&OsStr) -> io::Result<(u32, T)>) -> io::Result<(u64, T)> {
     become_subreaper();
     let mut registry = lock();

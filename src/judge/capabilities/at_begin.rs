@@ -18,7 +18,7 @@ pub(super) struct BaselineOutcome<'a> {
     pub(super) tests: Option<TestCounts>,
 }
 
-/// The known results. Whatever cannot be read or written here only counts as unknown.
+/// The known results. A result that cannot be read or written counts as unknown.
 pub(super) fn find(input: &JudgementInput, store: &dyn LocalStore, ended: &BaselineOutcome<'_>) -> ResultBeforeWork {
     if !ended.definition.of_worktree || input.origin.0 == BaselinePoint::unknown() {
         return ResultBeforeWork::default();

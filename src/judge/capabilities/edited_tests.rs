@@ -1,4 +1,4 @@
-//! Finds what the session did to tests: which test files it deleted, and which changed lines took tests away.
+//! Finds the session's changes to tests: which test files it deleted, and which changed lines removed tests.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;

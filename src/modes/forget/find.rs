@@ -22,7 +22,7 @@ const SETTINGS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.js
 /// git appends a number to the name of a second worktree with the same folder name; so many are tried.
 const NUMBERED: u32 = 20;
 
-/// Finds what is left of the worktrees that an order means.
+/// Finds the leftovers of an order's worktrees.
 ///
 /// # Errors
 /// Where the repository or the records cannot be read.
@@ -254,7 +254,7 @@ fn choose_refs(
             chosen.push(own);
         }
     }
-    // Snapshots first, then what they keep apart: one without it would be broken, and is not brought back by halves.
+    // Snapshots first, then their private parts: a snapshot without its private part would be broken, and cannot be restored in parts.
     chosen.sort_by_key(|own| own.kind);
     found.refs = chosen;
     Ok(())

@@ -22,7 +22,7 @@ const WIND_UP: Duration = Duration::from_secs(2);
 /// The tool through which an agent gives structured output.
 const OUTPUT_TOOL: &str = "StructuredOutput";
 
-/// Answers a hook. `input` is what the host writes to its stdin.
+/// Answers a hook. `input` is its stdin from the host.
 pub async fn answer_hook(
     command_env: &CommandEnv,
     request: HookRequest,

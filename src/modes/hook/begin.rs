@@ -83,8 +83,8 @@ pub fn begin(
     Ok(HookReply { message, ..reply })
 }
 
-/// Takes a snapshot of what is uncommitted before an agent may disturb it. A hook cannot refuse a session, so the user sees a warning where
-/// that fails.
+/// Takes a snapshot of the uncommitted files before an agent may disturb them. A hook cannot refuse a session, so the user sees a warning
+/// where that fails.
 fn keep(command_env: &CommandEnv, open: &OpenWorktree, spec: &str, settings: &RescueSettings, at: Timestamp) -> Result<(), UnreadableFact> {
     if settings.mode == RescueMode::Off {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Answers the end of a session. The host does not wait long: the record of the end comes first, then the snapshot of what is uncommitted.
+//! Handles the end of a session. The host does not wait long: the record of the end comes first, then the snapshot of uncommitted files.
 
 use serde_json::json;
 
@@ -20,7 +20,7 @@ use crate::judge::configuration::effective;
 use crate::judge::origins::origin_evidence;
 use crate::judge::settle_anchor;
 
-/// Records the end, and keeps what is uncommitted.
+/// Records the end, and takes a snapshot of the uncommitted files.
 pub fn finish(command_env: &CommandEnv, input: &HookInput, hooked: HookWorktree) -> Result<HookReply, UnreadableFact> {
     let HookWorktree { open, session: known } = hooked;
     let store = open.store.as_ref();

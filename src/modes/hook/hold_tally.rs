@@ -80,7 +80,7 @@ impl<'a> HoldTally<'a> {
     }
 }
 
-/// Whether what was counted belongs to an earlier turn.
+/// Whether the count belongs to an earlier turn.
 fn row_ended(counted_for: Option<&str>, input: &HookInput, output: bool) -> bool {
     match (counted_for, input.prompt_id.as_deref()) {
         (Some(counted), Some(now)) => counted != now,

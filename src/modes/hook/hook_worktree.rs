@@ -26,7 +26,7 @@ pub struct HookRequest {
     pub all_sessions: bool,
     /// Whether the session ends where its structured output was taken and nothing is missing.
     pub finish: bool,
-    /// The name of the work; by default what the session began with.
+    /// The name of the work; by default the spec that the session began with.
     pub spec: Option<String>,
     /// Whether the user named the worktree; otherwise it is the session's.
     pub worktree_named: bool,

@@ -144,12 +144,12 @@ impl<'a> JudgedStop<'a> {
         }
     }
 
-    /// What is known of the session. Its transcript is read only where something asks for what stands there.
+    /// The session's context. Reads its transcript only if a check or a budget needs it.
     fn session_context(&self) -> SessionContext {
         let JudgedStop { event, hook_input, input, .. } = self;
         let path = if *event == HookEvent::SubagentStop { &hook_input.agent_transcript_path } else { &hook_input.transcript_path };
         let path = path.as_ref().filter(|path| path.is_file() && asks_the_transcript(input));
-        // One that cannot be read tells nothing: what was spent is unknown then, and checks say that they were told nothing.
+        // An unreadable transcript gives an empty context: its usage is unknown then, and checks report the lack of messages.
         let read = path.and_then(|path| transcript_read::read(path, transcript_read::WINDOW).ok());
         let mut session = context(*event, hook_input, read.map(|summary| summary.context()).unwrap_or_default());
         session.usage.wall_seconds = self.began.map(|began| self.at.duration_since(began).as_secs_f64().max(0.0));
@@ -158,7 +158,7 @@ impl<'a> JudgedStop<'a> {
         session
     }
 
-    /// The facts behind the answer. Limits come first, whatever else is true.
+    /// The facts behind the answer. Limits come first, before all other facts.
     fn facts(&self, context: &SessionContext, cancel: &CancelFlag) -> (StopFacts, Vec<CheckResult>) {
         let JudgedStop { command_env, store, input, root, known, .. } = self;
         let none = Vec::new();
@@ -265,7 +265,7 @@ fn asks_the_transcript(input: &JudgementInput) -> bool {
     budget || input.settings.checks.iter().any(asks_what_was_said)
 }
 
-/// Whether a check reads what was said and done. One of an unknown type counts as one that does.
+/// Whether a check reads the agent's texts and actions. One of an unknown type counts as one that does.
 fn asks_what_was_said(check: &CheckSpec) -> bool {
     match check {
         CheckSpec::Group { checks, .. } => checks.iter().any(asks_what_was_said),
@@ -286,13 +286,13 @@ fn judged(outcome: GroupOutcome, known: bool) -> ChecksResult {
         evidence: outcome.evidence,
         feedback,
         results: outcome.results,
-        // Whether anything was done is judged at the end of the session. A stop is held for what is missing.
+        // The end of the session judges whether there was any work. A stop is held for unmet criteria.
         all_passed_before: false,
         notes: outcome.notes,
     }
 }
 
-/// Takes a snapshot of what is uncommitted before the programs of checks run.
+/// Takes a snapshot of the uncommitted files before the programs of checks run.
 fn keep_work(command_env: &CommandEnv, input: &JudgementInput) -> Result<(), String> {
     let runs_programs = input.setup(EarlierRounds::default(), None, false).checks_run_programs;
     if !runs_programs || input.settings.rescue.mode == RescueMode::Off {

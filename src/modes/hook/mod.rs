@@ -1,4 +1,4 @@
-//! `watchdog hook …`: answers Claude Code's command hooks. Whatever happens here, the host gets an answer, and in time.
+//! `watchdog hook …`: answers Claude Code's command hooks. In every case the host gets an answer, and in time.
 
 mod answer;
 mod begin;

@@ -240,7 +240,7 @@ impl LoopRun {
     /// that could not begin.
     async fn iterate(&mut self, number: u32, signals: &mut SignalState) -> Result<FinishedIteration, Refusal> {
         let begun = now();
-        // Others see that somebody works here; that this cannot be said is no reason to end.
+        // Other processes see a session here; a failure to record that is no reason to end.
         let _ = self.lock.set_session_active(true);
         if number == 1 {
             self.context.refuse_half_done()?;
@@ -264,7 +264,7 @@ impl LoopRun {
         Ok(self.judged(prepared, number, seen, crash, signals).await)
     }
 
-    /// Records that a session is under way, shows it, and says what it is started with.
+    /// Records that a session is starting, shows it, and returns its order.
     fn begin_session(&mut self, number: u32, prompt: &str, prepared: &PreparedJudgement) -> Result<SessionOrder, Refusal> {
         let spent = self.machine.standing().spent;
         let order = self.context.order(number, prompt, spent, self.memory.record().session_id.as_deref());

@@ -67,7 +67,7 @@ impl LoopPlan {
     }
 }
 
-/// Says what a loop would do. Starts nothing and records nothing.
+/// Plans a loop. Starts nothing and records nothing.
 ///
 /// # Errors
 /// Where repository, records or configuration cannot be read.

@@ -30,7 +30,7 @@ pub struct LoopRequest {
     pub max_wait: Duration,
     /// Whether to start a new loop instead of resuming an interrupted one.
     pub restart: bool,
-    /// When a session is ended; by default what the configuration says.
+    /// When a session is ended; by default the configured time.
     pub timeout: Option<Duration>,
     /// How long a session may be silent; zero = no limit, by default the configured limit.
     pub idle_timeout: Option<Duration>,

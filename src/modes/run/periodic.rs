@@ -56,7 +56,7 @@ pub struct PeriodicSnapshots {
 impl PeriodicSnapshots {
     /// Starts, unless the configuration wants no snapshots. Call it before the session starts.
     ///
-    /// Takes a snapshot of what is uncommitted already before it returns: the session did not make that work, and may destroy it. Returns
+    /// Takes a snapshot of the uncommitted files before it returns: the session did not make that work, and may destroy it. Returns
     /// why that failed, if it did.
     pub fn start(subject: SnapshotSubject) -> (Option<Self>, Option<String>) {
         if subject.settings.mode == RescueMode::Off {

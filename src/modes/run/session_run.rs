@@ -54,7 +54,7 @@ pub struct SessionOrder {
     pub env: BTreeMap<OsString, Option<OsString>>,
     /// The source of its stdin.
     pub stdin: StdinSource,
-    /// When it is ended; by default what the configuration says.
+    /// When it is ended; by default the configured time.
     pub timeout: Option<Duration>,
     /// How long it may be silent before watchdog ends it; `None` = no limit.
     pub idle_timeout: Option<Duration>,
@@ -72,7 +72,7 @@ pub struct SessionOrder {
     pub before: SpentUsage,
 }
 
-/// Runs one session in the worktree of an input to its end. A snapshot of what is uncommitted comes first.
+/// Runs one session in the worktree of an input to its end, after a snapshot of the uncommitted files.
 pub async fn run_session(prepared: &PreparedJudgement, order: SessionOrder, signals: &mut SignalState) -> ObservedSession {
     let PreparedJudgement { command_env, input, store, journal, .. } = prepared;
     let worktree = input.worktree.lock().expect("mutex poisoned").root().display().to_string();
@@ -219,7 +219,7 @@ async fn run_in_span(
     seen
 }
 
-/// Records what the session left uncommitted: later changes are not its work. `None` where that could not be read or recorded; then all
+/// Records the session's uncommitted files: later changes are not its work. `None` where that could not be read or recorded; then all
 /// that is found counts as its work.
 fn uncommitted_at_end(input: &JudgementInput, store: &Arc<dyn LocalStore>) -> Option<ContentIds> {
     let end = input.worktree.lock().expect("mutex poisoned").uncommitted_contents().ok()?.1;
@@ -289,7 +289,7 @@ fn see(
     }
 }
 
-/// Adds what the events of a session show to how its process ended; `cut_short` is the warning about what ended it early.
+/// Adds the session's own events to the exit of its process; `cut_short` is the warning about the limit that ended it early.
 fn end_by_events(end: SessionEnd, summary: &SessionSummary, outcome: &SessionOutcome, cut_short: Option<Degradation>) -> SessionEnd {
     let survivors = !outcome.survivors.is_empty();
     match end {

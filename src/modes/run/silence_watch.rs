@@ -1,4 +1,4 @@
-//! Watches a session for silence, in a thread of its own, while another waits for its end. `decision::silence` judges what it sees.
+//! Watches a session for silence, in a thread of its own, while another waits for its end. `decision::silence` judges the signals.
 //!
 //! It reads output, transcript and processes often, and the files only once all of these have been silent for long enough: the files' own
 //! times say since when nothing changed.
@@ -45,7 +45,7 @@ pub struct WatchedSession {
     pub home: ClaudeHome,
     /// Whether it may still get input, so that no result is its last.
     pub may_get_input: bool,
-    /// Whether a person can answer what it asks.
+    /// Whether a person can answer its questions.
     pub can_answer: bool,
 }
 

@@ -39,7 +39,7 @@ pub struct RunRequest {
     pub spec: Option<String>,
     /// The session: a program and its arguments.
     pub command: Vec<OsString>,
-    /// When it is ended; by default what the configuration says.
+    /// When it is ended; by default the configured time.
     pub timeout: Option<Duration>,
     /// How long it may be silent; zero = no limit, by default the configured limit.
     pub idle_timeout: Option<Duration>,
@@ -92,7 +92,7 @@ fn spent_before(input: &JudgementInput, at: Timestamp) -> Option<Verdict> {
 }
 
 impl RunRequest {
-    /// What the session is started with. `configured` is the idle timeout of the configuration.
+    /// The order of the session. `configured` is the idle timeout of the configuration.
     fn order(&self, configured: Option<Duration>) -> SessionOrder {
         SessionOrder {
             command: self.command.clone(),
@@ -110,7 +110,7 @@ impl RunRequest {
     }
 }
 
-/// Adds a warning about what the session did to the file in force to those from before it.
+/// Adds a warning about the session's changes to the file in force.
 fn note_changed_criteria(prepared: &mut PreparedJudgement) {
     let PreparedJudgement { command_env, input, store, .. } = prepared;
     let Ok(worktree) = Worktree::open(input.worktree.get_mut().expect("mutex poisoned").root()) else { return };

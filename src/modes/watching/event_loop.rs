@@ -37,7 +37,7 @@ use watchdog_store::journal::{is_ours, kind};
 
 /// The events of one commit come within milliseconds of each other.
 const SETTLE: Duration = Duration::from_millis(4);
-/// A lock that stays longer than this is not that of a commit under way, and what is broken for longer is not about to be removed.
+/// A lock that lives longer than this is not that of a running commit, and a worktree that is broken for longer is not about to be removed.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The first and the longest pause before a locked worktree is tried again.
 const BUSY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));

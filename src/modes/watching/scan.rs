@@ -43,7 +43,7 @@ impl ScanCause {
     }
 }
 
-/// A worktree to scan, with what was seen of it before.
+/// A worktree to scan, with its state at the last scan.
 pub struct ScanSubject {
     /// Its name in the records.
     pub id: String,

@@ -114,7 +114,7 @@ impl WatchSet {
         self.watched.get(id)
     }
 
-    /// The same, to note what was seen.
+    /// The same, to change it.
     pub fn get_mut(&mut self, id: &str) -> Option<&mut WatchedWorktree> {
         self.watched.get_mut(id)
     }

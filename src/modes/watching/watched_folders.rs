@@ -45,7 +45,7 @@ impl WatchedFolders {
                     begun.insert(folder.clone());
                     self.watched.insert(folder, known);
                 }
-                // It went away in between, and whoever removed it moved something that is heard.
+                // It was removed in between, which causes an event of its own.
                 Err(_) if inode(&folder).is_none() => {}
                 Err(error) => {
                     let limit = matches!(error, WatchError::Limit);

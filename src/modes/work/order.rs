@@ -26,7 +26,7 @@ pub struct TaskOrder {
     pub no_progress: u32,
     /// A usage limit that lasts longer is not waited for.
     pub max_wait: Duration,
-    /// When a session is ended; by default what the configuration says.
+    /// When a session is ended; by default the configured time.
     pub timeout: Option<Duration>,
     /// How long a session may be silent; zero = no limit, by default the configured limit.
     pub idle_timeout: Option<Duration>,

@@ -36,7 +36,7 @@ pub struct TaskWorktree {
 /// Why there is no worktree for a task.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TaskWorktreeError {
-    /// The work of a dependency conflicts with what is there.
+    /// The work of a dependency conflicts with the branch.
     #[error("the work of {dependency} does not merge into {branch}; merge it by hand in {root}, then run the task again: {why}")]
     Conflict { dependency: String, branch: String, root: String, why: String },
     /// The branch is in use where the tasks themselves are.
@@ -61,7 +61,7 @@ pub struct TaskWorktreeRequest {
     pub branch: String,
     /// Branches with the work of its dependencies.
     pub dependencies: Vec<String>,
-    /// Branches of tasks that somebody works on: their worktrees are left alone, however clean they look.
+    /// Branches of tasks with a worker: their worktrees are left alone, however clean they are.
     pub taken: Vec<String>,
 }
 

@@ -229,7 +229,7 @@ impl AgentPool<'_> {
             if !self.seats.iter().any(fits) {
                 continue;
             }
-            // Somebody here will take it, now or when it has ended what it does.
+            // An agent here will take it, now or after its present task.
             waits = true;
             if self.later.contains_key(id) {
                 continue;
@@ -304,7 +304,7 @@ impl AgentPool<'_> {
                 self.later.insert(id, Timestamp::MAX);
                 self.say(&text);
             }
-            // Somebody was faster.
+            // Another process was faster.
             TaskEnd::NotBegun | TaskEnd::CompleteBefore => self.leave_alone(&id),
             TaskEnd::Lost => self.say(&text),
             TaskEnd::Stands(status) => {

@@ -139,7 +139,7 @@ pub async fn run_task(
     taken.perform_now(view, signals, begun).await
 }
 
-/// The verdict on a task that is complete already. It rests on the record alone, so it is no evidence of its own.
+/// The verdict on a task that is complete already. Its source is the record alone, so it is no evidence of its own.
 fn complete_before(entry: &BoardTask) -> Verdict {
     let (id, record) = (entry.id(), &entry.record);
     let recorded = record.reason.as_deref().and_then(|word| Reason::ALL.iter().find(|reason| reason.as_str() == word).copied());

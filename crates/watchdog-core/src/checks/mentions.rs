@@ -44,7 +44,7 @@ pub(super) struct PhraseMatcher<'a> {
 }
 
 impl<'a> PhraseMatcher<'a> {
-    /// Made ready; `prompts` is everything that the agent was asked.
+    /// Prepares the patterns; `prompts` are the agent's known prompts.
     pub(super) fn new(criterion: &'a SignalTextCriterion, prompts: &[&'a str]) -> Self {
         let wanted = criterion.text.trim();
         let mut mentions = PhraseMatcher {
@@ -108,7 +108,7 @@ impl<'a> PhraseMatcher<'a> {
     }
 }
 
-/// What to look for where lines are not compared.
+/// The pattern where lines are not compared.
 fn pattern(criterion: &SignalTextCriterion, wanted: &str) -> Option<Regex> {
     let pattern = match criterion.matching {
         SignalMatch::Line => return None,

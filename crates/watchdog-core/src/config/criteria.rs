@@ -143,7 +143,7 @@ pub enum TextScope {
 /// An agreed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignalTextCriterion {
-    /// What to look for; never blank.
+    /// The text to find; never blank.
     pub text: String,
     /// The form that it must have.
     pub matching: SignalMatch,

@@ -6,7 +6,7 @@ use crate::{Error, Worktree};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 
 impl Worktree {
-    /// Sees to it that what is read of refs next is what they are now; free where gix reads them itself.
+    /// Refreshes the refs for the next read; free where gix reads them itself.
     pub(crate) fn refresh(&self) -> Result<(), Error> {
         self.served.as_ref().map_or(Ok(()), ServedWorktree::refresh)
     }

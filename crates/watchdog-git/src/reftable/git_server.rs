@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The word of `extensions.refStorage` for what is served.
+/// The value of `extensions.refStorage` that needs a git server.
 pub(crate) const REFTABLE: &str = "reftable";
 
 /// The output of a git process.
@@ -41,12 +41,12 @@ pub fn serve_with(git: impl GitRunner + 'static, scratch: PathBuf) {
     let _ = SERVER.set(GitServer { git: Box::new(git), scratch });
 }
 
-/// Whether there is somebody to ask.
+/// Whether a git server is set.
 pub(crate) fn is_served() -> bool {
     SERVER.get().is_some()
 }
 
-/// Whom to ask, where there is somebody.
+/// The git server, if it is set.
 pub(super) fn server() -> Option<&'static GitServer> {
     SERVER.get()
 }

@@ -97,7 +97,7 @@ impl ServedWorktree {
         Ok(tables)
     }
 
-    /// Runs git, and returns whatever it answers.
+    /// Runs git, and returns any answer.
     pub(super) fn ask(&self, args: &[&str], stdin: &[u8]) -> Result<GitAnswer, Error> {
         // Nothing that the repository names runs, and nothing is left running.
         let fixed = [

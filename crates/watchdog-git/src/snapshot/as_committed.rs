@@ -11,7 +11,7 @@ use super::spec_name::path_text;
 use super::{Snapshot, contents, diff, private};
 use crate::{Error, Worktree};
 
-/// One path whose committed content is not what the snapshot has in its shared part.
+/// One path whose committed content differs from the snapshot's public part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommittedContent {
     /// Percent-escaped where not UTF-8.

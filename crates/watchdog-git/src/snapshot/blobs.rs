@@ -1,7 +1,7 @@
 //! Puts files into the object database as they are on disk, byte for byte, and makes them durable.
 //!
-//! No filter ever runs here: a filter is a program that the repository names, and what it makes of a
-//! file is not what the user would get back.
+//! No filter ever runs here: a filter is a program that the repository names, and its output for a
+//! file is not what a restore should write.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -73,11 +73,11 @@ impl<'repo> ObjectSink<'repo> {
         ObjectSink { dry: true, ..ObjectSink::new(repo) }
     }
 
-    /// Reads what is at `path` and keeps it. `None` where nothing is that git could hold.
+    /// Reads and stores the file at `path`. `None` where git cannot store it.
     ///
     /// A file that changes meanwhile is read again; one that never rests is taken as it was last read.
     pub(super) fn take(&mut self, below: &mut FolderWalk, path: &BStr, keep: BlobWriteRule) -> io::Result<Option<CapturedFile>> {
-        // What an earlier attempt at this file ended in counts only while no later one is better.
+        // The failure of an earlier attempt counts only until a later one succeeds.
         let refused = self.refused.take();
         let outcome = self.take_at_rest(below, path, keep);
         if outcome.is_ok() {
@@ -137,7 +137,7 @@ impl<'repo> ObjectSink<'repo> {
         (self.written.clone(), self.kept.clone())
     }
 
-    /// Forgets what was written since: nothing relies on it any more.
+    /// Forgets later writes: nothing depends on them any more.
     pub(super) fn forget_since(&mut self, mark: (HashSet<ObjectId>, HashSet<ObjectId>)) {
         (self.written, self.kept) = mark;
     }
@@ -191,7 +191,7 @@ impl<'repo> ObjectSink<'repo> {
         self.refused.take().map_or(Ok(()), Err)
     }
 
-    /// Hashes first and writes only what is new, so that a large file that did not change costs no disk.
+    /// Hashes first and writes only new objects, so that a large unchanged file costs no disk.
     fn stream(&mut self, file: &mut File, keep: BlobWriteRule) -> io::Result<(ObjectId, u64)> {
         let size = file.seek(io::SeekFrom::End(0))?;
         file.rewind()?;
@@ -211,7 +211,7 @@ impl<'repo> ObjectSink<'repo> {
         }
         file.rewind()?;
         let mut exact = ExactReader { from: file, left: size, failed: false };
-        // The name is computed again from what is really written: the file may have changed since.
+        // Hashes the written bytes again: the file may have changed since.
         let outcome = self.repo.objects.write_stream(ObjectKind::Blob, size, &mut exact);
         let unreadable = exact.failed;
         let outcome = self.note_written(id, outcome);
@@ -234,7 +234,7 @@ impl<'repo> ObjectSink<'repo> {
         Ok(id)
     }
 
-    /// Makes sure that what was written survives a power cut. To be called before a ref names it.
+    /// Makes sure that the objects survive a power cut. Call it before a ref names them.
     pub(super) fn make_durable(&mut self) -> io::Result<()> {
         let objects = self.repo.objects.store_ref().path().to_owned();
         #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! Reads what a rescue needs from git before and after it commits.
+//! Reads git's state before and after the commits of a rescue.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -217,7 +217,7 @@ impl Worktree {
     /// Puts a saved index back under git's own lock, provided that the index is still `expected`.
     ///
     /// The time of the file comes back with it, as git judges by it which entries to trust. Returns whether it did:
-    /// not when somebody else wrote the index meanwhile.
+    /// not when another process wrote the index meanwhile.
     ///
     /// # Errors
     /// When the file cannot be written.

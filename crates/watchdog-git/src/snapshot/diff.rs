@@ -14,7 +14,7 @@ pub(crate) struct PathDifference {
     pub before: Option<(EntryMode, ObjectId)>,
     /// The entry in the second tree.
     pub after: Option<(EntryMode, ObjectId)>,
-    /// Size of the second tree's blob; 0 for what is no blob.
+    /// Size of the second tree's blob; 0 for other objects.
     pub bytes: u64,
 }
 

@@ -152,7 +152,7 @@ impl FolderWalk {
         }
     }
 
-    /// Opens the regular file at `path`, and says what it is at this moment.
+    /// Opens the regular file at `path`, and returns its stat data of this moment.
     pub(super) fn open_file(&mut self, path: &BStr) -> io::Result<(File, FileStat)> {
         let (parent, name) = split(path);
         let dir = self.folder(parent)?;

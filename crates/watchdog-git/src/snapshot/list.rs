@@ -127,7 +127,7 @@ impl Worktree {
 /// Fewer digits of a commit name no snapshot.
 const SHORTEST_COMMIT: usize = 7;
 
-/// Deletes a snapshot's ref, and then that of what it keeps apart: a snapshot without it would be broken.
+/// Deletes a snapshot's ref, and then that of its private part: a snapshot without it would be broken.
 pub(super) fn delete_both(worktree: &Worktree, name: &str, commit: &str, at: Timestamp) -> Result<(), Error> {
     let doing = || format!("delete {name}");
     let commit = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;

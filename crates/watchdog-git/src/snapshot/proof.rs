@@ -1,4 +1,4 @@
-//! Proves that what a snapshot holds is still there: committed, or in the work tree.
+//! Proves that the content of a snapshot still exists: committed, or in the work tree.
 
 use std::collections::BTreeMap;
 
@@ -125,7 +125,7 @@ struct ProofSearch<'a> {
     blobs: ObjectSink<'a>,
 }
 
-/// Whether `found` keeps what the change is about. Where only the mode changed, the mode must be there.
+/// Whether `found` keeps the change. If only the mode changed, the mode must be the same.
 fn satisfies(change: &PathDifference, found: Option<(EntryMode, ObjectId)>) -> bool {
     match (change.after, found) {
         (None, found) => found.is_none(),

@@ -159,7 +159,7 @@ fn holds_nothing_else(whole: &WholeSnapshot, root: &Path) -> std::io::Result<boo
     Ok(true)
 }
 
-/// Writes everything that a snapshot holds below an empty folder. Returns how many files, and what was left out.
+/// Writes all files of a snapshot below an empty folder. Returns their number, and the paths that were left out.
 fn write_all(whole: &WholeSnapshot, below: FolderWalk) -> Result<(u64, Vec<LeftOut>), RestoreError> {
     let mut writer = DiskWriter::new(&whole.repo, below);
     let mut files = 0;

@@ -165,7 +165,7 @@ fn refuse_unclean(
     }
 }
 
-/// Refuses where HEAD has moved and changed what the snapshot changed.
+/// Refuses if HEAD has moved and changed a path of the snapshot.
 fn refuse_moved(repo: &gix::Repository, head_tree: ObjectId, plan: &[PathDifference]) -> Result<(), RestoreError> {
     let mut moved = Vec::new();
     for change in plan {

@@ -88,7 +88,7 @@ pub(super) struct DiskScan<'a, 'repo> {
 }
 
 impl DiskScan<'_, '_> {
-    /// Compares one repository with what is on disk.
+    /// Compares one repository with the files on disk.
     pub(super) fn run(&mut self, scope: &ScannedRepository<'_>) -> Result<(), Error> {
         self.tracked(scope)?;
         let mut rules = FolderRules::global(scope.repo, &self.root.join(as_path(scope.prefix.as_bstr())));

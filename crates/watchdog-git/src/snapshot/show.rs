@@ -46,7 +46,7 @@ pub struct FileDiff {
     pub lines: Option<(u64, u64)>,
     /// Why it is in the private part, if it is.
     pub private: Option<String>,
-    /// The difference as git writes it, where it is text and not private. Whatever is not UTF-8 is replaced.
+    /// The difference as git writes it, for public text. Replaces bytes that are not UTF-8.
     pub patch: Option<String>,
 }
 
@@ -143,7 +143,7 @@ impl LineBudget {
         }
         self.read -= size;
         let data = repo.find_blob(id).map_err(|e| Error::read(doing, e))?.take_data();
-        // git's own test for what is no text.
+        // git's own test for binary files.
         Ok((!data[..data.len().min(8000)].contains(&0)).then_some(data))
     }
 }

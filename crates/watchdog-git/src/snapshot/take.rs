@@ -86,7 +86,7 @@ impl Worktree {
             if !gone {
                 return result;
             }
-            // A ref to what is gone would break the repository for git.
+            // A ref to a missing object would break the repository for git.
             if let Ok(Some(broken)) = &result
                 && !broken.reused
             {

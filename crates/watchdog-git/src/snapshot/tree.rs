@@ -1,4 +1,4 @@
-//! Builds the trees of a snapshot: the exact index, and the index edited by what is on disk.
+//! Builds the trees of a snapshot: the exact index, and the index with the changes on disk.
 
 use std::collections::BTreeMap;
 
@@ -80,7 +80,7 @@ fn build(leaves: &[TreeLeaf<'_>], skip: usize, blobs: &mut ObjectSink<'_>) -> Re
     blobs.object(&Tree { entries })
 }
 
-/// The tree `base`, changed by what is on disk.
+/// The tree `base` with the changes on disk.
 pub(super) fn edited(
     repo: &gix::Repository,
     base: ObjectId,

@@ -1,4 +1,4 @@
-//! Finds what a snapshot would hold if it were taken now, without writing an object: for previews of a rescue.
+//! Lists the content of a snapshot of this moment without writing an object: for previews of a rescue.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -33,7 +33,7 @@ pub struct UncommittedFiles {
 type PathState = (EntryKind, ObjectId, Option<u64>);
 
 impl Worktree {
-    /// Lists what a snapshot would hold, as [`Worktree::snapshot_paths`] would list it. Nothing is written.
+    /// Lists the paths of a snapshot of this moment, as [`Worktree::snapshot_paths`] would. Writes nothing.
     ///
     /// # Errors
     /// When HEAD, the index or the work tree cannot be read.
