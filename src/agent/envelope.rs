@@ -173,7 +173,7 @@ fn fold(events: impl IntoIterator<Item = EnvelopeEvent>) -> Option<ReplyEnvelope
 #[derive(Default)]
 struct FoldedEnvelope {
     envelope: ReplyEnvelope,
-    /// Whether the envelope is a final result, rather than what was said on the way.
+    /// Whether the envelope is a final result, rather than an intermediate message.
     result: bool,
     known: bool,
 }

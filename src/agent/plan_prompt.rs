@@ -36,7 +36,7 @@ pub struct CommitPlanFacts<'a> {
     pub tasks: &'a [&'a str],
 }
 
-/// The question. `fault` is what was wrong with the plan before.
+/// The prompt. `fault` is the mistake in the previous plan.
 pub fn plan_prompt(facts: &CommitPlanFacts<'_>, fault: Option<&str>) -> String {
     let mut text = String::from(
         "COMMIT PLAN for the supervisor of this session. Do no work: run no tools, change no files, start nothing, ask no questions. \

@@ -93,7 +93,7 @@ pub fn ask(request: &ProbeRequest<'_>) -> ProbeOutcome {
     ask_with(request, &ProgramRun::run).outcome
 }
 
-/// The same with the way of running a program handed in, for one that can be cancelled; also says who answered, and what it cost.
+/// The same with a given function that runs a program, for one that can be cancelled; also returns the answering session, and the cost.
 pub fn ask_with(request: &ProbeRequest<'_>, run: &dyn Fn(&ProgramRun) -> Result<FinishedProgram, StartError>) -> ProbeAnswer {
     match put(request, ProbeKind::Probe, run) {
         Ok(answered) => {
@@ -278,7 +278,7 @@ fn not_started(request: &ProbeRequest<'_>, error: &StartError) -> ProbeOutcome {
     if not_there { ProbeOutcome::NotInstalled { why } } else { ProbeOutcome::Failed { why } }
 }
 
-/// Judges a finished program; `read` takes what it printed when it ended well.
+/// Judges a finished program; `read` parses the output of a successful one.
 fn outcome(
     request: &ProbeRequest<'_>,
     answered: &FinishedProbe,
@@ -309,7 +309,7 @@ fn outcome(
     }
 }
 
-/// Reads what an agent printed when it ended well, as a probe would: for output that is at hand already.
+/// Parses the output of a successful agent, as a probe would: for output that exists already.
 pub fn read_output(stdout: &[u8], now: Timestamp) -> ProbeOutcome {
     let local = TimeZone::system();
     match envelope::read(stdout) {

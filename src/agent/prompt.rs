@@ -36,7 +36,7 @@ pub struct QuestionFacts<'a> {
     pub changes: Option<&'a Changes>,
 }
 
-/// The question. `disputed` names what was contradictory in the answer before.
+/// The prompt. `disputed` names the contradiction in the previous answer.
 pub fn probe_prompt(facts: &QuestionFacts<'_>, disputed: Option<&str>) -> String {
     let mut text = String::from(
         "STATUS PROBE from the supervisor of this session. Do no work: run no tools, change no files, start nothing. \

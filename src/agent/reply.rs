@@ -112,7 +112,7 @@ fn in_prose(bytes: &[u8]) -> ParsedReply {
     }
 }
 
-/// Reads an object as a reply; `Err` says what is wrong with it.
+/// Reads an object as a reply; `Err` is the mistake in it.
 ///
 /// A `complete` whose word on active agents or pending tasks is there but cannot be understood is not usable:
 /// what it says is unknown, and unknown is never "none".

@@ -36,7 +36,7 @@ static COMMITTED: LazyLock<Regex> = LazyLock::new(|| {
         r"(?i)\b(?:committed|(?:made|created|added|landed) (?:a|an|the|one|two|three|\d+|all|my|several)\s+(?:\w+\s+){0,2}commits?|in commits? [0-9a-f]{7,40})\b",
     )
 });
-/// A commit as somebody's deed, not as the state of things.
+/// A commit as an action, not as a state.
 static COMMITS_MADE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?i)\b(?:i|we)\b[^.;\n]{0,40}\bcommitted\b|^\W*(?:and )?committed\b|\b(?:made|created|added|landed) (?:a|an|the|one|two|three|\d+|all|my|several)\s+(?:\w+\s+){0,2}commits?\b",

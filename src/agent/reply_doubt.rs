@@ -42,7 +42,7 @@ static DENIED_ANSWER: LazyLock<Regex> = LazyLock::new(|| {
         r"(?i)(?:\bnot|\bnever|\bcannot|n['’]t)\b\s+(?:yet\s+)?(?:(?:to|be|say|answer|reply|report|print|send|claim|my|the|a|true|right|that)\s+)*(?:say|answer|reply|report|print|send|claim|status|true|right|done|complete[d]?|finished)\b",
     )
 });
-/// Somebody says of the work as a whole that it is not done.
+/// A denial that the work as a whole is done.
 static NOT_DONE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         r"(?im)(?:^|[.!?;:,\n]\s*|\b(?:but|however|although|though|and|so|because)\s+)(?:but\s+|however,?\s+|sorry,?\s+|no,?\s+|actually,?\s+|in fact,?\s+)?(?:",

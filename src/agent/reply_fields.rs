@@ -1,4 +1,4 @@
-//! The optional fields of a reply, read from whatever type the model gave them.
+//! The optional fields of a reply, read from any type that the model gave them.
 //!
 //! `Ok(None)` or an empty list means that nothing was said; `Err` that something was said and cannot be understood.
 

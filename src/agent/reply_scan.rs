@@ -262,7 +262,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
         }
     }
 
-    /// Skips what is between an opening tag and its end, if it has one.
+    /// Skips the text between an opening tag and its end, if it has one.
     fn tag(&mut self, start: usize, end: usize) {
         let text = self.text;
         let open = &text[start..end];

@@ -139,7 +139,7 @@ fn named_time(found: &Captures<'_>, now: Timestamp, local: &TimeZone) -> Option<
     days.into_iter().filter_map(|n| at(today.checked_add(n).ok()?, time)).find(|t| is_next(*t))
 }
 
-/// The clock time of a match: `Some(None)` if it names none, `None` if what it names is no time.
+/// The clock time of a match: `Some(None)` if it names none, `None` if its digits are no time.
 fn time_of(found: &Captures<'_>) -> Option<Option<Time>> {
     let Some(hour) = found.name("hour") else { return Some(None) };
     let hour: i8 = hour.as_str().parse().ok()?;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::stream::{SessionSummary, StreamReader};
 
-/// Bytes of a transcript that are read, from its end, unless somebody wants otherwise.
+/// Bytes of a transcript that are read, from its end, by default.
 pub const WINDOW: u64 = 4 << 20;
 /// Bytes per read.
 const CHUNK: usize = 64 << 10;

@@ -69,10 +69,10 @@ pub fn snapshot(worktree: impl AsRef<Path>) -> Result<RecordedBaseline, Refusal>
     SnapshotBuilder::new(worktree).run()
 }
 
-/// Commits what is uncommitted in this worktree, after a snapshot that can bring it back, as `watchdog rescue` does.
+/// Commits the uncommitted files of this worktree, after a snapshot that can restore them, as `watchdog rescue` does.
 ///
 /// # Errors
-/// Where the worktree could not be read, or somebody else works on it.
+/// Where the worktree could not be read, or another process works on it.
 ///
 /// ```no_run
 /// use completion_watchdog::RescueReport;

@@ -41,7 +41,7 @@ impl HookEntries {
         HookEntries(Vec::new())
     }
 
-    /// The usual ones. `program` is a shell word, `patience` what the host may wait for a judgement.
+    /// The default entries. `program` is a shell word, `patience` the host's timeout for a judgement.
     pub fn usual(program: &str, patience: Duration, holds: HoldScope) -> Self {
         let all = if holds.all_sessions { " --all-sessions" } else { "" };
         let judging = |event, matcher, more: &str| HookEntry {
@@ -85,7 +85,7 @@ pub fn shell_word(text: &str) -> String {
     if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
-/// The event that a command line of ours is for; `None` where it is somebody else's, or more than a plain call of ours.
+/// The event of a command line of ours; `None` for other commands, and for more than a plain call of ours.
 pub(super) fn own(command: &str, program: &str) -> Option<HookEvent> {
     let words = words(command)?;
     let first = words.first()?;

@@ -48,7 +48,7 @@ pub enum StopFacts {
         /// One entry for each running task.
         tasks: Vec<String>,
     },
-    /// Every check passed, and what is guarded changed; names what did.
+    /// Every check passed, and guarded files changed; names them.
     CriteriaChanged {
         /// The changed paths, joined in one line.
         guarded: String,
@@ -62,7 +62,7 @@ pub enum StopFacts {
     },
     /// Every check passed.
     Passed,
-    /// The checks are not met; holds what is missing, for the agent.
+    /// The checks are not met; holds the feedback for the agent.
     Unmet {
         /// The joined feedback of the checks.
         feedback: String,
@@ -96,7 +96,7 @@ pub enum HoldCountChange {
     Over,
 }
 
-/// The answer, and what is to be written down.
+/// The answer, and the facts to record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookDecision {
     /// For the host.

@@ -1,4 +1,4 @@
-//! The settings file itself: read whole, replaced whole or not at all, and never over somebody else's change.
+//! The settings file itself: read and replaced atomically, and never over another process's change.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -41,7 +41,7 @@ pub enum SettingsFileError {
         /// The settings file.
         path: PathBuf,
     },
-    /// Somebody wrote to it meanwhile.
+    /// Another process wrote to it meanwhile.
     #[error("{} was changed by somebody else just now; nothing was written", path.display())]
     Changed {
         /// The settings file.
@@ -77,7 +77,7 @@ impl SettingsFile {
     /// Puts another text in its place, with the same rights, at once or not at all.
     ///
     /// # Errors
-    /// When the system refuses, or the file is no longer what was read.
+    /// When the system refuses, or the file has changed since it was read.
     pub fn replace(&self, text: &str) -> Result<(), SettingsFileError> {
         let failed = |what| move |source| SettingsFileError::Io { what, path: self.path.clone(), source };
         let folder = self.path.parent().unwrap_or(Path::new("/"));

@@ -88,7 +88,7 @@ pub fn edit(text: &str, wanted: &HookEntries, program: &str) -> Result<SettingsE
     Ok(SettingsEdit { text: format!("{mark}{root}"), others })
 }
 
-/// Whether the text, before the edit, held entries of ours: an empty `hooks` that somebody else wrote stays.
+/// Whether the text, before the edit, had entries of ours: an empty `hooks` of the user stays.
 fn text_had_own(text: &str, program: &str) -> bool {
     own_entries(text, program) > 0
 }

@@ -20,7 +20,7 @@ struct VerdictInputs {
     changed: ReadFact<CriteriaChanged>,
 }
 
-/// Answers what the machine asks of criteria alone, and notes what it rests on.
+/// Answers the machine's requests for criteria alone, and records the inputs of its verdict.
 struct CriteriaDriver<J, C> {
     judge: J,
     changed: C,
@@ -44,7 +44,7 @@ impl<J: FnMut() -> ChecksResult, C: FnMut() -> ReadFact<CriteriaChanged>> Machin
     }
 }
 
-/// Judges the criteria, and says how each ended. The caller keeps what is uncommitted before programs of checks run.
+/// Judges the criteria, and returns how each ended. The caller takes a snapshot before programs of checks run.
 pub fn judge_criteria(
     setup: MachineSetup,
     judge: impl FnMut() -> ChecksResult,

@@ -180,7 +180,7 @@ fn with<const N: usize>(mut object: Value, more: [(&str, Value); N]) -> Value {
     object
 }
 
-/// Figures of whatever they are about. What no session told is null, not zero.
+/// Figures of any row. A figure that no session reported is null, not zero.
 fn figures_json(sums: &CounterSums) -> Value {
     let of = |word| sums.of(word);
     let counted = |beginning| sums.below(beginning).map(|(word, count)| (word.to_owned(), json!(count))).collect::<Map<_, _>>();
@@ -205,7 +205,7 @@ fn figures_json(sums: &CounterSums) -> Value {
     })
 }
 
-/// US dollars, where some session told what it cost.
+/// US dollars, where some session reported its cost.
 pub fn cost(sums: &CounterSums) -> Option<f64> {
     cost_of(sums, word::COST, word::COST_REPORTED)
 }

@@ -54,7 +54,7 @@ pub struct StatusRow {
     pub baseline_at: Timestamp,
     /// Whether its folder is gone.
     pub gone: bool,
-    /// Why git cannot use what is there.
+    /// Why git cannot use it.
     pub broken: Option<String>,
     /// The last verdict on this work.
     pub verdict: Option<LastVerdict>,

@@ -19,7 +19,7 @@ const KEEP: usize = 2 << 20;
 /// The start of a diff.
 const HEAD: &str = "diff --git ";
 
-/// The diff of these paths between HEAD and the snapshot. Empty where git cannot make one: a plan can
+/// The diff of these paths between the HEAD of the snapshot and the snapshot. Empty where git cannot make one: a plan can
 /// be made of names alone.
 ///
 /// # Errors

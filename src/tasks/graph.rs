@@ -27,7 +27,7 @@ fn colour(status: TaskStatus) -> &'static str {
 
 /// As Graphviz reads it: `watchdog task list --format dot | dot -Tsvg`. An arrow leads from what comes first to what waits for it.
 pub fn dot(nodes: &[TaskGraphNode]) -> String {
-    // Titles are anybody's text: a quote or a backslash would end the label.
+    // Titles are untrusted text: a quote or a backslash would end the label.
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace(char::is_control, " ");
     let mut text = String::from("digraph tasks {\n  rankdir=LR;\n  node [shape=box, style=filled];\n");
     for node in nodes {

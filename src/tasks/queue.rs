@@ -8,7 +8,7 @@ use watchdog_core::config::task_file::{TaskPriority, TaskStatus};
 /// A task as far as the queue goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedTask {
-    /// Its id, its status, and what it waits for.
+    /// Its id, its status, and its dependencies.
     pub link: DependencyLink,
     /// How urgent it is.
     pub priority: TaskPriority,

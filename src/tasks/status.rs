@@ -1,4 +1,4 @@
-//! Which status may follow which. Whoever changes one goes through here.
+//! The allowed transitions between statuses. Every change passes through here.
 
 use watchdog_core::config::task_file::TaskStatus;
 

@@ -38,7 +38,7 @@ pub struct BoardTask {
     pub loaded: LoadedTask,
     /// Its status.
     pub record: TaskRecord,
-    /// Whether the file is gone, or no task any more: then the entry holds what was first seen of it.
+    /// Whether the file is gone, or no task any more: then the entry has the task as first seen.
     pub gone: bool,
 }
 
@@ -353,7 +353,7 @@ pub struct LeasedTask {
 }
 
 impl LeasedTask {
-    /// Moves the end of the lease to `ttl` from now; `false` = it has ended, and somebody else may have the task.
+    /// Extends the lease to `ttl` from now; `false` = it has expired, and another agent may have the task.
     ///
     /// # Errors
     /// Where the store cannot say.
@@ -364,7 +364,7 @@ impl LeasedTask {
     /// Writes down a step, with what else `change` sets.
     ///
     /// # Errors
-    /// [`TaskBoardError::Lost`] where somebody else has taken the task since; nothing is written then.
+    /// [`TaskBoardError::Lost`] where another agent has taken the task since; nothing is written then.
     pub fn step(
         &self,
         store: &dyn SharedStore,

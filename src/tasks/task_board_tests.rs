@@ -142,7 +142,7 @@ fn a_person_takes_legal_steps_only_and_none_under_a_workers_hands() {
     let refused = scene.settled().set("a", TaskStatus::Pending, None, later(5)).expect_err("somebody works on it");
     assert_eq!(refused.to_string(), "an agent works on a: be-1");
     held.release(scene.store.as_ref());
-    // Set by hand, it needs no lease, and is not given back.
+    // Set by hand, it needs no lease, and is not reset.
     let mut board = scene.settled();
     assert_eq!(status(&board, "a"), TaskStatus::Pending, "a lease that was given back early ends as well");
     board.set("a", TaskStatus::Assigned, None, later(6)).expect("legal");

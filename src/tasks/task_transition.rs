@@ -41,7 +41,7 @@ pub enum TaskBoardError {
         /// The name of that agent, where the lease records one.
         agent: Option<String>,
     },
-    /// The lease ended meanwhile, so somebody else may work on it.
+    /// The lease expired meanwhile, so another agent may work on it.
     #[error("the lease of {id} has ended; somebody else may work on it")]
     Lost {
         /// The task.

@@ -2,7 +2,7 @@
 
 use watchdog_core::config::task_file::{StatusPosition, TaskFile, TaskStatus};
 
-/// The bytes of a file with another status. `task` is what was read from these very bytes.
+/// The bytes of a file with another status. `task` was parsed from these very bytes.
 pub fn with_status(bytes: &[u8], task: &TaskFile, status: TaskStatus) -> Vec<u8> {
     let (range, word) = match &task.status_position {
         // A key without a value: the parser's place may be behind a line end, so the word goes right behind the colon.

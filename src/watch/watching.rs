@@ -27,7 +27,7 @@ pub enum WatchError {
 pub enum FsMovement {
     /// At these paths.
     At(Vec<PathBuf>),
-    /// Nobody knows where: so much moved that some of it was dropped.
+    /// Unknown: so many events came that the system dropped some.
     Anywhere,
 }
 

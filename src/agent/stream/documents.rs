@@ -1,7 +1,7 @@
 //! Finds the JSON documents in an output that comes in chunks: one per line, printed over several lines, or the members of an array.
 //!
-//! Memory is bounded whatever comes: long strings are shortened on the way, and what is too long even so is passed over. Where chunks
-//! end makes no difference. A document must begin a line and end one, so what is quoted within prose is none.
+//! Memory is bounded for any input: long strings are shortened on the way, and longer documents are skipped. The boundaries of chunks
+//! make no difference. A document must begin a line and end one, so that an object quoted in prose is none.
 
 use super::shortened_document::ShortenedDocument;
 
@@ -72,7 +72,7 @@ impl DocumentScanner {
         }
     }
 
-    /// Says what the end of the output completes.
+    /// Returns the pieces that the end of the output completes.
     pub fn finish(&mut self, found: &mut impl FnMut(OutputPiece<'_>)) {
         match self.state {
             ScanState::Behind => self.complete(found),

@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(sums(&figures), (Some(2), Some(10), Some(40), Some(0.5)));
         figures.message("b", Some(tokens(7, 1)), true);
         assert_eq!(sums(&figures), (Some(3), Some(17), Some(41), Some(0.5)));
-        // A budget of the program's own: the result forgets what was paid.
+        // A budget of the program's own: the result omits the paid tokens.
         figures.settle(&ResultUsage {
             turns: Some(1),
             tokens: Some(TokenCounts::default()),

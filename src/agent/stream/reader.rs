@@ -1,4 +1,4 @@
-//! Reads an output in chunks, as it comes, and says at any moment what it has told so far.
+//! Reads an output in chunks, as it arrives, and provides its state at any moment.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -58,13 +58,13 @@ pub(in crate::agent) enum ReplyEvent {
 /// The result of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::agent) struct FinalResult {
-    /// The answer; `None` where what the agent said last is the answer.
+    /// The answer; `None` where the agent's last text is the answer.
     pub text: Option<String>,
     /// The answer that followed a requested schema.
     pub structured_output: Option<Value>,
     /// Whether the program calls it an error.
     pub is_error: bool,
-    /// Whether its subtype is an error, so that what the agent said last is no answer.
+    /// Whether its subtype is an error, so that the agent's last text is no answer.
     pub cut_short: bool,
     /// The messages of the error.
     pub errors: Vec<String>,

@@ -59,7 +59,7 @@ pub struct SessionSummary {
     pub limit_ends: Option<Timestamp>,
     /// Names of the tools that the program refused to the agent, each once, for want of a permission.
     pub refused_tools: Vec<String>,
-    /// The agent's own list of what is to be done.
+    /// The agent's own list of tasks.
     pub plan: Option<AgentTodoPlan>,
     /// The newest messages and results of tools, oldest first, each cut.
     pub messages: Vec<ContextMessage>,
@@ -141,7 +141,7 @@ impl SessionFold {
         self.keep(ContextMessage { role: "assistant".into(), text: Some(cut(text, MESSAGE)), tool_result: None });
     }
 
-    /// A part of what the agent says, as it comes.
+    /// A part of the agent's text, as it arrives.
     pub fn says_more(&mut self, part: &str) {
         const STREAMED: &str = "streamed";
         if self.saying.as_deref() != Some(STREAMED) {
@@ -176,7 +176,7 @@ impl SessionFold {
         self.saying = None;
     }
 
-    /// Somebody else said something to the agent.
+    /// A message from anyone but the agent.
     pub fn add_message(&mut self, role: &str, text: &str) {
         self.saying = None;
         if !text.is_empty() {
@@ -202,7 +202,7 @@ impl SessionFold {
         }
     }
 
-    /// A tool gave its result. `told` is what the program knows of it beside its text.
+    /// A tool gave its result. `told` is the program's further data about it, beside its text.
     pub fn returns(&mut self, id: &str, content: &str, is_error: bool, reported: Option<&Value>) {
         self.todo.returned(id, is_error, content, reported);
         let at = self.calls.iter().position(|(call, _)| call == id);

@@ -1,4 +1,4 @@
-//! The agent's own list of what is to be done, followed through the tools that change it.
+//! The agent's own list of tasks, updated by the tools that change it.
 
 use std::collections::VecDeque;
 
@@ -68,7 +68,7 @@ impl TodoList {
         self.calls.push_back((call.to_owned(), change));
     }
 
-    /// A call ended: it changed the list unless it failed. `told` is what the program knows of the result, beside its text.
+    /// A call ended: it changed the list unless it failed. `told` is the program's further data about the result, beside its text.
     pub fn returned(&mut self, call: &str, is_error: bool, content: &str, reported: Option<&Value>) {
         let Some(at) = self.calls.iter().position(|(id, _)| id == call) else { return };
         let Some((_, change)) = self.calls.remove(at) else { return };
@@ -126,7 +126,7 @@ impl TodoList {
         }
     }
 
-    /// The list; `None` if the agent never made one. The agents' word for what is done becomes `done`, which plans of any kind have.
+    /// The list; `None` if the agent never made one. The agents' word for a finished step becomes `done`, as in other plans.
     pub fn plan(&self) -> Option<AgentTodoPlan> {
         let mut steps = self.steps.clone()?;
         steps.iter_mut().filter(|step| step.status == "completed").for_each(|step| step.status = "done".into());

@@ -44,7 +44,7 @@ pub(super) fn given(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
     found
 }
 
-/// Whether an object says itself that it is what the tag asks for.
+/// Whether an object's own `signal` or `type` is the tag.
 pub(super) fn names_itself(object: &Value, tag: &str) -> bool {
     ["signal", "type"].iter().any(|key| object.get(key).and_then(Value::as_str) == Some(tag))
 }

@@ -6,7 +6,7 @@ use crate::config::settings::{CheckKind, CommandLine};
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{OutcomeBeforeWork, ProcessExit, TestCounts};
 
-/// All that the configuration says about a check, as a key for what is known of it.
+/// The complete configuration of a check, as a key for its recorded results.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CheckDefinition {
     /// One text without two meanings.
@@ -101,7 +101,7 @@ impl<'a> CommandRequest<'a> {
 /// How a command went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandRun {
-    /// It ended by itself or by somebody else's signal.
+    /// It ended by itself or by a signal of another process.
     Finished {
         /// The code or signal, as the operating system reported it.
         exit: ProcessExit,

@@ -44,7 +44,7 @@ pub trait CompletionCheck: Send + Sync {
     /// Judges the criterion now.
     fn check(&self, context: &CheckContext<'_>) -> CheckJudgement;
 
-    /// As [`check`](Self::check), with what is known besides: how many tests ran, and what weakens the judgement.
+    /// As [`check`](Self::check), with further facts: how many tests ran, and warnings about the judgement.
     fn judge(&self, context: &CheckContext<'_>) -> JudgedCheck {
         self.check(context).into()
     }
@@ -76,7 +76,7 @@ impl<'a> CheckContext<'a> {
         CheckContext { capabilities, session: &EMPTY_SESSION, every: false, at_once: 1 }
     }
 
-    /// The same with what is known of the session.
+    /// The same with the session's context.
     pub fn with_session(self, session: &'a SessionContext) -> Self {
         CheckContext { session, ..self }
     }
@@ -92,7 +92,7 @@ impl<'a> CheckContext<'a> {
     }
 }
 
-/// A judgement, and what is known besides.
+/// A judgement, and further facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "a judgement that nobody looks at is a check that was not made"]
 pub struct JudgedCheck {
@@ -121,7 +121,7 @@ pub enum CheckJudgement {
         /// Enters the verdict; the weakest of all checks counts.
         evidence: Evidence,
     },
-    /// Met, how strongly that is shown, and in one line what was found.
+    /// Met: the strength of its evidence, and the finding in one line.
     PassWith {
         /// Enters the verdict; the weakest of all checks counts.
         evidence: Evidence,

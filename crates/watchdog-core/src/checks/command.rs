@@ -44,7 +44,7 @@ impl CommandCheck {
         shown_by_program(&self.criterion.run, self.criterion.cwd.as_deref(), context)
     }
 
-    /// A sentence, and below it the end of what the command wrote.
+    /// A sentence, and below it the end of the command's output.
     fn with_output(&self, sentence: String, output: &CommandOutput) -> String {
         let lines = self.criterion.tail_lines;
         let end = |stream: &super::answers::CapturedStream| stream.stretches().last().map(|bytes| tail(bytes, lines)).unwrap_or_default();
@@ -71,7 +71,7 @@ impl CommandCheck {
         format!("test `{name}` fails{message} ({title} {how}{others})")
     }
 
-    /// A pass with what is known of its tests. One whose tests the session deleted or ignored is no more than its word.
+    /// A pass with the known facts about its tests. If the session deleted or ignored some, it counts as the agent's claim.
     fn weighed(
         &self,
         judgement: CheckJudgement,

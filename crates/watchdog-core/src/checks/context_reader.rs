@@ -1,5 +1,5 @@
 //! The context of the contract's section 5 as JSON, read: tolerant of keys that it does not know, strict about the types of those that
-//! it does. Whatever is absent or null is unknown.
+//! it does. An absent or null key is unknown.
 
 use std::collections::HashMap;
 

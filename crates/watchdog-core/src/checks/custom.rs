@@ -15,7 +15,7 @@ use super::named_files::shown_by_program;
 /// Lines of its stderr that become feedback.
 const TAIL_LINES: usize = 20;
 
-/// Met when a program says so.
+/// Met if a program decides so.
 #[derive(Debug, Clone)]
 pub struct CustomCheck {
     criterion: CustomCriterion,

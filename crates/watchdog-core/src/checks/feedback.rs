@@ -23,7 +23,7 @@ pub(super) fn one_line(text: &str) -> String {
     cleaned.trim().to_owned()
 }
 
-/// A feedback of bounded length: the beginning says what is wrong and is kept.
+/// A feedback of bounded length: keeps the beginning, which names the fault.
 pub(super) fn bounded(text: String, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         None => text,

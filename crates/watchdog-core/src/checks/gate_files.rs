@@ -1,5 +1,5 @@
-//! Files that say what a well-known runner runs although no command line names them: the `Makefile` of `make check`, the `scripts` of
-//! `npm test`, the `conftest.py` of `pytest`. Whoever writes them writes what passes.
+//! Files that configure a well-known runner although no command line names them: the `Makefile` of `make check`, the `scripts` of
+//! `npm test`, the `conftest.py` of `pytest`. A session that writes them decides what passes.
 
 use serde_json::Value;
 
@@ -60,7 +60,7 @@ pub struct GateFile {
     pub part: GateFilePart,
 }
 
-/// Keys of `package.json` that choose what a script runs.
+/// Keys of `package.json` that select the programs of a script.
 const NODE_KEYS: &[&str] = &["scripts", "jest", "mocha", "vitest", "ava", "c8", "nyc", "config"];
 /// Lines of `Cargo.toml` that choose which tests there are.
 const CARGO_LINES: &[&str] = &["harness", "autotests", "doctest", "test =", "test=", "[[test]]", "[profile"];

@@ -95,7 +95,7 @@ impl GitCheck {
     fn commits(&self, context: &CheckContext<'_>) -> Result<(), CheckJudgement> {
         let commits = context.capabilities.commits().map_err(|error| unreadable("commits", &error))?;
         let Some(lacks) = self.lacks_commits(&commits) else { return Ok(()) };
-        // Only a sharper word: that they cannot be read changes nothing about what is missing.
+        // Only a more precise message: unreadable files change nothing about the missing requirements.
         let fact = context.capabilities.changes().ok().and_then(|changes| changes.not_committed(&commits));
         unmet(Some(fact.map_or_else(|| lacks.clone(), |fact| format!("{fact}; {lacks}"))))
     }
@@ -149,7 +149,7 @@ impl GitCheck {
                     }
                 }
                 Ok(None) => {}
-                // Nobody resolves a conflict by hand in a file of this size, a folder or a link that leads out.
+                // A file of this size, a folder or a link to the outside has no conflict that a person resolves by hand.
                 Err(error) if matches!(error.kind(), io::ErrorKind::FileTooLarge | io::ErrorKind::InvalidInput) => {}
                 Err(error) => {
                     unknown.get_or_insert(format!("`{}` cannot be read: {error}", one_line(path)));

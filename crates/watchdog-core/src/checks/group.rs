@@ -1,4 +1,4 @@
-//! How checks combine: all, any, first, at any depth; in which order they run, when they stop, and what is surfaced.
+//! Combines checks: all, any, first, at any depth; decides the order in which they run, when they stop, and what is reported.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ pub enum CheckCost {
 pub struct GroupOutcome {
     /// The outcome of the whole.
     pub outcome: CheckOutcome,
-    /// Strength of a pass: the weakest of what was needed for `all`, the winner's for `any` and `first`. [`Evidence::None`] otherwise.
+    /// Strength of a pass: the weakest of the required ones for `all`, the winner's for `any` and `first`. [`Evidence::None`] otherwise.
     pub evidence: Evidence,
     /// Every check that ran, in the order of the configuration.
     pub results: Vec<CheckResult>,
@@ -63,7 +63,7 @@ pub struct GroupOutcome {
     pub feedback: String,
     /// Which one passed, where the mode is `first`.
     pub winner: Option<String>,
-    /// Whether all that a pass rests on passed already when the work began: it shows that nothing broke, and nothing else.
+    /// Whether all checks behind a pass passed already when the work began: it shows that nothing broke, and nothing else.
     pub all_passed_before: bool,
     /// Warnings that weaken a pass, such as lost tests.
     pub notes: Vec<Degradation>,
@@ -191,7 +191,7 @@ fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> 
     let sequence = sequence(Mode::All, members, order);
     let mut parts: Vec<Option<GroupPart>> = members.iter().map(|_| None).collect();
     let stops = |part: &GroupPart| part.outcome != CheckOutcome::Pass && !context.every;
-    // Where the order is given, one may rest on what another did. Cheap ones are over before a thread has begun.
+    // In a given order, a check may depend on an earlier one. Cheap ones are over before a thread has begun.
     let expensive = match order {
         CheckOrder::CheapFirst if context.at_once > 1 => sequence.partition_point(|n| members[*n].cost() == CheckCost::Cheap),
         CheckOrder::CheapFirst | CheckOrder::Given => sequence.len(),

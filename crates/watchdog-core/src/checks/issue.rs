@@ -10,7 +10,7 @@ use super::feedback::one_line;
 use super::git::GitCheck;
 use super::github;
 
-/// Met when GitHub says so.
+/// Met if GitHub shows it.
 #[derive(Debug, Clone)]
 pub struct IssueCheck {
     criterion: IssueCriterion,

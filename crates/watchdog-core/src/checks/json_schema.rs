@@ -1,4 +1,4 @@
-//! Whether a value meets a JSON Schema. A build without the feature `jsonschema` says so in place of judging by one.
+//! Whether a value meets a JSON Schema. A build without the feature `jsonschema` reports that in place of judging by one.
 
 use serde_json::Value;
 

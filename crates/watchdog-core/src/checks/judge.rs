@@ -1,5 +1,5 @@
 //! The type `judge`: a model answers a question about the work with yes or no. It has no tools, sees what differs from the baseline, and
-//! its first line decides. Whatever is not a plain yes is no.
+//! its first line decides. Every answer but a plain yes is no.
 
 use std::sync::LazyLock;
 

@@ -1,8 +1,8 @@
 //! CRITERIA. One file per type of check, one trait, groups that combine them.
 //!
-//! Reading order: [`check`](CompletionCheck) (what a check is), `capabilities` (all that a check may do to the outside) and `answers`
-//! (what it gets), one file per type, `context_reader` and `context_writer` (what is known of a session, as JSON), `registry` (from configuration to checks), `group` (how they combine and what is surfaced).
-//! Checks do no IO of their own and know no clock.
+//! Reading order: [`check`](CompletionCheck) (the interface), `capabilities` (the system access of a check) and `answers`
+//! (its results), one file per type, `context_reader` and `context_writer` (the session's context as JSON), `registry` (from configuration
+//! to checks), `group` (their combination). Checks do no IO of their own and know no clock.
 
 mod agent_json;
 mod agent_words;

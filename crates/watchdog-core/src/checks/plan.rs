@@ -21,7 +21,7 @@ pub struct PlanCheck {
     criterion: PlanCriterion,
 }
 
-/// One step of whatever kind of plan.
+/// One step of any kind of plan.
 struct AgentPlanStep {
     title: String,
     done: bool,

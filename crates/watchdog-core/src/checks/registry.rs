@@ -25,7 +25,7 @@ use super::sql_result::SqlResultCheck;
 use super::structured::StructuredCheck;
 use super::unusable::UnusableCheck;
 
-/// A check, and what it costs to ask it.
+/// A check, and the cost of running it.
 pub(super) type BuiltCheck = (CheckCost, Box<dyn CompletionCheck>);
 
 /// Makes a check from the keys of an entry, without `type` and `name`; an error says which key is wrong and how.

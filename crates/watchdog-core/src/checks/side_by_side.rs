@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn slow_jobs_run_side_by_side_and_no_more_than_there_is_room_for() {
         let (running, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        // Nobody passes the barrier alone.
+        // No job passes the barrier alone.
         let pairs = Barrier::new(2);
         let job = |n: usize| {
             most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);

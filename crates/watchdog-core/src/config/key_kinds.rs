@@ -171,7 +171,7 @@ impl<N: FromWholeNumber + 'static> KeyKind for WholeNumber<N> {
 
     fn words(&self) -> String {
         let (least, most) = (self.range.start(), *self.range.end());
-        // A bound of the type is none that anybody meets.
+        // A bound of the type is one that no value exceeds.
         if most < u32::MAX.into() { format!("number, {least} to {most}") } else { format!("number, at least {least}") }
     }
 }
@@ -303,7 +303,7 @@ pub(super) const fn list_of<K>(item: K) -> ListOf<K> {
     ListOf { item, empty: None }
 }
 
-/// A list that must not be empty; `why` says so.
+/// A list that must not be empty; `why` is the error.
 pub(super) const fn filled_list_of<K>(item: K, why: &'static str) -> ListOf<K> {
     ListOf { item, empty: Some(why) }
 }

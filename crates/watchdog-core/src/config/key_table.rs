@@ -39,7 +39,7 @@ impl<S> KeyBlock<S> {
         self.read(node, &mut found).then_some(found)
     }
 
-    /// Reads the keys of a section whose other keys somebody else knows.
+    /// Reads the keys of a section whose other keys belong to another reader.
     pub(super) fn read_keys(&self, section: &ConfigSection<'_>, into: &mut S) -> bool {
         let mut right = true;
         for key in self.keys {
@@ -80,7 +80,7 @@ pub(super) trait BlockKey<S>: Sync {
     /// Reads the key where it is given; whether nothing was wrong with it.
     fn read(&self, section: &ConfigSection<'_>, into: &mut S) -> bool;
 
-    /// Its value as JSON; `None` where it is left out. The settings are borrowed as what a key reads into.
+    /// Its value as JSON; `None` where it is left out. The settings are borrowed mutably, as for reading.
     fn write(&self, from: &mut S) -> Option<Value>;
 
     /// Its JSON Schema.
@@ -117,7 +117,7 @@ enum KeyDefault {
     Depends(&'static str),
 }
 
-/// A key: its name, its kind, its place in the settings, and what it is for.
+/// A key: its name, its kind, its field in the settings, and its purpose.
 pub(super) const fn key<S, K: KeyKind>(
     name: &'static str,
     kind: K,

@@ -1,7 +1,7 @@
 //! WHAT WAS ASKED. `completion.json` as types: parsed, validated, lowered, with defaults. Pure: text in, settings or errors out.
 //!
 //! Reading order: [`settings`] (what there is to ask), `criteria` (the types of check), `parse` (the whole file), `elements` (one
-//! block or check type per file, as a table of its keys), `key_table` and `key_kinds` (what a table is made of), `reader` (typed access
+//! block or check type per file, as a table of its keys), `key_table` and `key_kinds` (the parts of a table), `reader` (typed access
 //! that collects every problem), `syntax` (JSON with positions). The same tables make `resolved` (settings back to JSON), `schema` (the
 //! JSON Schema) and `key_reference` (the tables of docs/configuration.md).
 //! Task files are read by the same readers: [`task_file`], over `yaml`.

@@ -33,7 +33,7 @@ pub(super) struct ConfigSection<'a> {
 }
 
 impl<'a> ConfigNode<'a> {
-    /// Reports what is wrong with this value.
+    /// Reports a mistake in this value.
     pub(super) fn wrong(&self, message: impl Into<String>) {
         let message = message.into();
         self.report.problem(self.json.at, &self.path, || message);
@@ -341,7 +341,7 @@ impl<'a> ConfigSection<'a> {
         self.members.is_empty()
     }
 
-    /// Reports what is wrong with the section as a whole.
+    /// Reports a mistake in the section as a whole.
     pub(super) fn wrong(&self, message: impl Into<String>) {
         let message = message.into();
         self.report.problem(self.at, &self.path, || message);

@@ -177,7 +177,7 @@ pub struct Limits {
     pub session_timeout: Option<Duration>,
     /// How long a session may be silent before it is ended; zero never ends one, `None` leaves it to the command.
     pub idle_timeout: Option<Duration>,
-    /// For how long after a session's end what it left running holds the claim that everything is done.
+    /// For how long after a session's end its remaining processes hold the claim that everything is done.
     pub background: Duration,
 }
 

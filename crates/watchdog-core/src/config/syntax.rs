@@ -1,6 +1,6 @@
 //! JSON with the place of every value. The only file that knows a JSON parser.
 //!
-//! Two readers are at work: serde_json decides whether the text is JSON, because it is strict and says what it expected;
+//! Two readers are at work: serde_json decides whether the text is JSON, because it is strict and names the expected token;
 //! jsonc-parser then gives the positions, which serde_json does not keep.
 
 use std::borrow::Cow;
@@ -130,7 +130,7 @@ fn offset(text: &str, error: &serde_json::Error) -> usize {
     at
 }
 
-/// serde_json's words for what it expected, in ours where its own are terse.
+/// serde_json's message about the expected token, in our words where its own are terse.
 fn explain(error: &serde_json::Error) -> String {
     let whole = error.to_string();
     let what = whole.rsplit_once(" at line ").map_or(whole.as_str(), |(what, _)| what);

@@ -42,7 +42,7 @@ const PRIORITIES: &[(&str, TaskPriority)] =
 /// The status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum TaskStatus {
-    /// Nobody works on it.
+    /// No agent works on it.
     #[default]
     Pending,
     /// It waits for other tasks, or a person stopped it.

@@ -253,7 +253,7 @@ impl Breaker {
         }
     }
 
-    /// Frees the trial slot. For the one who holds the worktree's lock and so knows that whoever began the trial is gone.
+    /// Frees the trial slot. The caller holds the worktree's lock, so the process that started the trial is gone.
     pub fn release_trial(&mut self) {
         if let Breaker::HalfOpen { trial_since, .. } = self {
             *trial_since = None;

@@ -1,4 +1,4 @@
-//! The first test that failed, and what it says about it.
+//! The first failed test, and its message.
 
 use super::counts::pattern;
 use super::output::TestFailure;

@@ -5,7 +5,7 @@ use quick_xml::events::{BytesStart, Event};
 
 use watchdog_facts::evidence::TestCounts;
 
-/// A larger file is no report that anybody reads.
+/// A larger file is no report that a person could read.
 pub const MAX_REPORT_BYTES: u64 = 64 << 20;
 
 /// Elements inside of each other at most.

@@ -10,7 +10,7 @@ use super::{counts, failing};
 pub(in super::super) struct TestRun {
     /// Figures of all runs together; `None` where the runner prints none, or not all of them were kept.
     pub(in super::super) counts: Option<TestCounts>,
-    /// The first test that failed, with what it says.
+    /// The first failed test, with its message.
     pub(in super::super) failure: Option<TestFailure>,
 }
 

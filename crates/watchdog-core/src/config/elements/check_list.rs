@@ -124,7 +124,7 @@ fn written(spec: &CheckSpec) -> Value {
     }
 }
 
-/// An entry of a type that this program does not know itself: its keys are for whoever registered it.
+/// An entry of a type that this program does not know itself: the program that registered it reads its keys.
 fn registered(kind: &str, node: &ConfigNode<'_>) -> Option<CheckKind> {
     node.open_section()?;
     let serde_json::Value::Object(mut keys) = node.json.to_value() else { return None };

@@ -116,7 +116,7 @@ fn success(node: &ConfigNode<'_>) -> Option<SuccessRule> {
     }
 }
 
-/// regex explains itself over several lines, of which the last says what is wrong.
+/// regex explains its errors over several lines, the last of which names the mistake.
 fn last_line(text: &str) -> &str {
     text.lines().last().unwrap_or(text).trim_start_matches("error: ")
 }

@@ -1,4 +1,4 @@
-//! The check types that ask somebody outside: `issue` and `phase` (GitHub), `judge` (a model) and `custom` (a program).
+//! The check types that query an outside party: `issue` and `phase` (GitHub), `judge` (a model) and `custom` (a program).
 
 use std::time::Duration;
 

@@ -43,7 +43,7 @@ impl FlatKeys {
         found
     }
 
-    /// Lowers them into what the block `completion_check` says, which they must not contradict.
+    /// Lowers them into the block `completion_check`, which they must not contradict.
     pub(in super::super) fn lower(self, top: &ConfigSection<'_>, into: &mut CompletionSettings) {
         let block = top.get("completion_check");
         let given = |key: &str| block.as_ref().is_some_and(|block| block.has(key));

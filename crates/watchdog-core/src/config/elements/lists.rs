@@ -1,4 +1,4 @@
-//! The check types that count what is done in a list: `plan` and `feature_list`.
+//! The check types that count finished entries of a list: `plan` and `feature_list`.
 
 use super::super::key_kinds::{FILE_PATH, FLAG, TEXT, filled_list_of, list_of, nullable, whole};
 use super::super::key_table::{KeyBlock, keys, no_rules};

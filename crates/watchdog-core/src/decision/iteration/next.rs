@@ -144,9 +144,9 @@ pub enum LoopEnd {
         /// How many.
         iterations: u32,
     },
-    /// The usage limit ends later than anybody wants to wait.
+    /// The usage limit ends later than the maximum wait.
     LimitTooLong,
-    /// The pauses for a service, or a machine, without room are together as long as anybody wants to wait.
+    /// The pauses for a service, or a machine, without room reached the maximum wait together.
     OverloadTooLong,
     /// So many pauses in a row brought nothing.
     WaitedInVain {

@@ -81,7 +81,7 @@ impl CheckMachine {
         self.judged.as_ref().map(|judged| judged.feedback.clone()).filter(|text| !text.trim().is_empty())
     }
 
-    /// Feedback that begins with what git says of uncommitted work, where there is some.
+    /// Feedback that begins with git's summary of uncommitted work, where there is some.
     pub(super) fn after_what_git_says(&self, feedback: &str) -> String {
         let fact = self.changes.as_ref().zip(self.commits.as_ref()).and_then(|(changes, commits)| changes.not_committed(commits));
         fact.map_or_else(|| feedback.to_owned(), |fact| format!("{fact}. {feedback}"))
