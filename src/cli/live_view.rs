@@ -13,7 +13,7 @@ use crate::cli::terminal::CommandTerminal;
 use crate::clock::now;
 use crate::judge::command_env::ProgressCallback;
 use crate::modes::iterate::{LoopPhase, LoopStatus, LoopView};
-use watchdog_core::decision::iteration::next::PauseFor;
+use watchdog_core::decision::iteration::next::PauseReason;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::display::escape_to_one_line;
 
@@ -150,13 +150,13 @@ fn lines(status: &LoopStatus, now: Timestamp) -> Vec<String> {
     vec![head.join(" · "), format!("  {second}")]
 }
 
-fn pause(why: PauseFor) -> &'static str {
+fn pause(why: PauseReason) -> &'static str {
     match why {
-        PauseFor::Cooldown => "cooldown",
-        PauseFor::UsageLimit => "usage limit",
-        PauseFor::Overload => "no room for the session",
-        PauseFor::Crash => "after a crash",
-        PauseFor::BackgroundWork => "background work",
+        PauseReason::Cooldown => "cooldown",
+        PauseReason::UsageLimit => "usage limit",
+        PauseReason::Overload => "no room for the session",
+        PauseReason::Crash => "after a crash",
+        PauseReason::BackgroundWork => "background work",
     }
 }
 
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(lines(&session, at(724))[0], head);
         assert!(lines(&session, at(724))[1].starts_with("  session 24s: reading "), "{:?}", lines(&session, at(724)));
         assert!(!lines(&session, at(724)).concat().contains('\x1b'));
-        let pause = status(LoopPhase::Pause { until: at(724 + 3720), why: PauseFor::UsageLimit });
+        let pause = status(LoopPhase::Pause { until: at(724 + 3720), why: PauseReason::UsageLimit });
         assert_eq!(lines(&pause, at(724)), [head, "  usage limit: next session at 1970-01-01T01:14:04Z, in 1h02m"]);
         assert!(lines(&status(LoopPhase::Over), at(724)).is_empty());
     }

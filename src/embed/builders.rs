@@ -11,10 +11,10 @@ use crate::judge::planner::CommitPlanner;
 use crate::judge::refusal::Refusal;
 use crate::modes::check::{CheckRequest, try_check};
 use crate::modes::evaluate::try_evaluate;
-use crate::modes::record_baseline::BaselineOrder;
+use crate::modes::record_baseline::BaselineOptions;
 use crate::modes::record_baseline::record_baseline;
 use crate::modes::rescue_now::rescue_now;
-use crate::modes::rescue_now::{RescueOrder, RescueReport};
+use crate::modes::rescue_now::{RescueOptions, RescueReport};
 use crate::session::RecordedBaseline;
 use crate::wire::verdict_json::Judgement;
 use watchdog_facts::context::SessionContext;
@@ -222,26 +222,26 @@ impl EvaluateBuilder {
 /// A baseline to be recorded; see [`snapshot`].
 pub struct SnapshotBuilder {
     call: EmbeddedCall,
-    order: BaselineOrder,
+    options: BaselineOptions,
 }
 
 impl SnapshotBuilder {
     /// Of this worktree.
     pub fn new(worktree: impl AsRef<Path>) -> Self {
-        SnapshotBuilder { call: EmbeddedCall::new(worktree.as_ref().into()), order: BaselineOrder::default() }
+        SnapshotBuilder { call: EmbeddedCall::new(worktree.as_ref().into()), options: BaselineOptions::default() }
     }
 
     common_settings!();
 
     /// The name of the work.
     pub fn spec(mut self, name: impl Into<String>) -> Self {
-        self.order.spec = Some(name.into());
+        self.options.spec = Some(name.into());
         self
     }
 
     /// Files that are uncommitted now are the session's work.
     pub fn adopt(mut self) -> Self {
-        self.order.adopt = true;
+        self.options.adopt = true;
         self
     }
 
@@ -252,33 +252,33 @@ impl SnapshotBuilder {
     pub fn run(self) -> Result<RecordedBaseline, Refusal> {
         let command_env = self.call.command_env()?;
         let open = OpenWorktree::open(&command_env)?;
-        Ok(record_baseline(&command_env, &open, &self.order)?.0)
+        Ok(record_baseline(&command_env, &open, &self.options)?.0)
     }
 }
 
 /// A rescue; see [`rescue`].
 pub struct RescueBuilder {
     call: EmbeddedCall,
-    order: RescueOrder,
+    options: RescueOptions,
 }
 
 impl RescueBuilder {
     /// Of this worktree.
     pub fn new(worktree: impl AsRef<Path>) -> Self {
-        RescueBuilder { call: EmbeddedCall::new(worktree.as_ref().into()), order: RescueOrder::default() }
+        RescueBuilder { call: EmbeddedCall::new(worktree.as_ref().into()), options: RescueOptions::default() }
     }
 
     common_settings!();
 
     /// The name of the work.
     pub fn spec(mut self, name: impl Into<String>) -> Self {
-        self.order.spec = Some(name.into());
+        self.options.spec = Some(name.into());
         self
     }
 
     /// Says what would be committed, and changes nothing.
     pub fn dry_run(mut self) -> Self {
-        self.order.dry_run = true;
+        self.options.dry_run = true;
         self
     }
 
@@ -291,7 +291,7 @@ impl RescueBuilder {
         let open = OpenWorktree::open(&command_env)?;
         let never = CancelFlag::new();
         let ask = |planner: &CommitPlanner<'_>, prompt: &str, attempt: u32| planner.ask(prompt, attempt, &never);
-        let (report, notes) = rescue_now(&command_env, &open, &self.order, &ask)?;
+        let (report, notes) = rescue_now(&command_env, &open, &self.options, &ask)?;
         notes.iter().for_each(|note| command_env.tell(&format!("{} ({})", note.detail, note.code)));
         Ok(report)
     }

@@ -15,7 +15,7 @@ use crate::judge::settle_anchor::{accept_criteria, between_sessions, session_beg
 
 /// The options of a baseline.
 #[derive(Debug, Clone, Default)]
-pub struct BaselineOrder {
+pub struct BaselineOptions {
     /// The name of the work; by default that of the recorded baseline, or the branch.
     pub spec: Option<String>,
     /// Files that are uncommitted now are the spec's work.
@@ -31,17 +31,17 @@ pub struct BaselineOrder {
 pub fn record_baseline(
     command_env: &CommandEnv,
     open: &OpenWorktree,
-    order: &BaselineOrder,
+    options: &BaselineOptions,
 ) -> Result<(RecordedBaseline, Option<UnreadableFact>), Refusal> {
     let at = now();
-    let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, order.spec.as_deref())?;
+    let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, options.spec.as_deref())?;
     between_sessions(open, Some(&spec), at)?;
     let head = open.worktree.head()?;
     let effective = effective(command_env, open, Some(&spec), Some(&head));
-    let uncommitted = if order.adopt { UncommittedRule::Adopt } else { UncommittedRule::Inherit };
+    let uncommitted = if options.adopt { UncommittedRule::Adopt } else { UncommittedRule::Inherit };
     let recorded = record(open.store.as_ref(), &open.worktree, Some(&spec), uncommitted, at)?;
     let mut unread = None;
-    if order.accept_criteria {
+    if options.accept_criteria {
         accept_criteria(command_env, open, &recorded)?;
     } else {
         match effective {

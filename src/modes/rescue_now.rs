@@ -38,7 +38,7 @@ pub enum RescueReport {
 
 /// The options of a rescue.
 #[derive(Debug, Clone, Default)]
-pub struct RescueOrder {
+pub struct RescueOptions {
     /// The name of the work; by default that of the recorded baseline, or the branch.
     pub spec: Option<String>,
     /// Say what would be committed, and change nothing.
@@ -55,16 +55,16 @@ pub type CommitPlanSource<'a> = &'a dyn Fn(&CommitPlanner<'_>, &str, u32) -> Res
 pub fn rescue_now(
     command_env: &CommandEnv,
     open: &OpenWorktree,
-    order: &RescueOrder,
+    options: &RescueOptions,
     ask: CommitPlanSource<'_>,
 ) -> Result<(RescueReport, Vec<Degradation>), Refusal> {
     let _lock = open.lock(command_env, "watchdog rescue", false)?;
-    let latest = recorded(&open.store, &open.worktree_id, order.spec.as_deref())?;
-    let spec = order.spec.clone().or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| open.worktree.default_spec());
+    let latest = recorded(&open.store, &open.worktree_id, options.spec.as_deref())?;
+    let spec = options.spec.clone().or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| open.worktree.default_spec());
     let found = effective(command_env, open, None, latest.as_ref().map(|latest| &latest.point))?;
     let EffectiveConfig { settings, mut notes, .. } = found;
-    let rescued = rescue_uncommitted(command_env, open, &spec, &settings, order.dry_run, ask);
-    if !order.dry_run {
+    let rescued = rescue_uncommitted(command_env, open, &spec, &settings, options.dry_run, ask);
+    if !options.dry_run {
         if let Err(why) = expire(&open.worktree, open.store.as_ref(), settings.rescue.keep_days) {
             notes
                 .push(Degradation { code: WarningCode::SnapshotsNotDropped, detail: format!("old snapshots could not be dropped: {why}") });

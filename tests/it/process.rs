@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use watchdog_facts::evidence::ProcessExit;
 use watchdog_process::{
-    BoundedOutput, CancelFlag, FinishedProgram, LeftoverRule, PidWaitOutcome, ProgramRun, StartError, WaitPidError, reap_orphans,
+    BoundedOutput, CancelFlag, FinishedProgram, PidWaitOutcome, ProgramRun, StartError, SurvivorRule, WaitPidError, reap_orphans,
     wait_for_pid,
 };
 
@@ -168,7 +168,7 @@ fn a_daemon_that_holds_the_output_holds_nobody_up_and_is_not_killed_by_our_leavi
     let scene = Scene::new();
     let program =
         scene.sh("(while [ ! -e go ]; do sleep 0.02; done; echo late; echo late >&2; echo $? > written; exec sleep 1000) & echo done");
-    let (finished, survivors) = program.run_with(&CancelFlag::new(), LeftoverRule::Leave).unwrap();
+    let (finished, survivors) = program.run_with(&CancelFlag::new(), SurvivorRule::Leave).unwrap();
     assert_eq!((finished.exit, &finished.stdout.bytes[..]), (ProcessExit::Code(0), &b"done\n"[..]));
     assert!(finished.duration < SOON, "{:?}", finished.duration);
     assert!(survivors.iter().any(|survivor| alive(survivor.pid) && survivor.name == "sh"), "{survivors:?}");
@@ -191,7 +191,7 @@ fn a_daemon_that_never_stops_writing_holds_nobody_up() {
 fn leftovers_of_a_normal_end_are_ended_where_that_is_asked_for() {
     let scene = Scene::new();
     let program = scene.sh(&(daemon("daemon") + "while [ ! -e daemon ]; do sleep 0.01; done; sleep 1000 & exit 4"));
-    let (finished, survivors) = program.run_with(&CancelFlag::new(), LeftoverRule::End).unwrap();
+    let (finished, survivors) = program.run_with(&CancelFlag::new(), SurvivorRule::End).unwrap();
     assert_eq!((finished.exit, survivors), (ProcessExit::Code(4), Vec::new()));
     assert_eq!(scene.left(), [0_u32; 0]);
 }

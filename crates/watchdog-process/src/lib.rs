@@ -42,7 +42,7 @@ pub use cancel::CancelFlag;
 pub use line_program::{LineAnswer, LineProgram};
 pub use mirror::OutputMirror;
 pub use process_tree::SurvivingProcess;
-pub use program::{BoundedOutput, FinishedProgram, LeftoverRule, ProgramRun, StartError};
+pub use program::{BoundedOutput, FinishedProgram, ProgramRun, StartError, SurvivorRule};
 pub use session_process::{OutputReader, SessionLaunch, SessionOutcome, SessionProcess};
 pub use tree_registry::{become_subreaper, reap_orphans, started_by_a_watchdog};
 pub use wait_pid::{PidWaitOutcome, WaitPidError, wait_for_pid};

@@ -93,7 +93,7 @@ pub enum StartError {
 
 /// The treatment of processes that a program leaves running when it ends by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LeftoverRule {
+pub enum SurvivorRule {
     /// Let them run: a compiler cache, git's own maintenance.
     #[default]
     Leave,
@@ -146,14 +146,14 @@ impl ProgramRun {
     /// # Errors
     /// When it cannot be started.
     pub fn run_cancellable(&self, cancel: &CancelFlag) -> Result<FinishedProgram, StartError> {
-        self.run_with(cancel, LeftoverRule::Leave).map(|(finished, _)| finished)
+        self.run_with(cancel, SurvivorRule::Leave).map(|(finished, _)| finished)
     }
 
     /// As [`run_cancellable`](Self::run_cancellable), with a choice about what outlives its normal end; returns what still runs.
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn run_with(&self, cancel: &CancelFlag, leftovers: LeftoverRule) -> Result<(FinishedProgram, Vec<SurvivingProcess>), StartError> {
+    pub fn run_with(&self, cancel: &CancelFlag, leftovers: SurvivorRule) -> Result<(FinishedProgram, Vec<SurvivingProcess>), StartError> {
         let begin = Instant::now();
         let ended = self.run_from(begin, cancel, leftovers);
         let how = ended.as_ref().map(|(finished, _)| (finished.exit, finished.timed_out));
@@ -165,7 +165,7 @@ impl ProgramRun {
         &self,
         begin: Instant,
         cancel: &CancelFlag,
-        leftovers: LeftoverRule,
+        leftovers: SurvivorRule,
     ) -> Result<(FinishedProgram, Vec<SurvivingProcess>), StartError> {
         let stdin = if self.stdin.is_empty() { StdinSource::Null } else { StdinSource::Bytes(self.stdin.clone()) };
         let plan = LaunchPlan { argv: &self.argv, cwd: &self.cwd, env: &self.env, stdin };
@@ -174,11 +174,11 @@ impl ProgramRun {
 
         let wake = tree.wait(begin.checked_add(self.deadline), cancel);
         let mut survivors = if wake == TreeWaitOutcome::Ended { Vec::new() } else { tree.end(self.grace, cancel) };
-        if wake == TreeWaitOutcome::Ended && leftovers == LeftoverRule::End && !tree.survivors().is_empty() {
+        if wake == TreeWaitOutcome::Ended && leftovers == SurvivorRule::End && !tree.survivors().is_empty() {
             survivors = tree.end(self.grace, cancel);
         }
         drain.settle(|| false);
-        if wake == TreeWaitOutcome::Ended && leftovers == LeftoverRule::Leave {
+        if wake == TreeWaitOutcome::Ended && leftovers == SurvivorRule::Leave {
             survivors = tree.survivors();
         }
         // A leader that survives KILL is stuck in the kernel; that signal will end it.

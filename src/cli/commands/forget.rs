@@ -11,7 +11,7 @@ use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::modes::forget::forget as remove;
-use crate::modes::forget::{ForgetOrder, KeepReason, LeftoverCount, LeftoverKind, Leftovers, find_leftovers};
+use crate::modes::forget::{ForgetOptions, KeepReason, LeftoverCount, LeftoverKind, Leftovers, find_leftovers};
 use crate::session::inside_of;
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::verdict::Reason;
@@ -29,23 +29,23 @@ pub fn forget(command_env: &CommandEnv, terminal: &CommandTerminal, args: Forget
         }
         failure.hint("go to a worktree of the repository, or name one with -C; where its folder is gone, use --all in another one")
     })?;
-    let order = ForgetOrder { all: args.all, snapshots: args.snapshots, program: program(true)? };
+    let options = ForgetOptions { all: args.all, snapshots: args.snapshots, program: program(true)? };
     if args.yes {
-        return remove_all(command_env, terminal, &open, &args, &order);
+        return remove_all(command_env, terminal, &open, &args, &options);
     }
-    let found = find_leftovers(command_env, &open, &order)?;
+    let found = find_leftovers(command_env, &open, &options)?;
     if terminal.json {
-        terminal.value(&to_json(&found, &order, false));
+        terminal.value(&to_json(&found, &options, false));
         return Ok(0);
     }
-    show(terminal, &found, &order, false);
+    show(terminal, &found, &options, false);
     if found.is_empty() || args.dry_run {
         return Ok(0);
     }
     if stdin_is_terminal() && says_yes() {
-        return remove_all(command_env, terminal, &open, &args, &order);
+        return remove_all(command_env, terminal, &open, &args, &options);
     }
-    terminal.line(&format!("Nothing was removed. To remove these: {}", command(&order)));
+    terminal.line(&format!("Nothing was removed. To remove these: {}", command(&options)));
     Ok(0)
 }
 
@@ -54,17 +54,17 @@ fn remove_all(
     terminal: &CommandTerminal,
     open: &OpenWorktree,
     args: &ForgetArgs,
-    order: &ForgetOrder,
+    options: &ForgetOptions,
 ) -> Result<u8, CommandFailure> {
     let store = open.store.as_ref();
     // Written down for the worktree of the session: what is known of that one stays.
     let worktree_id = inside_of(store)?.map_or_else(|| open.worktree_id.clone(), |(worktree_id, _)| worktree_id);
     PrivilegedCommand { command: "watchdog forget", store, worktree_id: &worktree_id, from_session: args.from_session }.allow()?;
-    let removed = remove(command_env, open, order)?;
+    let removed = remove(command_env, open, options)?;
     if terminal.json {
-        terminal.value(&to_json(&removed, order, true));
+        terminal.value(&to_json(&removed, options, true));
     } else {
-        show(terminal, &removed, order, true);
+        show(terminal, &removed, options, true);
     }
     Ok(0)
 }
@@ -79,12 +79,12 @@ fn says_yes() -> bool {
     read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
-fn command(order: &ForgetOrder) -> String {
+fn command(options: &ForgetOptions) -> String {
     let flag = |is_set: bool, flag: &'static str| if is_set { flag } else { "" };
-    format!("watchdog forget{}{} --yes", flag(order.all, " --all"), flag(order.snapshots, " --snapshots"))
+    format!("watchdog forget{}{} --yes", flag(options.all, " --all"), flag(options.snapshots, " --snapshots"))
 }
 
-fn to_json(found: &Leftovers, order: &ForgetOrder, removed: bool) -> Value {
+fn to_json(found: &Leftovers, options: &ForgetOptions, removed: bool) -> Value {
     let worktrees = found.worktrees.iter().map(|worktree| {
         let path = worktree.root.as_ref().map(|root| root.display().to_string());
         json!({"id": worktree.id, "worktree": path, "gone": !worktree.there})
@@ -97,11 +97,11 @@ fn to_json(found: &Leftovers, order: &ForgetOrder, removed: bool) -> Value {
         entry
     });
     let kept = found.kept.iter().map(|(kind, count)| json!({"kind": kind.as_str(), "count": count}));
-    json!({"schema": 1, "removed": removed, "all": order.all, "worktrees": worktrees.collect::<Vec<_>>(),
+    json!({"schema": 1, "removed": removed, "all": options.all, "worktrees": worktrees.collect::<Vec<_>>(),
         "entries": entries.collect::<Vec<_>>(), "kept": kept.collect::<Vec<_>>(), "notes": found.notes})
 }
 
-fn show(terminal: &CommandTerminal, found: &Leftovers, order: &ForgetOrder, removed: bool) {
+fn show(terminal: &CommandTerminal, found: &Leftovers, options: &ForgetOptions, removed: bool) {
     for worktree in &found.worktrees {
         let root =
             worktree.root.as_ref().map_or_else(|| format!("a worktree that is gone ({})", worktree.id), |root| root.display().to_string());
@@ -121,7 +121,7 @@ fn show(terminal: &CommandTerminal, found: &Leftovers, order: &ForgetOrder, remo
         terminal.complain(&format!("watchdog: {}", escape_to_one_line(note)));
     }
     let snapshots = found.counts.iter().any(|(kind, number)| *kind == LeftoverKind::Snapshots && number.count > 0);
-    if order.snapshots && snapshots && !removed {
+    if options.snapshots && snapshots && !removed {
         terminal.line("Work that is only in a snapshot cannot be brought back; watchdog rescue list shows what is there.");
     }
     if removed {

@@ -10,7 +10,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::planner::CommitPlanner;
 use crate::modes::rescue_now::rescue_now;
-use crate::modes::rescue_now::{RescueOrder, RescueReport};
+use crate::modes::rescue_now::{RescueOptions, RescueReport};
 use crate::rescue::{PlanError, RescuePreview};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::evidence::RescueOutcome;
@@ -25,7 +25,7 @@ use super::snapshots::{LISTED, RestoreDestination, SHOWN, drop_one, id_of, left_
 pub fn rescue(command_env: &CommandEnv, terminal: &CommandTerminal, args: RescueArgs) -> Result<u8, CommandFailure> {
     let open = OpenWorktree::open(command_env)?;
     match args.command {
-        None => run_rescue(command_env, terminal, &open, &RescueOrder { spec: args.spec, dry_run: args.dry_run }),
+        None => run_rescue(command_env, terminal, &open, &RescueOptions { spec: args.spec, dry_run: args.dry_run }),
         Some(RescueCommand::List { spec }) => list(terminal, &open, spec.or(args.spec).as_deref()),
         Some(RescueCommand::Show { id, stat }) => show(terminal, &open, &id, stat),
         Some(RescueCommand::Restore { id, branch, into, linked, .. }) => {
@@ -45,7 +45,7 @@ fn run_rescue(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     open: &OpenWorktree,
-    order: &RescueOrder,
+    options: &RescueOptions,
 ) -> Result<u8, CommandFailure> {
     let cancel = CancelFlag::new();
     // The agent is asked for as long as nobody presses Ctrl-C.
@@ -53,7 +53,7 @@ fn run_rescue(
         with_interrupt(&cancel, || planner.ask(prompt, attempt, &cancel))
             .unwrap_or_else(|failure| Err(PlanError::Unavailable { why: failure.message }))
     };
-    let (rescued, notes) = rescue_now(command_env, open, order, &ask)?;
+    let (rescued, notes) = rescue_now(command_env, open, options, &ask)?;
     for note in notes {
         terminal.tell(&format!("watchdog: {} ({})", escape_to_one_line(&note.detail), note.code));
     }

@@ -7,7 +7,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
-use crate::modes::record_baseline::BaselineOrder;
+use crate::modes::record_baseline::BaselineOptions;
 use crate::modes::record_baseline::record_baseline;
 
 use super::from_session::PrivilegedCommand;
@@ -18,8 +18,8 @@ pub fn snapshot(command_env: &CommandEnv, terminal: &CommandTerminal, args: Snap
     let (store, worktree_id) = (open.store.as_ref(), open.worktree_id.as_str());
     let privileged = PrivilegedCommand { command: "watchdog snapshot", store, worktree_id, from_session: args.from_session };
     privileged.allow()?;
-    let order = BaselineOrder { spec: args.spec, adopt: args.adopt, accept_criteria: args.accept_criteria };
-    let (recorded, unread) = record_baseline(command_env, &open, &order)?;
+    let options = BaselineOptions { spec: args.spec, adopt: args.adopt, accept_criteria: args.accept_criteria };
+    let (recorded, unread) = record_baseline(command_env, &open, &options)?;
     if args.accept_criteria {
         privileged.note(json!({"accepted": recorded.point.as_str(), "spec": recorded.spec}))?;
     }

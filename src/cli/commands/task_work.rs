@@ -13,7 +13,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::Overrides;
 use crate::modes::iterate::{LoopStatus, LoopView};
 use crate::modes::work::task_queue::TaskQueue;
-use crate::modes::work::{AgentPoolOrder, AgentPoolReport, PoolAgent, TaskCheckout, TaskOrder, run_agent_pool, run_task};
+use crate::modes::work::{AgentPoolOptions, AgentPoolReport, PoolAgent, TaskCheckout, TaskRunOptions, run_agent_pool, run_task};
 use crate::tasks::queue::{ready, takes};
 use watchdog_core::config::settings::{AgentEntry, ConfigSettings, Preset};
 use watchdog_core::config::task_file::why_no_id;
@@ -38,15 +38,15 @@ pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOp
     let entry = args.name.as_ref().and_then(|name| settings.agents.iter().find(|entry| entry.name == *name));
     let name = args.name.clone().unwrap_or_else(|| BY_HAND.to_owned());
     let worker = worker(command_env, &args.work, settings, entry);
-    let order = TaskOrder { id: args.id.clone(), agent: name, worker, ..template(&args.work, shared) };
+    let options = TaskRunOptions { id: args.id.clone(), agent: name, worker, ..template(&args.work, shared) };
     if shared.dry_run {
-        return plan_of_one(terminal, &queue, &order);
+        return plan_of_one(terminal, &queue, &options);
     }
     let board = queue.board()?;
     known(&board, &args.id)?;
     drop(board);
     drop(queue);
-    let report = in_runtime(async |signals| run_task(command_env, &order, Arc::new(HiddenLoopView), signals).await)??;
+    let report = in_runtime(async |signals| run_task(command_env, &options, Arc::new(HiddenLoopView), signals).await)??;
     if terminal.json {
         terminal.value(&report.to_json());
     } else {
@@ -59,12 +59,12 @@ pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOp
 pub fn work(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOptions, args: AgentPoolArgs) -> Result<u8, CommandFailure> {
     let queue = TaskQueue::open(command_env)?;
     complain(terminal, &queue);
-    let order = pool(command_env, &queue, shared, &args)?;
+    let options = pool(command_env, &queue, shared, &args)?;
     if shared.dry_run {
-        return plan_of_all(terminal, &queue, &order);
+        return plan_of_all(terminal, &queue, &options);
     }
     drop(queue);
-    let report = in_runtime(async |signals| run_agent_pool(command_env, &order, signals).await)??;
+    let report = in_runtime(async |signals| run_agent_pool(command_env, &options, signals).await)??;
     show(terminal, &report);
     Ok(report.verdict.status().exit_code())
 }
@@ -76,8 +76,8 @@ impl LoopView for HiddenLoopView {
     fn show(&self, _status: &LoopStatus) {}
 }
 
-fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> TaskOrder {
-    TaskOrder {
+fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> TaskRunOptions {
+    TaskRunOptions {
         id: String::new(),
         agent: String::new(),
         checkout: TaskCheckout::Here,
@@ -112,7 +112,12 @@ fn worker(command_env: &CommandEnv, args: &TaskWorkArgs, settings: &ConfigSettin
     }
 }
 
-fn pool(command_env: &CommandEnv, queue: &TaskQueue, shared: &TaskOptions, args: &AgentPoolArgs) -> Result<AgentPoolOrder, CommandFailure> {
+fn pool(
+    command_env: &CommandEnv,
+    queue: &TaskQueue,
+    shared: &TaskOptions,
+    args: &AgentPoolArgs,
+) -> Result<AgentPoolOptions, CommandFailure> {
     let settings = &queue.effective.settings;
     let homes = homes(command_env, queue);
     let agent = |entry: &AgentEntry| {
@@ -139,7 +144,7 @@ fn pool(command_env: &CommandEnv, queue: &TaskQueue, shared: &TaskOptions, args:
         settings.agents.iter().map(agent).collect::<Result<_, _>>()?
     };
     let at_most = args.agents.map_or(settings.agents.len().max(1), usize::from);
-    Ok(AgentPoolOrder { agents, at_most, each: template(&args.work, shared), stay: args.stay })
+    Ok(AgentPoolOptions { agents, at_most, each: template(&args.work, shared), stay: args.stay })
 }
 
 /// The folder of the worktrees that are ours: outside of the repository, as nothing is written into anybody's work tree.
@@ -150,19 +155,20 @@ fn homes(command_env: &CommandEnv, queue: &TaskQueue) -> PathBuf {
     command_env.state.task_worktrees().join(format!("{plain}-{id}"))
 }
 
-fn plan_of_one(terminal: &CommandTerminal, queue: &TaskQueue, order: &TaskOrder) -> Result<u8, CommandFailure> {
+fn plan_of_one(terminal: &CommandTerminal, queue: &TaskQueue, options: &TaskRunOptions) -> Result<u8, CommandFailure> {
     let board = queue.board()?;
-    let entry = known(&board, &order.id)?;
+    let entry = known(&board, &options.id)?;
     let governed = queue.governed(entry)?;
-    let command = order.worker.shown(Path::new("{prompt_file}"), crate::agent::ConversationChoice::Fresh);
-    let waits: Vec<String> = board.blockers(&order.id).iter().map(ToString::to_string).collect();
+    let command = options.worker.shown(Path::new("{prompt_file}"), crate::agent::ConversationChoice::Fresh);
+    let waits: Vec<String> = board.blockers(&options.id).iter().map(ToString::to_string).collect();
     if terminal.json {
-        terminal
-            .value(&json!({"schema": 1, "dry_run": true, "task": order.id, "agent": order.agent, "status": entry.record.status.as_str(),
-            "command": command, "waits_for": waits, "allow_with": governed.allow_with, "prompt": governed.task.body}));
+        terminal.value(
+            &json!({"schema": 1, "dry_run": true, "task": options.id, "agent": options.agent, "status": entry.record.status.as_str(),
+            "command": command, "waits_for": waits, "allow_with": governed.allow_with, "prompt": governed.task.body}),
+        );
         return Ok(0);
     }
-    terminal.line(&format!("{}: {} ({})", order.id, escape_to_one_line(&governed.task.title), entry.record.status.as_str()));
+    terminal.line(&format!("{}: {} ({})", options.id, escape_to_one_line(&governed.task.title), entry.record.status.as_str()));
     terminal.line(&format!("starts: {}", escape_to_one_line(&command.join(" "))));
     if let Some(with) = &governed.allow_with {
         terminal.line(&format!("but nothing would be started: its commands are not trusted; allow them with: {with}"));
@@ -173,10 +179,10 @@ fn plan_of_one(terminal: &CommandTerminal, queue: &TaskQueue, order: &TaskOrder)
     Ok(0)
 }
 
-fn plan_of_all(terminal: &CommandTerminal, queue: &TaskQueue, order: &AgentPoolOrder) -> Result<u8, CommandFailure> {
+fn plan_of_all(terminal: &CommandTerminal, queue: &TaskQueue, options: &AgentPoolOptions) -> Result<u8, CommandFailure> {
     let board = queue.board()?;
     let queued = board.queued();
-    let agents: Vec<&PoolAgent> = order.agents.iter().take(order.at_most).collect();
+    let agents: Vec<&PoolAgent> = options.agents.iter().take(options.at_most).collect();
     let first: Vec<_> = ready(&queued)
         .into_iter()
         .map(|task| {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use watchdog_core::checks::{CommandRequest, EarlierPass};
+use watchdog_core::checks::{CachedPass, CommandRequest};
 use watchdog_core::config::settings::{CommandLine, SuccessRule};
 use watchdog_facts::evidence::TestCounts;
 use watchdog_store::{LocalStore, check_cache};
@@ -25,7 +25,7 @@ impl CheckCache {
         CheckCache { store, pending: Mutex::default() }
     }
 
-    pub(super) fn of(&self, input: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRule) -> Option<EarlierPass> {
+    pub(super) fn of(&self, input: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRule) -> Option<CachedPass> {
         let command = command(input, request, rule);
         let inputs = inputs(input, &command);
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
@@ -33,7 +33,7 @@ impl CheckCache {
             Some((inputs, tree)) => {
                 let found = check_cache::of(self.store.as_ref(), &input.worktree_id, &inputs, now()).unwrap_or(None);
                 pending.insert(command, inputs);
-                found.map(|tests| EarlierPass { tests, tree })
+                found.map(|tests| CachedPass { tests, tree })
             }
             None => {
                 pending.remove(&command);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::rescue;
 use watchdog_core::checks::{
-    BoundedText, Capabilities, CapturedStream, CheckDefinition, CheckRun, CommandOutput, CommandRequest, CommandRun, EarlierPass,
+    BoundedText, CachedPass, Capabilities, CapturedStream, CheckDefinition, CheckRun, CommandOutput, CommandRequest, CommandRun,
     JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile, PushState, ResultBeforeWork, TestEdits, TouchedPaths,
 };
 use watchdog_core::config::settings::{CommandLine, SuccessRule};
@@ -18,7 +18,7 @@ use watchdog_facts::secret_shapes::mask;
 use watchdog_facts::verdict::ProbeUsage;
 use watchdog_git as git;
 use watchdog_git::{BaselinePoint, Worktree};
-use watchdog_process::{BoundedOutput, CancelFlag, LeftoverRule, ProgramPurpose, ProgramRun, StartError};
+use watchdog_process::{BoundedOutput, CancelFlag, ProgramPurpose, ProgramRun, StartError, SurvivorRule};
 use watchdog_store::LocalStore;
 
 use super::at_begin::{self, BaselineOutcome};
@@ -122,7 +122,7 @@ impl<'a> SystemCapabilities<'a> {
         program.deadline = request.timeout;
         program.stdin = request.stdin.to_vec();
         program.env = self.variables();
-        match program.run_with(self.cancel, LeftoverRule::End) {
+        match program.run_with(self.cancel, SurvivorRule::End) {
             Ok((finished, _)) => {
                 let output = CommandOutput { stdout: captured(finished.stdout), stderr: captured(finished.stderr) };
                 match finished.timed_out || self.cancel.is_cancelled() {
@@ -239,7 +239,7 @@ impl Capabilities for SystemCapabilities<'_> {
         criteria_files::changed_scripts(self.input, line, cwd)
     }
 
-    fn passed_before(&self, request: &CommandRequest<'_>, rule: &SuccessRule) -> Option<EarlierPass> {
+    fn passed_before(&self, request: &CommandRequest<'_>, rule: &SuccessRule) -> Option<CachedPass> {
         self.earlier_passes.as_ref()?.of(self.input, request, rule)
     }
 

@@ -11,7 +11,7 @@ use watchdog_store::left_rows::{self, RowOwners};
 use watchdog_store::trust::TrustStore;
 use watchdog_store::{StoreError, baseline, figures, lock};
 
-use super::leftovers::{ForgetOrder, KeepReason, LeftoverCount, LeftoverKind, Leftovers, TargetWorktree};
+use super::leftovers::{ForgetOptions, KeepReason, LeftoverCount, LeftoverKind, Leftovers, TargetWorktree};
 use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
@@ -26,11 +26,11 @@ const NUMBERED: u32 = 20;
 ///
 /// # Errors
 /// Where the repository or the records cannot be read.
-pub fn find_leftovers(command_env: &CommandEnv, open: &OpenWorktree, order: &ForgetOrder) -> Result<Leftovers, Refusal> {
+pub fn find_leftovers(command_env: &CommandEnv, open: &OpenWorktree, options: &ForgetOptions) -> Result<Leftovers, Refusal> {
     let store = open.store.as_ref();
     let refs = open.worktree.own_refs()?;
     let known = KnownWorktrees::of(open, &refs)?;
-    let owners = known.owners(open, order, &refs)?;
+    let owners = known.owners(open, options, &refs)?;
     let mut found = Leftovers {
         worktrees: owners.worktrees.iter().map(|id| known.meant(id)).collect(),
         counts: Vec::new(),
@@ -45,7 +45,7 @@ pub fn find_leftovers(command_env: &CommandEnv, open: &OpenWorktree, order: &For
     };
     let mut counts: BTreeMap<LeftoverKind, LeftoverCount> = BTreeMap::new();
     let mut kept: BTreeMap<KeepReason, u64> = BTreeMap::new();
-    counts.insert(LeftoverKind::Hooks, hooks(command_env, order, &mut found, &mut kept));
+    counts.insert(LeftoverKind::Hooks, hooks(command_env, options, &mut found, &mut kept));
     let rows = left_rows::rows_of(store, &found.owners)?;
     counts.insert(LeftoverKind::Records, sized(rows.len(), rows.iter().map(|row| row.bytes).sum()));
     let mut by_kind: BTreeMap<&'static str, u64> = BTreeMap::new();
@@ -60,7 +60,7 @@ pub fn find_leftovers(command_env: &CommandEnv, open: &OpenWorktree, order: &For
     counts.insert(LeftoverKind::Events, events);
     trust(command_env, open, &mut found, &mut kept)?;
     counts.insert(LeftoverKind::Trust, counted(found.grants.len() as u64));
-    choose_refs(open, order, refs, &mut found, &mut counts, &mut kept)?;
+    choose_refs(open, options, refs, &mut found, &mut counts, &mut kept)?;
     files(command_env, &mut found, &mut counts);
     let locks = found.owners.worktrees.iter().filter(|id| lock::has_file(&command_env.state, id)).count();
     counts.insert(LeftoverKind::Locks, counted(locks as u64));
@@ -113,7 +113,7 @@ impl KnownWorktrees {
         Ok(KnownWorktrees { own: open.worktree_id.clone(), there, ids, recorded, half_forgotten })
     }
 
-    fn owners(&self, open: &OpenWorktree, order: &ForgetOrder, refs: &[OwnRef]) -> Result<RowOwners, StoreError> {
+    fn owners(&self, open: &OpenWorktree, options: &ForgetOptions, refs: &[OwnRef]) -> Result<RowOwners, StoreError> {
         let repository = open.worktree.repository_id();
         let owners = |worktrees: BTreeSet<String>, whole| RowOwners {
             roots: worktrees.iter().filter_map(|id| self.meant(id).root).collect(),
@@ -121,7 +121,7 @@ impl KnownWorktrees {
             repository: repository.clone(),
             whole,
         };
-        if order.all {
+        if options.all {
             return Ok(owners(self.ids.clone(), true));
         }
         let others: BTreeSet<String> = self.ids.iter().filter(|id| **id != self.own).cloned().collect();
@@ -161,11 +161,11 @@ fn was_of(common_dir: &Path, id: &str, root: &Path) -> bool {
     is_id(name) || (1..=NUMBERED).any(|n| is_id(&numbered(n)))
 }
 
-fn hooks(command_env: &CommandEnv, order: &ForgetOrder, found: &mut Leftovers, kept: &mut BTreeMap<KeepReason, u64>) -> LeftoverCount {
+fn hooks(command_env: &CommandEnv, options: &ForgetOptions, found: &mut Leftovers, kept: &mut BTreeMap<KeepReason, u64>) -> LeftoverCount {
     let users = command_env.claude_home.folder().map(|folder| folder.join("settings.json"));
     let users_file = users.as_ref().and_then(|path| path.canonicalize().ok());
     if let Some(text) = users.and_then(|path| SettingsFile::read(&path).ok()).and_then(|file| file.text) {
-        kept.insert(KeepReason::UserHooks, settings_text::own_entries(&text, &order.program));
+        kept.insert(KeepReason::UserHooks, settings_text::own_entries(&text, &options.program));
     }
     let mut count = 0;
     let roots: Vec<&PathBuf> = found.worktrees.iter().filter(|worktree| worktree.there).filter_map(|one| one.root.as_ref()).collect();
@@ -174,7 +174,7 @@ fn hooks(command_env: &CommandEnv, order: &ForgetOrder, found: &mut Leftovers, k
             // Of a home folder that is a worktree.
             Ok(file) if Some(&file.path) == users_file.as_ref() => {}
             Ok(file) => {
-                let own = file.text.as_deref().map_or(0, |text| settings_text::own_entries(text, &order.program));
+                let own = file.text.as_deref().map_or(0, |text| settings_text::own_entries(text, &options.program));
                 if own > 0 {
                     count += own;
                     found.settings.push(file);
@@ -205,7 +205,7 @@ fn trust(
 
 fn choose_refs(
     open: &OpenWorktree,
-    order: &ForgetOrder,
+    options: &ForgetOptions,
     refs: Vec<OwnRef>,
     found: &mut Leftovers,
     counts: &mut BTreeMap<LeftoverKind, LeftoverCount>,
@@ -216,9 +216,9 @@ fn choose_refs(
     let summaries = open.worktree.snapshots(None)?;
     let sizes: HashMap<&str, u64> = summaries.iter().map(|info| (info.name.as_str(), info.bytes)).collect();
     let of_this: HashSet<&str> =
-        summaries.iter().filter(|info| order.all || info.worktree == root).map(|info| info.name.as_str()).collect();
-    let is_meant = |name: &str| order.all || of_this.contains(name);
-    let sole = if order.snapshots {
+        summaries.iter().filter(|info| options.all || info.worktree == root).map(|info| info.name.as_str()).collect();
+    let is_meant = |name: &str| options.all || of_this.contains(name);
+    let sole = if options.snapshots {
         HashSet::new()
     } else {
         open.worktree.sole_keepers(&refs.iter().filter(|own| of_meant(own)).collect::<Vec<_>>())?
@@ -232,16 +232,16 @@ fn choose_refs(
             OwnRefKind::Snapshot => {
                 if !is_meant(&own.name) {
                     *kept.entry(KeepReason::OtherSnapshots).or_default() += 1;
-                } else if !order.snapshots {
+                } else if !options.snapshots {
                     *kept.entry(KeepReason::Snapshots).or_default() += 1;
                 }
-                (LeftoverKind::Snapshots, order.snapshots && is_meant(&own.name))
+                (LeftoverKind::Snapshots, options.snapshots && is_meant(&own.name))
             }
             OwnRefKind::PrivatePart => {
                 let of = own.name.replacen("/private/", "/rescue/", 1);
-                (LeftoverKind::PrivateParts, order.snapshots && is_meant(&of))
+                (LeftoverKind::PrivateParts, options.snapshots && is_meant(&of))
             }
-            OwnRefKind::Unknown => (LeftoverKind::OtherRefs, order.all && order.snapshots),
+            OwnRefKind::Unknown => (LeftoverKind::OtherRefs, options.all && options.snapshots),
         };
         if remove && sole.contains(&own.name) {
             *kept.entry(KeepReason::SoleRefs).or_default() += 1;

@@ -8,7 +8,7 @@ use watchdog_store::left_rows::RowOwners;
 
 /// The worktrees to forget.
 #[derive(Debug, Clone)]
-pub struct ForgetOrder {
+pub struct ForgetOptions {
     /// Every worktree of the repository, also those whose folder is gone.
     pub all: bool,
     /// Also snapshots of work, and commits that no other ref keeps.

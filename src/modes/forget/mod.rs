@@ -5,5 +5,5 @@ mod leftovers;
 mod remove;
 
 pub use find::find_leftovers;
-pub use leftovers::{ForgetOrder, KeepReason, LeftoverCount, LeftoverKind, Leftovers};
+pub use leftovers::{ForgetOptions, KeepReason, LeftoverCount, LeftoverKind, Leftovers};
 pub use remove::forget;

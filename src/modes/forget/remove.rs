@@ -20,7 +20,7 @@ use watchdog_store::trust::TrustStore;
 use watchdog_store::{StoreError, figures, session};
 
 use super::find::find_leftovers;
-use super::leftovers::{ForgetOrder, LeftoverKind, Leftovers, TargetWorktree};
+use super::leftovers::{ForgetOptions, LeftoverKind, Leftovers, TargetWorktree};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::{OpenWorktree, taken};
@@ -34,12 +34,12 @@ const COMMAND: &str = "watchdog forget";
 /// # Errors
 /// Where a session runs in one of the worktrees, another watchdog holds one, or a row or ref could not be read or removed. Earlier removals
 /// stay; a second call removes the rest.
-pub fn forget(command_env: &CommandEnv, open: &OpenWorktree, order: &ForgetOrder) -> Result<Leftovers, Refusal> {
-    let meant = find_leftovers(command_env, open, order)?;
+pub fn forget(command_env: &CommandEnv, open: &OpenWorktree, options: &ForgetOptions) -> Result<Leftovers, Refusal> {
+    let meant = find_leftovers(command_env, open, options)?;
     let locks = lock_all(command_env, &meant)?;
     refuse_live_sessions(open, &meant)?;
     // Includes leftovers that other processes created before we had the locks.
-    let mut found = find_leftovers(command_env, open, order)?;
+    let mut found = find_leftovers(command_env, open, options)?;
     if found.owners.worktrees != meant.owners.worktrees {
         return Err(Verdict::new(Reason::Locked, "worktrees of this repository came or went meanwhile; try again").into());
     }
@@ -51,7 +51,7 @@ pub fn forget(command_env: &CommandEnv, open: &OpenWorktree, order: &ForgetOrder
         .filter(|(kind, _)| *kind == locked)
         .for_each(|(_, number)| *number = there.map_or(*number, |(_, there)| *there));
     left_rows::begin(open.store.as_ref(), &found.owners)?;
-    remove_hooks(&mut found, &order.program);
+    remove_hooks(&mut found, &options.program);
     remove_records(command_env, open, &found)?;
     let refs: Vec<&OwnRef> = found.refs.iter().collect();
     open.worktree.remove_own_refs(&refs)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use watchdog_core::decision::iteration::next::PauseFor;
+use watchdog_core::decision::iteration::next::PauseReason;
 use watchdog_core::decision::iteration::record::IterationRecord;
 
 /// The result of an iteration, in one line.
@@ -21,12 +21,12 @@ pub fn about_silence(idle_timeout: Option<Duration>) -> String {
 }
 
 /// The reason for a pause, in words.
-pub fn why_in_words(why: PauseFor) -> &'static str {
+pub fn why_in_words(why: PauseReason) -> &'static str {
     match why {
-        PauseFor::Cooldown => "cooldown",
-        PauseFor::UsageLimit => "a usage limit was met",
-        PauseFor::Overload => "no room for the session",
-        PauseFor::Crash => "the session ended badly",
-        PauseFor::BackgroundWork => "work goes on elsewhere",
+        PauseReason::Cooldown => "cooldown",
+        PauseReason::UsageLimit => "a usage limit was met",
+        PauseReason::Overload => "no room for the session",
+        PauseReason::Crash => "the session ended badly",
+        PauseReason::BackgroundWork => "work goes on elsewhere",
     }
 }

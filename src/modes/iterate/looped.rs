@@ -11,7 +11,7 @@ use crate::session::spec_of_new_session;
 use watchdog_core::checks::describe;
 use watchdog_core::decision::iteration::ending::{is_over, verdict as verdict_of};
 use watchdog_core::decision::iteration::next::{
-    IterationOutcome, LoopAction, LoopEnd, LoopEvent, LoopMachine, LoopPolicy, PauseFor, PauseLength,
+    IterationOutcome, LoopAction, LoopEnd, LoopEvent, LoopMachine, LoopPolicy, PauseLength, PauseReason,
 };
 use watchdog_core::decision::iteration::prompt::PromptFacts;
 use watchdog_core::decision::iteration::record::IterationRecord;
@@ -38,7 +38,7 @@ use crate::judge::settle_anchor;
 use crate::judge::signals::{SignalState, SignalUrgency};
 use crate::modes::live_session::RunningSession;
 use crate::modes::run::first_failure::refuse_what_passes;
-use crate::modes::run::session_run::{SessionOrder, run_session};
+use crate::modes::run::session_run::{SessionOptions, run_session};
 use crate::wire::loop_json::record_json;
 use crate::wire::verdict_json::{EndedLoop, Judgement};
 
@@ -252,8 +252,8 @@ impl LoopRun {
         self.journal.note(kind::BASELINE, json!({"baseline": prepared.input.baseline.as_str()}));
 
         let prompt = self.prompt(number, &prepared.input);
-        let order = self.begin_session(number, &prompt, &prepared)?;
-        let mut seen = run_session(&prepared, order, signals).await;
+        let options = self.begin_session(number, &prompt, &prepared)?;
+        let mut seen = run_session(&prepared, options, signals).await;
         self.end_session(&seen);
         seen.context.prompt.get_or_insert(prompt);
 
@@ -265,19 +265,19 @@ impl LoopRun {
     }
 
     /// Records that a session is starting, shows it, and returns its order.
-    fn begin_session(&mut self, number: u32, prompt: &str, prepared: &PreparedJudgement) -> Result<SessionOrder, Refusal> {
+    fn begin_session(&mut self, number: u32, prompt: &str, prepared: &PreparedJudgement) -> Result<SessionOptions, Refusal> {
         let spent = self.machine.standing().spent;
-        let order = self.context.order(number, prompt, spent, self.memory.record().session_id.as_deref());
-        let order = order.map_err(|why| prepared.instead(Verdict::new(Reason::AgentUnrunnable, why)))?;
+        let options = self.context.options(number, prompt, spent, self.memory.record().session_id.as_deref());
+        let options = options.map_err(|why| prepared.instead(Verdict::new(Reason::AgentUnrunnable, why)))?;
         let (begun, at_most) = (prepared.begun, self.status.max_iterations);
         let kept = self.memory.keep(|record| (record.under_way, record.at_most) = (Some((number, begun)), Some(at_most)));
         kept.map_err(|unreadable| prepared.unreadable(unreadable))?;
         tracing::info!(target: "watchdog::session", iteration = number, max_iterations = at_most, "begins an iteration");
         self.tell(&format!("iteration {number} of at most {at_most} begins"));
         (self.status.iteration, self.status.breaker) = (number, breaker_of(&prepared.input, self.context.store.as_ref()));
-        self.status.tap = Some(order.tap.clone());
+        self.status.tap = Some(options.tap.clone());
         self.show(LoopPhase::Session { since: begun });
-        Ok(order)
+        Ok(options)
     }
 
     /// Records that the session ended, and its conversation for the next one.
@@ -353,14 +353,14 @@ impl LoopRun {
     }
 
     /// Waits; false if a signal came.
-    async fn pause(&mut self, length: PauseLength, why: PauseFor, signals: &mut SignalState) -> bool {
+    async fn pause(&mut self, length: PauseLength, why: PauseReason, signals: &mut SignalState) -> bool {
         let from = now();
         let until = pause::end_of(length, from);
         let seconds = Duration::try_from(until.duration_since(from)).unwrap_or_default().as_secs_f64().ceil();
-        if why == PauseFor::Overload {
+        if why == PauseReason::Overload {
             self.journal.write(kind::LIMIT, json!({"pause": why.as_str(), "until": until.to_string()}));
         }
-        if why != PauseFor::Cooldown {
+        if why != PauseReason::Cooldown {
             self.tell(&format!("{}: going on at {until:.0}, in {seconds} s", why_in_words(why)));
         }
         self.show(LoopPhase::Pause { until, why });

@@ -28,7 +28,7 @@ use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
 use crate::judge::settle_anchor;
 use crate::judge::spawn_io::spawn_io;
-use crate::modes::run::session_run::SessionOrder;
+use crate::modes::run::session_run::SessionOptions;
 use crate::wire::verdict_json::Judgement;
 
 use super::request::LoopRequest;
@@ -115,7 +115,7 @@ impl LoopContext {
     }
 
     /// The order that starts a session. `Err` is the reason why it cannot have a prompt.
-    pub fn order(&self, number: u32, prompt: &str, spent: SpentUsage, session_id: Option<&str>) -> Result<SessionOrder, String> {
+    pub fn options(&self, number: u32, prompt: &str, spent: SpentUsage, session_id: Option<&str>) -> Result<SessionOptions, String> {
         let conversation =
             if self.request.same_conversation && number > 1 { ConversationChoice::Resumed(session_id) } else { ConversationChoice::Fresh };
         write_prompt(&self.prompt_file, prompt).map_err(|error| format!("cannot write {}: {error}", self.prompt_file.display()))?;
@@ -128,7 +128,7 @@ impl LoopContext {
         if let ConversationChoice::Resumed(Some(id)) = conversation {
             env.insert("WATCHDOG_SESSION_ID".into(), Some(id.into()));
         }
-        Ok(SessionOrder {
+        Ok(SessionOptions {
             command: command.argv,
             env,
             stdin: if command.stdin == StdinSource::Bytes(Vec::new()) { StdinSource::Null } else { command.stdin },

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use watchdog_core::decision::breaker::BreakerState;
 
 use crate::agent::stream::StreamTap;
-use watchdog_core::decision::iteration::next::PauseFor;
+use watchdog_core::decision::iteration::next::PauseReason;
 use watchdog_core::decision::termination::SpentUsage;
 
 /// The present status of a loop.
@@ -43,7 +43,7 @@ pub enum LoopPhase {
         /// When the pause ends.
         until: Timestamp,
         /// The reason of the pause.
-        why: PauseFor,
+        why: PauseReason,
     },
     /// It is over.
     Over,

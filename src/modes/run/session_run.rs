@@ -47,7 +47,7 @@ use crate::modes::person::person_can_answer;
 
 /// A session to run.
 #[derive(Debug, Clone)]
-pub struct SessionOrder {
+pub struct SessionOptions {
     /// A program and its arguments.
     pub command: Vec<OsString>,
     /// Variables to set (`Some`) or to remove (`None`).
@@ -73,11 +73,11 @@ pub struct SessionOrder {
 }
 
 /// Runs one session in the worktree of an input to its end, after a snapshot of the uncommitted files.
-pub async fn run_session(prepared: &PreparedJudgement, order: SessionOrder, signals: &mut SignalState) -> ObservedSession {
+pub async fn run_session(prepared: &PreparedJudgement, options: SessionOptions, signals: &mut SignalState) -> ObservedSession {
     let PreparedJudgement { command_env, input, store, journal, .. } = prepared;
     let worktree = input.worktree.lock().expect("mutex poisoned").root().display().to_string();
     let span = tracing::info_span!(target: "watchdog::session", "session", worktree = worktree, spec = input.spec);
-    let seen = run_in_span(command_env, input, store, journal, order, signals).instrument(span.clone()).await;
+    let seen = run_in_span(command_env, input, store, journal, options, signals).instrument(span.clone()).await;
     span.in_scope(|| {
         tracing::debug!(
             target: "watchdog::session",
@@ -96,7 +96,7 @@ async fn run_in_span(
     input: &JudgementInput,
     store: &Arc<dyn LocalStore>,
     journal: &CommandJournal,
-    order: SessionOrder,
+    options: SessionOptions,
     signals: &mut SignalState,
 ) -> ObservedSession {
     let begun = now();
@@ -105,22 +105,22 @@ async fn run_in_span(
         (worktree.root().to_owned(), worktree.git_dir().to_owned())
     };
     let log = log_path(&command_env.state.logs(), &input.worktree_id, begun);
-    let may_get_input = order.stdin == StdinSource::Inherit && stdin_may_bring_more();
+    let may_get_input = options.stdin == StdinSource::Inherit && stdin_may_bring_more();
     let spec = SessionLaunch {
-        env: order.env,
-        stdin: order.stdin,
+        env: options.env,
+        stdin: options.stdin,
         log: Some(log.clone()),
-        mirror: order.mirror,
-        tap: Some(Arc::new(order.tap.clone())),
-        child_wait: order.child_wait,
-        end_survivors: order.end_survivors,
-        ..SessionLaunch::new(order.command.clone(), root.clone())
+        mirror: options.mirror,
+        tap: Some(Arc::new(options.tap.clone())),
+        child_wait: options.child_wait,
+        end_survivors: options.end_survivors,
+        ..SessionLaunch::new(options.command.clone(), root.clone())
     };
     tracing::info!(
         target: "watchdog::session",
-        program = %order.command.first().map(|name| name.to_string_lossy()).unwrap_or_default(),
-        timeout_ms = order.timeout.map(log_millis),
-        idle_timeout_ms = order.idle_timeout.map(log_millis),
+        program = %options.command.first().map(|name| name.to_string_lossy()).unwrap_or_default(),
+        timeout_ms = options.timeout.map(log_millis),
+        idle_timeout_ms = options.idle_timeout.map(log_millis),
         "starts a session"
     );
     let subject = SnapshotSubject {
@@ -143,7 +143,7 @@ async fn run_in_span(
     // First of all: the successor of a killed watchdog must find the session, and its first processes must count as its own.
     // This process's pid takes its place until its own is known.
     let announced =
-        SessionRecord { pid: Some(std::process::id()), log: Some(log), idle_limit: order.idle_timeout, ..SessionRecord::began(begun) };
+        SessionRecord { pid: Some(std::process::id()), log: Some(log), idle_limit: options.idle_timeout, ..SessionRecord::began(begun) };
     let former = session::of(store.as_ref(), &input.worktree_id, &input.spec);
     let mut notes = Vec::new();
     if let Err(error) = session::record(store.as_ref(), &input.worktree_id, &input.spec, &announced) {
@@ -168,27 +168,27 @@ async fn run_in_span(
         notes.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
     }
     tracing::debug!(target: "watchdog::session", pid = session.pid(), "the session runs");
-    journal.write(kind::SESSION_STARTED, json!({"pid": session.pid(), "argv": shown(&order.command)}));
+    journal.write(kind::SESSION_STARTED, json!({"pid": session.pid(), "argv": shown(&options.command)}));
     let watched = WatchedSession {
         meter: session.meter(),
-        tap: order.tap.clone(),
-        limit: order.idle_timeout,
-        can_answer: person_can_answer(&root, &command_env.claude_home, &order.command),
+        tap: options.tap.clone(),
+        limit: options.idle_timeout,
+        can_answer: person_can_answer(&root, &command_env.claude_home, &options.command),
         root,
         git_dir,
         except: vec![command_env.state.root().to_owned()],
         home: command_env.claude_home.clone(),
         may_get_input,
     };
-    let budget = SessionBudget { limits: &input.settings.limits, before: order.before, tap: &order.tap };
-    let (timeout, at_timeout) = budget.timeout(order.timeout.or(input.settings.limits.session_timeout), now());
-    let terms = SessionTimeLimit { timeout, grace: order.grace };
+    let budget = SessionBudget { limits: &input.settings.limits, before: options.before, tap: &options.tap };
+    let (timeout, at_timeout) = budget.timeout(options.timeout.or(input.settings.limits.session_timeout), now());
+    let terms = SessionTimeLimit { timeout, grace: options.grace };
     let (outcome, silent) = waiter.wait(session, watched, terms, &budget, signals).await;
     stop(snapshots);
     if !outcome.ended_survivors.is_empty() {
         command_env.tell(&format!("ended what outlived the session: {}", named(&outcome.ended_survivors)));
     }
-    let mut summary = order.tap.finish();
+    let mut summary = options.tap.finish();
     summary.usage.cost_usd = own_cost(store.as_ref(), &input.worktree_id, &summary);
     let stop = at_timeout.filter(|_| outcome.timed_out);
     let mut seen = see(outcome, &summary, notes, &budget, SessionCutoff { stop, silent }, now());

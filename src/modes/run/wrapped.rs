@@ -18,7 +18,7 @@ use watchdog_process::{OutputMirror, StdinSource};
 use watchdog_store::journal::kind;
 
 use super::first_failure::refuse_what_passes;
-use super::session_run::{SessionOrder, run_session};
+use super::session_run::{SessionOptions, run_session};
 use crate::clock::now;
 use crate::judge::admission::PreparedJudgement;
 use crate::judge::admission::refuse_half_done;
@@ -72,12 +72,12 @@ async fn try_run(command_env: &CommandEnv, request: RunRequest, signals: &mut Si
     let prepared = PreparedJudgement::new(command_env, judgement_input(command_env, open, &request, begun)?, store, begun);
     prepared.admit()?;
     prepared.unless(Ok(spent_before(&prepared.input, begun)))?;
-    let order = request.order(prepared.input.settings.limits.idle_timeout);
-    command_env.tell(&first_line(&prepared.input, order.idle_timeout.is_some()));
+    let options = request.options(prepared.input.settings.limits.idle_timeout);
+    command_env.tell(&first_line(&prepared.input, options.idle_timeout.is_some()));
     let mut prepared = refuse_what_passes(prepared, signals).await?;
     prepared.journal.note(kind::BASELINE, json!({"baseline": prepared.input.baseline.as_str()}));
 
-    let seen = run_session(&prepared, order, signals).await;
+    let seen = run_session(&prepared, options, signals).await;
     if lock.set_session_active(false).is_err() {
         command_env.tell("could not update the lock file: it still names a running session");
     }
@@ -93,8 +93,8 @@ fn spent_before(input: &JudgementInput, at: Timestamp) -> Option<Verdict> {
 
 impl RunRequest {
     /// The order of the session. `configured` is the idle timeout of the configuration.
-    fn order(&self, configured: Option<Duration>) -> SessionOrder {
-        SessionOrder {
+    fn options(&self, configured: Option<Duration>) -> SessionOptions {
+        SessionOptions {
             command: self.command.clone(),
             env: BTreeMap::new(),
             stdin: StdinSource::Inherit,

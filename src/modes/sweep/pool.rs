@@ -11,7 +11,7 @@ use super::probe_budget::ProbeBudget;
 use super::report::{SweepOutcome, SweepReport, SweepRow};
 use super::request::SweepRequest;
 use super::scan::{PendingProbe, SweepScanOutcome, isolated};
-use super::sweep_cache::EarlierSweeps;
+use super::sweep_cache::SweepCache;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::expiry::expire;
@@ -40,7 +40,7 @@ pub struct WorkerPool<'a> {
     pub(super) batcher: Arc<JournalBatcher>,
     pub(super) probe_budget: ProbeBudget,
     pub(super) cancel: CancelFlag,
-    pub(super) memory: EarlierSweeps,
+    pub(super) memory: SweepCache,
     /// The worktrees for which a baseline is recorded.
     pub(super) watched: HashSet<String>,
     /// Those for which a session is.
@@ -89,7 +89,7 @@ fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) ->
         batcher: Arc::new(JournalBatcher::new(Arc::clone(&store))),
         probe_budget: ProbeBudget::new(if request.overrides.no_probe { 0 } else { request.max_probes_total }),
         cancel,
-        memory: EarlierSweeps::open(Arc::clone(&store), around, request)?,
+        memory: SweepCache::open(Arc::clone(&store), around, request)?,
         watched: baseline::worktrees(store.as_ref())?,
         with_sessions: session::worktrees(store.as_ref())?,
         store,

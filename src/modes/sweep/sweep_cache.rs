@@ -28,7 +28,7 @@ use watchdog_store::{LocalStore, StoreError, rows_of_worktrees};
 const TOGETHER: usize = 128;
 
 /// The verdicts of earlier sweeps.
-pub struct EarlierSweeps {
+pub struct SweepCache {
     store: Arc<dyn LocalStore>,
     /// A fingerprint of the options that all worktrees share.
     inputs: String,
@@ -41,14 +41,14 @@ pub struct EarlierSweeps {
     waiting: Mutex<Vec<(String, SweepCacheEntry)>>,
 }
 
-impl EarlierSweeps {
+impl SweepCache {
     /// Reads what there is, for one sweep.
     pub fn open(store: Arc<dyn LocalStore>, around: &CommandEnv, request: &SweepRequest) -> Result<Self, UnreadableFact> {
         let asks_nobody = request.overrides.no_probe || request.max_probes_total == 0;
         let words = (env!("CARGO_PKG_VERSION"), &request.overrides, asks_nobody, &around.config, &around.trusted);
         let mut everywhere = vec![around.state.trust()];
         everywhere.extend(around.config.clone());
-        Ok(EarlierSweeps {
+        Ok(SweepCache {
             inputs: fingerprint(&format!("{words:?}")),
             asks_nobody,
             everywhere,

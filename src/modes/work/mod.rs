@@ -3,12 +3,12 @@
 //! `own_worktree` makes the worktree and branch of a task, `lease` renews its lease meanwhile.
 
 mod lease;
-mod order;
+mod options;
 mod own_worktree;
 mod pool;
 mod task;
 pub mod task_queue;
 
-pub use order::{TaskCheckout, TaskOrder};
-pub use pool::{AgentPoolOrder, AgentPoolReport, PoolAgent, run_agent_pool};
+pub use options::{TaskCheckout, TaskRunOptions};
+pub use pool::{AgentPoolOptions, AgentPoolReport, PoolAgent, run_agent_pool};
 pub use task::run_task;

@@ -24,7 +24,7 @@ use watchdog_git::BaselinePoint;
 use watchdog_store::task::agent_lease;
 
 use super::lease::RenewedLease;
-use super::order::{TaskCheckout, TaskOrder};
+use super::options::{TaskCheckout, TaskRunOptions};
 use super::task::{TaskEnd, TaskReport, run_task};
 
 /// How often to poll the queue while no task ends here: other processes may work on it, and files may be added.
@@ -50,13 +50,13 @@ pub struct PoolAgent {
 }
 
 /// The agents of a pool, and their options.
-pub struct AgentPoolOrder {
+pub struct AgentPoolOptions {
     /// The agents, each with a name of its own.
     pub agents: Vec<PoolAgent>,
     /// How many of them work at most: the first whose names are free.
     pub at_most: usize,
     /// The common part of every order; its id, agent, checkout and worker are filled in.
-    pub each: TaskOrder,
+    pub each: TaskRunOptions,
     /// Whether to wait for further tasks when nothing is left.
     pub stay: bool,
 }
@@ -108,7 +108,7 @@ struct AgentSeat {
 
 struct AgentPool<'a> {
     command_env: &'a CommandEnv,
-    order: &'a AgentPoolOrder,
+    options: &'a AgentPoolOptions,
     seats: Vec<AgentSeat>,
     /// Tasks that are left alone until then.
     later: BTreeMap<String, Timestamp>,
@@ -125,7 +125,7 @@ type FinishedTask = (usize, String, Result<TaskReport, UnreadableFact>);
 /// Where the tasks cannot be read at the beginning.
 pub async fn run_agent_pool(
     command_env: &CommandEnv,
-    order: &AgentPoolOrder,
+    options: &AgentPoolOptions,
     signals: &mut SignalState,
 ) -> Result<AgentPoolReport, UnreadableFact> {
     let queue = TaskQueue::open(command_env)?;
@@ -136,12 +136,12 @@ pub async fn run_agent_pool(
             hint: Some("make a first commit".into()),
         });
     }
-    let seats = take_seats(&queue, order)?;
+    let seats = take_seats(&queue, options)?;
     if seats.is_empty() {
         let verdict = Verdict::new(Reason::Locked, "every agent works already, under another 'watchdog task work'");
         return report(&queue, verdict, Vec::new());
     }
-    let mut pool = AgentPool { command_env, order, seats, later: BTreeMap::new(), said: BTreeSet::new(), done: Vec::new() };
+    let mut pool = AgentPool { command_env, options, seats, later: BTreeMap::new(), said: BTreeSet::new(), done: Vec::new() };
     // Loops are not to be sent between threads; all of them share this one.
     let interrupted = LocalSet::new().run_until(pool.run(signals)).await;
     let queue = TaskQueue::open(command_env)?;
@@ -149,12 +149,12 @@ pub async fn run_agent_pool(
     report(&queue, verdict, pool.done)
 }
 
-fn take_seats(queue: &TaskQueue, order: &AgentPoolOrder) -> Result<Vec<AgentSeat>, UnreadableFact> {
-    let ttl = order.each.lease;
+fn take_seats(queue: &TaskQueue, options: &AgentPoolOptions) -> Result<Vec<AgentSeat>, UnreadableFact> {
+    let ttl = options.each.lease;
     let holder = format!("{} {}", std::process::id(), watchdog_store::journal::event_id(now()));
     let mut seats = Vec::new();
-    for agent in &order.agents {
-        if seats.len() == order.at_most {
+    for agent in &options.agents {
+        if seats.len() == options.at_most {
             break;
         }
         let store = queue.store();
@@ -178,7 +178,7 @@ impl AgentPool<'_> {
         loop {
             let interrupted = signals.urgency() >= SignalUrgency::Interrupted;
             let waits = if interrupted { false } else { self.give_out(&mut running, signals) };
-            if running.is_empty() && (interrupted || !(waits || self.order.stay)) {
+            if running.is_empty() && (interrupted || !(waits || self.options.stay)) {
                 return interrupted;
             }
             tokio::select! {
@@ -261,12 +261,12 @@ impl AgentPool<'_> {
         let seat = &mut self.seats[n];
         seat.busy = Some(id.to_owned());
         let agent = seat.agent.clone();
-        let order = TaskOrder {
+        let options = TaskRunOptions {
             id: id.to_owned(),
             agent: agent.name.clone(),
             checkout: TaskCheckout::Own(agent.home),
             worker: agent.worker,
-            ..self.order.each.clone()
+            ..self.options.each.clone()
         };
         let (outer, name) = (Arc::clone(&self.command_env.narrate), agent.name);
         let narrate = Arc::new(move |text: &str| outer(&format!("{name}: {text}")));
@@ -275,7 +275,7 @@ impl AgentPool<'_> {
         let signals = signals.clone();
         let id = id.to_owned();
         running.spawn_local(async move {
-            let ended = run_task(&around, &order, Arc::new(HiddenLoopView), &signals).await;
+            let ended = run_task(&around, &options, Arc::new(HiddenLoopView), &signals).await;
             (n, id, ended)
         });
     }

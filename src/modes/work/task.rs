@@ -28,7 +28,7 @@ use watchdog_store::session;
 use watchdog_store::task::TaskRecord;
 
 use super::lease::RenewedLease;
-use super::order::{TaskCheckout, TaskOrder};
+use super::options::{TaskCheckout, TaskRunOptions};
 use super::own_worktree::{TaskWorktree, TaskWorktreeError, TaskWorktreeRequest, branch_of, make_ready};
 
 /// The report of a task.
@@ -91,23 +91,23 @@ pub fn status_after(verdict: &Verdict) -> TaskStatus {
 /// Where the tasks cannot be read, or there is no such task.
 pub async fn run_task(
     command_env: &CommandEnv,
-    order: &TaskOrder,
+    options: &TaskRunOptions,
     view: Arc<dyn LoopView>,
     signals: &SignalState,
 ) -> Result<TaskReport, UnreadableFact> {
     let begun = now();
     let queue = TaskQueue::open(command_env)?;
     let mut board = queue.settled()?;
-    let entry = board.get(&order.id).cloned().ok_or_else(|| UnreadableFact {
+    let entry = board.get(&options.id).cloned().ok_or_else(|| UnreadableFact {
         kind: FaultKind::Config,
-        why: format!("failed to get task '{}': there is none with this id", order.id),
+        why: format!("failed to get task '{}': there is none with this id", options.id),
         hint: Some("'watchdog task list' shows those that are there".into()),
     })?;
     let not_begun = |verdict: Verdict| TaskReport {
-        id: order.id.clone(),
-        agent: order.agent.clone(),
+        id: options.id.clone(),
+        agent: options.agent.clone(),
         end: TaskEnd::NotBegun,
-        judgement: Judgement { spec: Some(order.id.clone()), ..about(command_env, None, verdict, begun) },
+        judgement: Judgement { spec: Some(options.id.clone()), ..about(command_env, None, verdict, begun) },
         worktree: None,
     };
     if entry.record.status == TaskStatus::Complete {
@@ -116,26 +116,26 @@ pub async fn run_task(
     let governed = queue.governed(&entry)?;
     tracing::debug!(
         target: "watchdog::task",
-        task = order.id,
+        task = options.id,
         status = entry.record.status.as_str(),
         trusted = governed.allow_with.is_none(),
         attempts = entry.record.attempts,
         "read a task"
     );
-    if let Some(verdict) = why_not(&entry, &governed, &board.blockers(&order.id)) {
+    if let Some(verdict) = why_not(&entry, &governed, &board.blockers(&options.id)) {
         return Ok(not_begun(verdict));
     }
     let holder = format!("{} {}", std::process::id(), watchdog_store::journal::event_id(begun));
-    let taker = TaskClaimant { agent: &order.agent, holder: &holder, ttl: order.lease };
-    let (held, changes) = match board.claim(&order.id, &taker, begun) {
+    let taker = TaskClaimant { agent: &options.agent, holder: &holder, ttl: options.lease };
+    let (held, changes) = match board.claim(&options.id, &taker, begun) {
         Ok(Some(taken)) => taken,
-        Ok(None) => return Ok(not_begun(Verdict::new(Reason::Locked, format!("somebody else has taken {}", order.id)))),
+        Ok(None) => return Ok(not_begun(Verdict::new(Reason::Locked, format!("somebody else has taken {}", options.id)))),
         Err(TaskBoardError::Store(error)) => return Err(error.into()),
         Err(error) => return Ok(not_begun(Verdict::new(Reason::Locked, error.to_string()))),
     };
     queue.note(&changes);
-    tracing::info!(target: "watchdog::task", task = order.id, agent = order.agent, "takes a task");
-    let taken = RunningTask { command_env, order, queue: &queue, entry: &entry, governed, held };
+    tracing::info!(target: "watchdog::task", task = options.id, agent = options.agent, "takes a task");
+    let taken = RunningTask { command_env, options, queue: &queue, entry: &entry, governed, held };
     taken.perform_now(view, signals, begun).await
 }
 
@@ -165,7 +165,7 @@ fn why_not(entry: &BoardTask, governed: &EffectiveTask, blockers: &[crate::tasks
 
 struct RunningTask<'a> {
     command_env: &'a CommandEnv,
-    order: &'a TaskOrder,
+    options: &'a TaskRunOptions,
     queue: &'a TaskQueue,
     entry: &'a BoardTask,
     governed: EffectiveTask,
@@ -182,7 +182,7 @@ impl RunningTask<'_> {
         let store = self.queue.store();
         let kept = {
             let held = self.held.clone();
-            RenewedLease::start(store.clone(), self.order.lease, move |store, ttl| held.renew(store, ttl))
+            RenewedLease::start(store.clone(), self.options.lease, move |store, ttl| held.renew(store, ttl))
         };
         let prepared = self.prepare(&store).await;
         let (judgement, root) = match prepared {
@@ -199,20 +199,20 @@ impl RunningTask<'_> {
         };
         tracing::info!(
             target: "watchdog::task",
-            task = self.order.id,
-            agent = self.order.agent,
+            task = self.options.id,
+            agent = self.options.agent,
             status = judgement.verdict.status().as_str(),
             reason = judgement.verdict.reason.as_str(),
             "ends work on a task"
         );
-        let log = root.as_deref().and_then(|root| log_of(store.as_ref(), root, &self.order.id));
+        let log = root.as_deref().and_then(|root| log_of(store.as_ref(), root, &self.options.id));
         let end = self.write_down(&store, &judgement.verdict, log, kept.is_lost());
         drop(kept);
         self.held.clone().release(store.as_ref());
         // Starts waiting tasks now rather than at the next poll of the queue.
         let end = end?;
         if let Ok(board) = self.queue.settled()
-            && self.order.write_back
+            && self.options.write_back
         {
             for entry in board.entries() {
                 if let Err(error) = board.write_back(entry.id()) {
@@ -220,7 +220,7 @@ impl RunningTask<'_> {
                 }
             }
         }
-        Ok(TaskReport { id: self.order.id.clone(), agent: self.order.agent.clone(), end, judgement, worktree: root })
+        Ok(TaskReport { id: self.options.id.clone(), agent: self.options.agent.clone(), end, judgement, worktree: root })
     }
 
     /// Records that the task is begun, and makes its worktree.
@@ -253,9 +253,9 @@ impl RunningTask<'_> {
     }
 
     fn wanted(&self) -> Result<Option<TaskWorktreeRequest>, UnreadableFact> {
-        let TaskCheckout::Own(home) = &self.order.checkout else { return Ok(None) };
+        let TaskCheckout::Own(home) = &self.options.checkout else { return Ok(None) };
         let board = self.queue.board()?;
-        let own = branch_of(&self.order.id);
+        let own = branch_of(&self.options.id);
         let taken = |entry: &&BoardTask| matches!(entry.record.status, TaskStatus::Assigned | TaskStatus::InProgress);
         Ok(Some(TaskWorktreeRequest {
             from: self.queue.open.root().to_owned(),
@@ -283,27 +283,27 @@ impl RunningTask<'_> {
     }
 
     fn request(&self) -> Result<LoopRequest, UnreadableFact> {
-        let mut effective = effective(self.command_env, &self.queue.open, Some(&self.order.id), Some(&self.baseline()))?;
+        let mut effective = effective(self.command_env, &self.queue.open, Some(&self.options.id), Some(&self.baseline()))?;
         lay_over(&mut effective, &self.governed);
         let task = &self.governed.task;
-        let order = self.order;
+        let options = self.options;
         Ok(LoopRequest {
-            spec: Some(order.id.clone()),
-            worker: order.worker.clone(),
+            spec: Some(options.id.clone()),
+            worker: options.worker.clone(),
             same_conversation: false,
             prompts: PromptSet::of_plain_task(&prompt_of(task)),
             limits: LoopLimitOverrides { max_iterations: task.max_iterations, ..LoopLimitOverrides::default() },
-            no_progress: order.no_progress,
-            max_wait: order.max_wait,
+            no_progress: options.no_progress,
+            max_wait: options.max_wait,
             // An interrupted loop is resumed; a task that a person reopened gets a new one.
             restart: matches!(self.entry.record.status, TaskStatus::Review | TaskStatus::Failed),
-            timeout: order.timeout,
-            idle_timeout: order.idle_timeout,
-            grace: order.grace,
-            child_wait: order.child_wait,
-            end_survivors: order.end_survivors,
-            mirror: order.mirror,
-            overrides: order.overrides.clone(),
+            timeout: options.timeout,
+            idle_timeout: options.idle_timeout,
+            grace: options.grace,
+            child_wait: options.child_wait,
+            end_survivors: options.end_survivors,
+            mirror: options.mirror,
+            overrides: options.overrides.clone(),
             effective: Some(effective),
         })
     }
@@ -316,7 +316,7 @@ impl RunningTask<'_> {
         lost: bool,
     ) -> Result<TaskEnd, UnreadableFact> {
         if lost {
-            self.command_env.tell(&format!("the lease of {} has ended; somebody else may work on it", self.order.id));
+            self.command_env.tell(&format!("the lease of {} has ended; somebody else may work on it", self.options.id));
             return Ok(TaskEnd::Lost);
         }
         let status = status_after(verdict);

@@ -33,7 +33,7 @@ pub struct ResultBeforeWork {
 
 /// A command that passed on these very inputs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct EarlierPass {
+pub struct CachedPass {
     /// The test counts that its runner reported.
     pub tests: Option<TestCounts>,
     /// The tree that it passed on.

@@ -7,7 +7,7 @@ use crate::config::settings::{CommandLine, SuccessRule};
 use watchdog_facts::evidence::{Changes, CheckOutcome, Commits, ReadFact, TestCounts};
 
 use super::answers::{
-    BoundedText, CheckDefinition, CheckRun, CommandRequest, CommandRun, EarlierPass, JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile,
+    BoundedText, CachedPass, CheckDefinition, CheckRun, CommandRequest, CommandRun, JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile,
     PushState, ResultBeforeWork, TestEdits, TouchedPaths,
 };
 
@@ -93,7 +93,7 @@ pub trait Capabilities: Sync {
     }
 
     /// Whether this very command passed before by this rule of success, and none of its known inputs changed since.
-    fn passed_before(&self, _request: &CommandRequest<'_>, _rule: &SuccessRule) -> Option<EarlierPass> {
+    fn passed_before(&self, _request: &CommandRequest<'_>, _rule: &SuccessRule) -> Option<CachedPass> {
         None
     }
 

@@ -236,7 +236,7 @@ impl CompletionCheck for CommandCheck {
 mod tests {
     use std::time::Duration;
 
-    use super::super::answers::{CapturedStream, EarlierPass, ResultBeforeWork, TestEdits};
+    use super::super::answers::{CachedPass, CapturedStream, ResultBeforeWork, TestEdits};
     use super::super::registry::build;
     use super::super::tests::{Fake, broken};
     use super::*;
@@ -380,7 +380,7 @@ mod tests {
     #[test]
     fn what_passed_before_does_not_run_again() {
         let judged = |changed: Vec<String>| {
-            let fake = Fake { passed_before: Some(EarlierPass::default()), changed_scripts: Some(Ok(changed)), ..Fake::default() };
+            let fake = Fake { passed_before: Some(CachedPass::default()), changed_scripts: Some(Ok(changed)), ..Fake::default() };
             let judgement = CommandCheck::new(criterion(SuccessRule::Exit(0))).check(&CheckContext::new(&fake));
             assert!(fake.asked().is_empty(), "nothing runs and nothing is remembered anew");
             judgement

@@ -49,7 +49,7 @@ mod unusable;
 
 pub use always::AlwaysMet;
 pub use answers::{
-    BoundedText, CapturedStream, CheckDefinition, CheckRun, CommandOutput, CommandRequest, CommandRun, EarlierPass, JudgeAnswer,
+    BoundedText, CachedPass, CapturedStream, CheckDefinition, CheckRun, CommandOutput, CommandRequest, CommandRun, JudgeAnswer,
     JudgeRequest, LineOutcome, MatchedFile, PushState, ResultBeforeWork, TestEdits, TouchedPaths,
 };
 pub use capabilities::Capabilities;

@@ -34,7 +34,7 @@ pub(super) struct Fake {
     /// Files that commands name and that changed.
     pub(super) changed_scripts: Option<ReadFact<Vec<String>>>,
     /// Whether commands passed before.
-    pub(super) passed_before: Option<EarlierPass>,
+    pub(super) passed_before: Option<CachedPass>,
     /// The session's changes to tests.
     pub(super) edits: TestEdits,
     /// The report of a run.
@@ -146,7 +146,7 @@ impl Capabilities for Fake {
         self.changed_scripts.clone().unwrap_or_else(|| Ok(Vec::new()))
     }
 
-    fn passed_before(&self, _request: &CommandRequest<'_>, _rule: &SuccessRule) -> Option<EarlierPass> {
+    fn passed_before(&self, _request: &CommandRequest<'_>, _rule: &SuccessRule) -> Option<CachedPass> {
         self.passed_before.clone()
     }
 

@@ -9,7 +9,7 @@ pub const QUIET: Duration = Duration::from_secs(300);
 
 /// Since when nothing was seen of what runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct QuietSince {
+pub struct QuietPeriod {
     /// Their last known activity.
     pub since: Timestamp,
     /// Processor time that it had used by then.
@@ -28,18 +28,18 @@ pub struct ActivitySample {
 }
 
 /// Adds a sample. The first one only starts the count; a time in the future counts as now.
-pub fn after_sample(before: Option<QuietSince>, sample: ActivitySample) -> QuietSince {
+pub fn after_sample(before: Option<QuietPeriod>, sample: ActivitySample) -> QuietPeriod {
     let used = sample.used.unwrap_or_default();
     let since = match before {
         Some(before) if sample.used == Some(before.used) => before.since.min(sample.at),
         _ => sample.at,
     };
     let written = sample.written.unwrap_or(since).min(sample.at);
-    QuietSince { since: since.max(written), used }
+    QuietPeriod { since: since.max(written), used }
 }
 
 /// Whether it still holds the verdict of a session that ended at `ended`.
-pub fn holds(ended: Timestamp, at_most: Duration, quiet: QuietSince, at: Timestamp) -> bool {
+pub fn holds(ended: Timestamp, at_most: Duration, quiet: QuietPeriod, at: Timestamp) -> bool {
     let passed = |since: Timestamp| Duration::try_from(at.duration_since(since)).unwrap_or_default();
     passed(ended) < at_most && passed(quiet.since) < QUIET
 }

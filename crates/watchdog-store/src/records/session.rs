@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use watchdog_core::decision::survivor_quiet::QuietSince;
+use watchdog_core::decision::survivor_quiet::QuietPeriod;
 
 use super::row::{self, RecordType, RowsByWorktree};
 use crate::codec::{path_from_text, path_to_text};
@@ -32,7 +32,7 @@ pub struct SessionRecord {
     /// The processes that outlived it, by pid and name.
     pub survivors: Vec<(u32, String)>,
     /// Since when nothing was seen of that.
-    pub quiet: Option<QuietSince>,
+    pub quiet: Option<QuietPeriod>,
 }
 
 impl SessionRecord {
@@ -84,7 +84,7 @@ impl RecordType for SessionRecord {
             log: disk.log.as_deref().map(path_from_text),
             idle_limit: disk.idle_limit_ms.map(Duration::from_millis),
             survivors: disk.survivors,
-            quiet: disk.quiet.map(|(since, used)| QuietSince { since, used: Duration::from_millis(used) }),
+            quiet: disk.quiet.map(|(since, used)| QuietPeriod { since, used: Duration::from_millis(used) }),
         })
     }
 }

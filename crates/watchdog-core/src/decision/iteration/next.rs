@@ -80,7 +80,7 @@ pub enum LoopAction {
         /// How long.
         length: PauseLength,
         /// The reason.
-        why: PauseFor,
+        why: PauseReason,
     },
     /// The loop is over.
     End(LoopEnd),
@@ -104,7 +104,7 @@ pub enum PauseLength {
 
 /// The reason of a pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PauseFor {
+pub enum PauseReason {
     /// The configured one between iterations.
     Cooldown,
     /// A usage limit.
@@ -117,15 +117,15 @@ pub enum PauseFor {
     BackgroundWork,
 }
 
-impl PauseFor {
+impl PauseReason {
     /// The word in events and JSON.
     pub fn as_str(self) -> &'static str {
         match self {
-            PauseFor::Cooldown => "cooldown",
-            PauseFor::UsageLimit => "usage_limit",
-            PauseFor::Overload => "overload",
-            PauseFor::Crash => "crash",
-            PauseFor::BackgroundWork => "background_work",
+            PauseReason::Cooldown => "cooldown",
+            PauseReason::UsageLimit => "usage_limit",
+            PauseReason::Overload => "overload",
+            PauseReason::Crash => "crash",
+            PauseReason::BackgroundWork => "background_work",
         }
     }
 }
@@ -258,10 +258,10 @@ impl LoopMachine {
             // The cooldown may be longer than the first pauses; then it is what is wanted.
             Some(_) if cooldown < LONGEST_BACKOFF => {
                 let length = PauseLength::Backoff { attempt: self.standing.crashes, at_most: LONGEST_BACKOFF };
-                self.pause(length, PauseFor::Crash, AfterPause::Iterate, now)
+                self.pause(length, PauseReason::Crash, AfterPause::Iterate, now)
             }
             _ if cooldown.is_zero() => self.iterate(now),
-            _ => self.pause(PauseLength::For(cooldown), PauseFor::Cooldown, AfterPause::Iterate, now),
+            _ => self.pause(PauseLength::For(cooldown), PauseReason::Cooldown, AfterPause::Iterate, now),
         }
     }
 
@@ -291,11 +291,11 @@ impl LoopMachine {
                 if until > later(later(now, self.policy.max_wait), MARGIN) {
                     return LoopAction::End(LoopEnd::LimitTooLong);
                 }
-                self.pause(PauseLength::Until(until), PauseFor::UsageLimit, AfterPause::Iterate, now)
+                self.pause(PauseLength::Until(until), PauseReason::UsageLimit, AfterPause::Iterate, now)
             }
             _ => {
                 let until = outcome.retry_at.filter(|at| *at > now).unwrap_or_else(|| later(now, doubled(BACKGROUND_POLL)));
-                self.pause(PauseLength::Until(until), PauseFor::BackgroundWork, AfterPause::JudgeAgain, now)
+                self.pause(PauseLength::Until(until), PauseReason::BackgroundWork, AfterPause::JudgeAgain, now)
             }
         }
     }
@@ -310,12 +310,12 @@ impl LoopMachine {
         }
         self.overload.since = Some(now);
         let attempt = self.standing.waits.saturating_add(OVERLOAD_HEAD_START);
-        self.pause(PauseLength::Backoff { attempt, at_most: LONGEST_BACKOFF.min(left) }, PauseFor::Overload, AfterPause::Iterate, now)
+        self.pause(PauseLength::Backoff { attempt, at_most: LONGEST_BACKOFF.min(left) }, PauseReason::Overload, AfterPause::Iterate, now)
     }
 
     /// Nothing may begin behind the deadline or the time budget: a pause that surely lasts longer ends the loop at once, and one whose
     /// length is not known yet ends there.
-    fn pause(&mut self, length: PauseLength, why: PauseFor, then: AfterPause, now: Timestamp) -> LoopAction {
+    fn pause(&mut self, length: PauseLength, why: PauseReason, then: AfterPause, now: Timestamp) -> LoopAction {
         self.after_pause = then;
         let Some((left, stop)) = time_left(&self.policy.limits, &self.standing.spent, now) else {
             return LoopAction::Pause { length, why };

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
 use super::ending::{is_over, verdict};
-use super::next::{IterationOutcome, LoopAction, LoopEnd, LoopEvent, LoopMachine, LoopPolicy, PauseFor, PauseLength};
+use super::next::{IterationOutcome, LoopAction, LoopEnd, LoopEvent, LoopMachine, LoopPolicy, PauseLength, PauseReason};
 use super::standing::LoopStanding;
 use crate::config::settings::{ConfigSettings, Limits};
 use crate::decision::termination::SpentUsage;
@@ -60,7 +60,7 @@ fn through(looped: &mut LoopMachine, reasons: &[Reason]) -> LoopAction {
     action
 }
 
-fn pause(action: LoopAction) -> (PauseLength, PauseFor) {
+fn pause(action: LoopAction) -> (PauseLength, PauseReason) {
     match action {
         LoopAction::Pause { length, why } => (length, why),
         other => panic!("no pause: {other:?}"),
@@ -135,7 +135,7 @@ fn work_that_could_not_be_read_is_never_the_same() {
 fn a_usage_limit_is_waited_for_and_is_no_iteration() {
     let mut looped = looping(limits());
     let limit = |seconds: i64| IterationOutcome { retry_at: Some(after(seconds)), ..judged(Reason::RateLimited, "at first") };
-    assert_eq!(pause(step(&mut looped, limit(3600))), (PauseLength::Until(after(3605)), PauseFor::UsageLimit));
+    assert_eq!(pause(step(&mut looped, limit(3600))), (PauseLength::Until(after(3605)), PauseReason::UsageLimit));
     assert_eq!(looped.step(after(3605), HOUR, LoopEvent::PauseOver), LoopAction::Iterate { number: 1 });
     assert_eq!(looped.standing().finished, 0);
     assert_eq!(step(&mut looped, limit(6 * 3600 + 60)), LoopAction::End(LoopEnd::LimitTooLong));
@@ -192,7 +192,7 @@ fn a_crash_is_an_iteration_and_the_next_one_comes_later_each_time() {
     let mut looped = looping(limits());
     let crash = |work: &str| IterationOutcome { crash: Some("exit code 1".into()), ..judged(Reason::Working, work) };
     let attempt = |action| match pause(action) {
-        (PauseLength::Backoff { attempt, .. }, PauseFor::Crash) => attempt,
+        (PauseLength::Backoff { attempt, .. }, PauseReason::Crash) => attempt,
         other => panic!("{other:?}"),
     };
     assert_eq!(attempt(step(&mut looped, crash("a"))), 1);
@@ -207,12 +207,12 @@ fn a_crash_is_an_iteration_and_the_next_one_comes_later_each_time() {
 fn a_session_that_only_met_an_overload_is_no_iteration_and_one_that_worked_is() {
     let mut looped = looping(limits());
     let overload = |work: &str| IterationOutcome { overloaded: true, crash: Some("529".into()), ..judged(Reason::Working, work) };
-    assert_eq!(pause(step(&mut looped, overload("at first"))).1, PauseFor::Overload);
+    assert_eq!(pause(step(&mut looped, overload("at first"))).1, PauseReason::Overload);
     assert_eq!((looped.standing().finished, looped.standing().waits), (0, 1));
-    assert_eq!(pause(step(&mut looped, overload("more"))).1, PauseFor::Crash);
+    assert_eq!(pause(step(&mut looped, overload("more"))).1, PauseReason::Crash);
     assert_eq!((looped.standing().finished, looped.standing().waits), (1, 0));
     let no_room = IterationOutcome { reason: Reason::StoreError, ..overload("more") };
-    assert_eq!(pause(step(&mut looped, no_room)).1, PauseFor::Overload, "a machine without room is waited for");
+    assert_eq!(pause(step(&mut looped, no_room)).1, PauseReason::Overload, "a machine without room is waited for");
     assert_eq!(step(&mut looped, judged(Reason::StoreError, "more")), LoopAction::End(LoopEnd::Verdict));
 }
 
@@ -221,7 +221,7 @@ fn a_service_without_room_is_waited_for_as_long_as_a_usage_limit() {
     let mut looped = looping(limits());
     let overload = || IterationOutcome { overloaded: true, crash: Some("529".into()), ..judged(Reason::Working, "at first") };
     for wait in 1..=72 {
-        assert_eq!(pause(step(&mut looped, overload())).1, PauseFor::Overload, "wait {wait} of at most five minutes each");
+        assert_eq!(pause(step(&mut looped, overload())).1, PauseReason::Overload, "wait {wait} of at most five minutes each");
     }
     assert_eq!(step(&mut looped, overload()), LoopAction::End(LoopEnd::OverloadTooLong));
 }
@@ -246,7 +246,7 @@ fn pauses_for_an_overload_are_together_no_longer_than_the_longest_wait() {
     let worked = LoopEvent::Judged(Box::new(judged(Reason::Working, "more")));
     assert_eq!(looped.step(after(at), Duration::ZERO, worked), LoopAction::Iterate { number: 2 });
     let again = IterationOutcome { overloaded: true, ..judged(Reason::Working, "more") };
-    assert_eq!(pause(looped.step(after(at), Duration::ZERO, LoopEvent::Judged(Box::new(again)))).1, PauseFor::Overload);
+    assert_eq!(pause(looped.step(after(at), Duration::ZERO, LoopEvent::Judged(Box::new(again)))).1, PauseReason::Overload);
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn no_pause_goes_on_behind_the_time_budget_or_the_deadline() {
     assert_eq!(stopped(&looping(wall()).step(now(), seconds(10), limit(None))), Some(Reason::BudgetExhausted));
     assert_eq!(stopped(&looping(wall()).step(now(), seconds(10), limit(Some(after(120))))), Some(Reason::BudgetExhausted));
     let short = looping(wall()).step(now(), seconds(10), limit(Some(after(60))));
-    assert_eq!(pause(short), (PauseLength::Until(after(65)), PauseFor::UsageLimit), "it ends in time");
+    assert_eq!(pause(short), (PauseLength::Until(after(65)), PauseReason::UsageLimit), "it ends in time");
     for (limits, reason) in
         [(wall(), Reason::BudgetExhausted), (Limits { deadline: Some(after(90)), ..limits() }, Reason::DeadlineExceeded)]
     {
@@ -284,7 +284,7 @@ fn no_pause_goes_on_behind_the_time_budget_or_the_deadline() {
 #[test]
 fn background_work_is_looked_at_again_without_a_session() {
     let mut looped = looping(limits());
-    assert_eq!(pause(step(&mut looped, judged(Reason::BackgroundWork, "x"))), (PauseLength::Until(after(30)), PauseFor::BackgroundWork));
+    assert_eq!(pause(step(&mut looped, judged(Reason::BackgroundWork, "x"))), (PauseLength::Until(after(30)), PauseReason::BackgroundWork));
     assert_eq!(looped.step(after(30), HOUR, LoopEvent::PauseOver), LoopAction::JudgeAgain);
     assert_eq!(pause(step(&mut looped, judged(Reason::BackgroundWork, "x"))).0, PauseLength::Until(after(60)));
     assert_eq!(step(&mut looped, judged(Reason::NewCommits, "x")), LoopAction::End(LoopEnd::Verdict));

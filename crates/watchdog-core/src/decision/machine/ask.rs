@@ -6,7 +6,7 @@ use watchdog_facts::evidence::{ProbeOutcome, Reply, ReplyStatus};
 use watchdog_facts::verdict::ProbeRecord;
 
 use super::facts::{MachineAction, ProbePause, SurvivorFacts};
-use super::stage::{AfterSnapshot, CommitsFor, MachineStage, NoMoreQuestions, RescueFor};
+use super::stage::{AfterSnapshot, CommitsPurpose, MachineStage, NoMoreQuestions, RescueReason};
 use super::step::CheckMachine;
 
 impl CheckMachine {
@@ -19,7 +19,7 @@ impl CheckMachine {
     pub(super) fn on_probe(&mut self, record: ProbeRecord) -> MachineAction {
         self.rounds_used += 1;
         self.probes.push(record);
-        self.read_commits(CommitsFor::Probed)
+        self.read_commits(CommitsPurpose::Probed)
     }
 
     /// No commit landed during the probe: its answer counts.
@@ -63,7 +63,7 @@ impl CheckMachine {
     /// Another probe would be useless: the machine reads and rescues the work, then the verdict names the reason.
     fn stop_asking(&mut self, why: NoMoreQuestions) -> MachineAction {
         self.no_more_questions = Some(why);
-        self.read_commits(CommitsFor::Last)
+        self.read_commits(CommitsPurpose::Last)
     }
 
     fn on_failed_probe(&mut self, at_most: Duration) -> MachineAction {
@@ -84,15 +84,15 @@ impl CheckMachine {
         }
         self.disputed = None;
         match reply.status {
-            ReplyStatus::Complete => self.secure(AfterSnapshot::Rescue(RescueFor::Claim)),
+            ReplyStatus::Complete => self.secure(AfterSnapshot::Rescue(RescueReason::Claim)),
             ReplyStatus::Working if self.setup.session_over && reply.should_continue != Some(false) => {
                 self.alive += 1;
-                self.secure(AfterSnapshot::Rescue(RescueFor::NotDone))
+                self.secure(AfterSnapshot::Rescue(RescueReason::NotDone))
             }
             ReplyStatus::Waiting | ReplyStatus::Working => {
                 self.alive += 1;
                 match reply.should_continue {
-                    Some(false) => self.secure(AfterSnapshot::Rescue(RescueFor::AgentStopped)),
+                    Some(false) => self.secure(AfterSnapshot::Rescue(RescueReason::AgentStopped)),
                     Some(true) | None if self.setup.once && self.rounds_left() > 0 => self.conclude_alive(reply),
                     // The last round of `--once` is over with its answer: no time may pass in this call.
                     Some(true) | None if self.setup.once => self.last_resort(),

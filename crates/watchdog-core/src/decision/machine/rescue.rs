@@ -4,7 +4,7 @@ use crate::config::settings::RescueMode;
 use watchdog_facts::evidence::{Changes, Commits, ReadFact, RescueOutcome, WarningCode};
 
 use super::facts::MachineAction;
-use super::stage::{AfterSnapshot, CommitsFor, MachineStage, RescueFor};
+use super::stage::{AfterSnapshot, CommitsPurpose, MachineStage, RescueReason};
 use super::step::CheckMachine;
 
 impl CheckMachine {
@@ -111,10 +111,10 @@ impl CheckMachine {
         }
     }
 
-    fn may_rescue(&self, why: RescueFor) -> bool {
+    fn may_rescue(&self, why: RescueReason) -> bool {
         // A commit in the middle of a rebase or a merge would be part of it.
         let half_done = self.commits.as_ref().is_some_and(Commits::half_done);
-        self.rescue_commits_allowed() && !half_done && (why != RescueFor::Last || self.setup.completion.final_rescue_attempt)
+        self.rescue_commits_allowed() && !half_done && (why != RescueReason::Last || self.setup.completion.final_rescue_attempt)
     }
 
     /// Whether the user lets a rescue make commits at all.
@@ -127,26 +127,26 @@ impl CheckMachine {
     }
 
     /// A rescue was called for, and there was nothing to rescue or it is not allowed.
-    fn without_rescue(&mut self, why: RescueFor) -> MachineAction {
+    fn without_rescue(&mut self, why: RescueReason) -> MachineAction {
         match (why, self.work_left()) {
-            (RescueFor::Claim, _) if self.checks_unmet() => self.conclude_checks_unmet(),
-            (RescueFor::Claim, false) if self.committed() => self.conclude_new_commits(),
-            (RescueFor::Claim, false) => self.conclude_nothing_to_do(),
+            (RescueReason::Claim, _) if self.checks_unmet() => self.conclude_checks_unmet(),
+            (RescueReason::Claim, false) if self.committed() => self.conclude_new_commits(),
+            (RescueReason::Claim, false) => self.conclude_nothing_to_do(),
             // Asking again cannot commit anything where rescue may not.
-            (RescueFor::Claim, true) => self.conclude_not_committed(),
-            (RescueFor::AgentStopped, _) => self.conclude_agent_stopped(),
-            (RescueFor::Unmet, _) => self.conclude_checks_unmet(),
-            (RescueFor::NotDone, _) => self.conclude_not_done(),
-            (RescueFor::OverLimit, _) => self.conclude_over_limit(),
-            (RescueFor::Last, _) => self.out_of_probes(),
-            (RescueFor::SessionCutoff, false) if !self.checks_unmet() && self.committed() => self.conclude_new_commits(),
-            (RescueFor::SessionCutoff, false) => self.conclude_session_cut(),
-            (RescueFor::SessionCutoff, true) => self.conclude_cut_short(),
-            (RescueFor::ChecksPassed, _) => self.conclude_checks_passed(),
+            (RescueReason::Claim, true) => self.conclude_not_committed(),
+            (RescueReason::AgentStopped, _) => self.conclude_agent_stopped(),
+            (RescueReason::Unmet, _) => self.conclude_checks_unmet(),
+            (RescueReason::NotDone, _) => self.conclude_not_done(),
+            (RescueReason::OverLimit, _) => self.conclude_over_limit(),
+            (RescueReason::Last, _) => self.out_of_probes(),
+            (RescueReason::SessionCutoff, false) if !self.checks_unmet() && self.committed() => self.conclude_new_commits(),
+            (RescueReason::SessionCutoff, false) => self.conclude_session_cut(),
+            (RescueReason::SessionCutoff, true) => self.conclude_cut_short(),
+            (RescueReason::ChecksPassed, _) => self.conclude_checks_passed(),
         }
     }
 
-    pub(super) fn on_rescue(&mut self, why: RescueFor, fact: ReadFact<RescueOutcome>) -> MachineAction {
+    pub(super) fn on_rescue(&mut self, why: RescueReason, fact: ReadFact<RescueOutcome>) -> MachineAction {
         let outcome = match fact {
             Ok(outcome) => outcome,
             Err(unreadable) => RescueOutcome { failed: Some(unreadable.why), ..RescueOutcome::default() },
@@ -176,35 +176,37 @@ impl CheckMachine {
         }
         match (why, outcome.commits > 0) {
             // Some of it is committed, and some of it could not be: that is for a person, where it would complete something.
-            (RescueFor::Claim | RescueFor::ChecksPassed, true) if self.rescue_failed.is_some() && self.rescue_branch.is_none() => {
+            (RescueReason::Claim | RescueReason::ChecksPassed, true) if self.rescue_failed.is_some() && self.rescue_branch.is_none() => {
                 self.conclude_not_committed()
             }
-            (_, true) => self.read_commits(CommitsFor::Rescued(why)),
+            (_, true) => self.read_commits(CommitsPurpose::Rescued(why)),
             (_, false) => self.rescue_decided_nothing(why),
         }
     }
 
     /// A rescue ran, and made no commits.
-    fn rescue_decided_nothing(&mut self, why: RescueFor) -> MachineAction {
+    fn rescue_decided_nothing(&mut self, why: RescueReason) -> MachineAction {
         let failed = self.rescue_failed.clone();
         match why {
-            RescueFor::ChecksPassed | RescueFor::SessionCutoff | RescueFor::Claim if failed.is_some() => self.conclude_not_committed(),
-            RescueFor::ChecksPassed => self.conclude_checks_passed(),
-            RescueFor::SessionCutoff => self.conclude_cut_short(),
-            RescueFor::Claim if self.left_out_on_purpose() && self.checks_unmet() => self.conclude_checks_unmet(),
-            RescueFor::Claim if self.left_out_on_purpose() && self.committed() => self.conclude_new_commits(),
-            RescueFor::Claim if self.left_out_on_purpose() => self.conclude_nothing_to_do(),
-            RescueFor::Claim => self.conclude_not_committed(),
-            RescueFor::AgentStopped => self.conclude_agent_stopped(),
+            RescueReason::ChecksPassed | RescueReason::SessionCutoff | RescueReason::Claim if failed.is_some() => {
+                self.conclude_not_committed()
+            }
+            RescueReason::ChecksPassed => self.conclude_checks_passed(),
+            RescueReason::SessionCutoff => self.conclude_cut_short(),
+            RescueReason::Claim if self.left_out_on_purpose() && self.checks_unmet() => self.conclude_checks_unmet(),
+            RescueReason::Claim if self.left_out_on_purpose() && self.committed() => self.conclude_new_commits(),
+            RescueReason::Claim if self.left_out_on_purpose() => self.conclude_nothing_to_do(),
+            RescueReason::Claim => self.conclude_not_committed(),
+            RescueReason::AgentStopped => self.conclude_agent_stopped(),
             // The work stays where the next session continues it.
-            RescueFor::Unmet | RescueFor::NotDone => {
+            RescueReason::Unmet | RescueReason::NotDone => {
                 if let Some(failed) = failed {
                     self.note(WarningCode::RescueFailed, failed);
                 }
-                if why == RescueFor::Unmet { self.conclude_checks_unmet() } else { self.conclude_not_done() }
+                if why == RescueReason::Unmet { self.conclude_checks_unmet() } else { self.conclude_not_done() }
             }
-            RescueFor::OverLimit => self.conclude_over_limit(),
-            RescueFor::Last => self.out_of_probes(),
+            RescueReason::OverLimit => self.conclude_over_limit(),
+            RescueReason::Last => self.out_of_probes(),
         }
     }
 

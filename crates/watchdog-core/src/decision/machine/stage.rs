@@ -4,12 +4,12 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MachineStage {
     Begin,
-    Commits(CommitsFor),
+    Commits(CommitsPurpose),
     Changes(AfterSnapshot),
     Snapshot(AfterSnapshot),
-    Checks(CommitsFor),
+    Checks(CommitsPurpose),
     Probe,
-    Rescue(RescueFor),
+    Rescue(RescueReason),
     Criteria,
     Pause,
     Survivors,
@@ -22,7 +22,7 @@ impl MachineStage {
     pub(super) fn is_ending(self) -> bool {
         matches!(
             self,
-            MachineStage::Commits(CommitsFor::Interrupted)
+            MachineStage::Commits(CommitsPurpose::Interrupted)
                 | MachineStage::Changes(AfterSnapshot::Interrupted)
                 | MachineStage::Snapshot(AfterSnapshot::Interrupted)
         )
@@ -31,7 +31,7 @@ impl MachineStage {
 
 /// The purpose of reading commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CommitsFor {
+pub(super) enum CommitsPurpose {
     /// A round begins.
     Round,
     /// The last round is over, or no probe will follow.
@@ -39,7 +39,7 @@ pub(super) enum CommitsFor {
     /// A probe ended; commits may have landed meanwhile.
     Probed,
     /// A rescue made commits: its purpose decides.
-    Rescued(RescueFor),
+    Rescued(RescueReason),
     /// A signal came.
     Interrupted,
 }
@@ -47,10 +47,10 @@ pub(super) enum CommitsFor {
 /// The next step once the changes are known and the work is in a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterSnapshot {
-    JudgeChecks(CommitsFor),
+    JudgeChecks(CommitsPurpose),
     Ask,
     /// Commits are there and no checks are: they decide unless some of the session's work is left.
-    Commits(CommitsFor),
+    Commits(CommitsPurpose),
     /// Commits are there and a criterion is not met; only say what is left.
     ChecksUnmet,
     /// An operation of git is half done.
@@ -66,13 +66,13 @@ pub(super) enum AfterSnapshot {
     /// A process of the session still runs: no probe before it ends.
     Survivors,
     /// Rescue, then decide by what called for it.
-    Rescue(RescueFor),
+    Rescue(RescueReason),
     Interrupted,
 }
 
 /// The reason of a rescue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RescueFor {
+pub(super) enum RescueReason {
     /// The agent says complete.
     Claim,
     /// The agent answers that it should not continue.

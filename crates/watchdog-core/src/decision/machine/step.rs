@@ -7,7 +7,7 @@ use watchdog_facts::evidence::{
 use watchdog_facts::verdict::{ProbeRecord, Reason, Verdict};
 
 use super::facts::{ChecksResult, ConfigTrust, JudgementScope, MachineAction, MachineEvent, MachineSetup};
-use super::stage::{AfterSnapshot, CommitsFor, MachineStage, NoMoreQuestions, RescueFor};
+use super::stage::{AfterSnapshot, CommitsPurpose, MachineStage, NoMoreQuestions, RescueReason};
 
 /// The check in progress.
 #[derive(Debug, Clone)]
@@ -108,7 +108,7 @@ impl CheckMachine {
     fn transition(&mut self, event: MachineEvent) -> MachineAction {
         match (self.stage, event) {
             (MachineStage::Done, _) => self.repeat(),
-            (stage, MachineEvent::Interrupt) if !stage.is_ending() => self.read_commits(CommitsFor::Interrupted),
+            (stage, MachineEvent::Interrupt) if !stage.is_ending() => self.read_commits(CommitsPurpose::Interrupted),
             (MachineStage::Begin, _) => self.begin(),
             (MachineStage::Commits(purpose), MachineEvent::Commits(fact)) => self.on_commits(purpose, fact),
             (MachineStage::Changes(then), MachineEvent::Changes(fact)) => self.on_changes(then, fact),
@@ -160,7 +160,7 @@ impl CheckMachine {
     }
 
     pub(super) fn next_round(&mut self) -> MachineAction {
-        let purpose = if self.rounds_left() > 0 || self.setup.no_probe { CommitsFor::Round } else { CommitsFor::Last };
+        let purpose = if self.rounds_left() > 0 || self.setup.no_probe { CommitsPurpose::Round } else { CommitsPurpose::Last };
         self.read_commits(purpose)
     }
 
@@ -168,7 +168,7 @@ impl CheckMachine {
         self.setup.completion.max_probes.saturating_sub(self.rounds_used)
     }
 
-    pub(super) fn read_commits(&mut self, purpose: CommitsFor) -> MachineAction {
+    pub(super) fn read_commits(&mut self, purpose: CommitsPurpose) -> MachineAction {
         self.secured = false;
         self.stage = MachineStage::Commits(purpose);
         MachineAction::ReadCommits
@@ -180,11 +180,11 @@ impl CheckMachine {
         self.committed_before_rescue.unwrap_or_else(|| self.commits.as_ref().is_some_and(Commits::completes))
     }
 
-    fn on_commits(&mut self, purpose: CommitsFor, fact: ReadFact<Commits>) -> MachineAction {
+    fn on_commits(&mut self, purpose: CommitsPurpose, fact: ReadFact<Commits>) -> MachineAction {
         let before = self.commits.take();
         match fact {
             Ok(commits) => self.commits = Some(commits),
-            Err(unreadable) if purpose == CommitsFor::Interrupted => self.note(WarningCode::CommitsUnreadable, unreadable.why),
+            Err(unreadable) if purpose == CommitsPurpose::Interrupted => self.note(WarningCode::CommitsUnreadable, unreadable.why),
             Err(unreadable) => return self.conclude_unreadable(unreadable),
         }
         let moved = self.commits != before;
@@ -192,40 +192,42 @@ impl CheckMachine {
             self.changes = None;
         }
         match purpose {
-            CommitsFor::Interrupted => self.secure(AfterSnapshot::Interrupted),
-            CommitsFor::Rescued(_) if self.rescue_branch.is_some() => self.conclude_on_fallback_branch(),
+            CommitsPurpose::Interrupted => self.secure(AfterSnapshot::Interrupted),
+            CommitsPurpose::Rescued(_) if self.rescue_branch.is_some() => self.conclude_on_fallback_branch(),
             // Commits were made, and not all of the work is safe in them: a person must look.
-            CommitsFor::Rescued(RescueFor::Claim | RescueFor::ChecksPassed | RescueFor::Last) if self.rescue_failed.is_some() => {
+            CommitsPurpose::Rescued(RescueReason::Claim | RescueReason::ChecksPassed | RescueReason::Last)
+                if self.rescue_failed.is_some() =>
+            {
                 self.conclude_not_committed()
             }
             // A spent limit is never success: the results of the session are kept, and no check runs.
-            CommitsFor::Rescued(RescueFor::OverLimit) => self.conclude_over_limit(),
-            _ if self.over_limit() && !self.only_criteria() => self.secure(AfterSnapshot::Rescue(RescueFor::OverLimit)),
-            CommitsFor::Rescued(why) => self.after_rescue(purpose, why),
+            CommitsPurpose::Rescued(RescueReason::OverLimit) => self.conclude_over_limit(),
+            _ if self.over_limit() && !self.only_criteria() => self.secure(AfterSnapshot::Rescue(RescueReason::OverLimit)),
+            CommitsPurpose::Rescued(why) => self.after_rescue(purpose, why),
             // No other fact matters before the limit is lifted.
             _ if matches!(self.setup.session, Some(SessionEnd::RateLimited { .. })) => self.secure(AfterSnapshot::RateLimited),
             _ if self.half_done() => self.secure(AfterSnapshot::HalfDone),
             // Nothing new: commits did not decide when the round began, and the criteria were judged on these.
-            CommitsFor::Probed if !moved => self.undecided(purpose),
-            CommitsFor::Last if !moved && self.judged.is_some() => self.undecided(purpose),
-            CommitsFor::Round | CommitsFor::Last | CommitsFor::Probed if self.has_checks() => self.secure_and_judge(purpose),
-            CommitsFor::Round | CommitsFor::Last | CommitsFor::Probed => self.without_checks(purpose),
+            CommitsPurpose::Probed if !moved => self.undecided(purpose),
+            CommitsPurpose::Last if !moved && self.judged.is_some() => self.undecided(purpose),
+            CommitsPurpose::Round | CommitsPurpose::Last | CommitsPurpose::Probed if self.has_checks() => self.secure_and_judge(purpose),
+            CommitsPurpose::Round | CommitsPurpose::Last | CommitsPurpose::Probed => self.without_checks(purpose),
         }
     }
 
     /// A rescue made commits. It saves work and completes nothing: its purpose decides.
-    fn after_rescue(&mut self, purpose: CommitsFor, why: RescueFor) -> MachineAction {
+    fn after_rescue(&mut self, purpose: CommitsPurpose, why: RescueReason) -> MachineAction {
         match why {
-            RescueFor::SessionCutoff => self.conclude_cut_short(),
+            RescueReason::SessionCutoff => self.conclude_cut_short(),
             // A commit of what was judged does not change what was judged.
-            RescueFor::ChecksPassed => self.conclude_checks_passed(),
-            RescueFor::Claim if self.has_checks() => self.secure_and_judge(purpose),
-            RescueFor::Claim => self.conclude_rescued(),
-            RescueFor::AgentStopped => self.conclude_agent_stopped(),
-            RescueFor::Unmet => self.conclude_checks_unmet(),
-            RescueFor::NotDone => self.conclude_not_done(),
-            RescueFor::OverLimit => self.conclude_over_limit(),
-            RescueFor::Last => self.out_of_probes(),
+            RescueReason::ChecksPassed => self.conclude_checks_passed(),
+            RescueReason::Claim if self.has_checks() => self.secure_and_judge(purpose),
+            RescueReason::Claim => self.conclude_rescued(),
+            RescueReason::AgentStopped => self.conclude_agent_stopped(),
+            RescueReason::Unmet => self.conclude_checks_unmet(),
+            RescueReason::NotDone => self.conclude_not_done(),
+            RescueReason::OverLimit => self.conclude_over_limit(),
+            RescueReason::Last => self.out_of_probes(),
         }
     }
 
@@ -236,7 +238,7 @@ impl CheckMachine {
     /// Most criteria need no baseline; the others report that it is missing.
     fn without_a_baseline(&mut self) -> MachineAction {
         if self.has_checks() {
-            return self.secure_and_judge(CommitsFor::Round);
+            return self.secure_and_judge(CommitsPurpose::Round);
         }
         match &self.setup.trust {
             ConfigTrust::Untrusted { allow_with } => {
@@ -250,7 +252,7 @@ impl CheckMachine {
         }
     }
 
-    fn secure_and_judge(&mut self, purpose: CommitsFor) -> MachineAction {
+    fn secure_and_judge(&mut self, purpose: CommitsPurpose) -> MachineAction {
         match self.setup.checks_run_programs {
             true => self.secure(AfterSnapshot::JudgeChecks(purpose)),
             false => self.judge_checks(purpose),
@@ -266,7 +268,7 @@ impl CheckMachine {
         self.setup.has_checks && self.setup.trust == ConfigTrust::Settled
     }
 
-    fn without_checks(&mut self, purpose: CommitsFor) -> MachineAction {
+    fn without_checks(&mut self, purpose: CommitsPurpose) -> MachineAction {
         match self.committed() {
             true if self.setup.read_leftovers && !self.only_criteria() => self.secure(AfterSnapshot::Commits(purpose)),
             true => self.conclude_new_commits(),
@@ -276,7 +278,7 @@ impl CheckMachine {
     }
 
     /// Commits are there, and what else is uncommitted is known: bare commits complete nothing while some of the work is left.
-    pub(super) fn commits_and_leftovers(&mut self, purpose: CommitsFor) -> MachineAction {
+    pub(super) fn commits_and_leftovers(&mut self, purpose: CommitsPurpose) -> MachineAction {
         if !self.work_left() {
             return self.conclude_new_commits();
         }
@@ -288,20 +290,20 @@ impl CheckMachine {
     }
 
     /// Neither commits nor criteria decided.
-    fn undecided(&mut self, purpose: CommitsFor) -> MachineAction {
+    fn undecided(&mut self, purpose: CommitsPurpose) -> MachineAction {
         match purpose {
-            CommitsFor::Last => self.last_resort(),
-            CommitsFor::Probed => self.on_outcome(),
-            CommitsFor::Round | CommitsFor::Rescued(_) | CommitsFor::Interrupted => self.ask_or_use_the_session(),
+            CommitsPurpose::Last => self.last_resort(),
+            CommitsPurpose::Probed => self.on_outcome(),
+            CommitsPurpose::Round | CommitsPurpose::Rescued(_) | CommitsPurpose::Interrupted => self.ask_or_use_the_session(),
         }
     }
 
-    pub(super) fn judge_checks(&mut self, purpose: CommitsFor) -> MachineAction {
+    pub(super) fn judge_checks(&mut self, purpose: CommitsPurpose) -> MachineAction {
         self.stage = MachineStage::Checks(purpose);
         MachineAction::JudgeChecks
     }
 
-    fn on_checks(&mut self, purpose: CommitsFor, judged: ChecksResult) -> MachineAction {
+    fn on_checks(&mut self, purpose: CommitsPurpose, judged: ChecksResult) -> MachineAction {
         let outcome = judged.outcome;
         self.judged = Some(judged);
         // A check's program may have written files, and a rescue must not run before they are kept.
@@ -309,9 +311,9 @@ impl CheckMachine {
         match outcome {
             CheckOutcome::Pass if self.pass_proves_nothing() => self.undecided_although_passed(purpose),
             CheckOutcome::Pass if self.rescue_commits > 0 || self.only_criteria() => self.conclude_checks_passed(),
-            CheckOutcome::Pass => self.secure(AfterSnapshot::Rescue(RescueFor::ChecksPassed)),
+            CheckOutcome::Pass => self.secure(AfterSnapshot::Rescue(RescueReason::ChecksPassed)),
             CheckOutcome::Unmet if self.rescue_commits > 0 => self.conclude_checks_unmet(),
-            CheckOutcome::Unmet if self.committed() && self.cut_short() => self.secure(AfterSnapshot::Rescue(RescueFor::Unmet)),
+            CheckOutcome::Unmet if self.committed() && self.cut_short() => self.secure(AfterSnapshot::Rescue(RescueReason::Unmet)),
             CheckOutcome::Unmet if self.committed() => self.unmet_with_commits(),
             CheckOutcome::Unmet if self.only_criteria() => self.conclude_checks_unmet(),
             CheckOutcome::Unmet => self.undecided(purpose),
@@ -329,9 +331,9 @@ impl CheckMachine {
     }
 
     /// Nothing broke, and nothing shows that anything was done: the agent's word decides.
-    fn undecided_although_passed(&mut self, purpose: CommitsFor) -> MachineAction {
+    fn undecided_although_passed(&mut self, purpose: CommitsPurpose) -> MachineAction {
         match purpose {
-            CommitsFor::Rescued(RescueFor::Claim) => self.conclude_rescued(),
+            CommitsPurpose::Rescued(RescueReason::Claim) => self.conclude_rescued(),
             purpose => self.undecided(purpose),
         }
     }
@@ -357,11 +359,11 @@ impl CheckMachine {
     /// Commits did not decide. What `run` saw of the session comes before a question to the agent.
     fn ask_or_use_the_session(&mut self) -> MachineAction {
         match &self.setup.session {
-            Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => self.secure(AfterSnapshot::Rescue(RescueFor::SessionCutoff)),
+            Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => self.secure(AfterSnapshot::Rescue(RescueReason::SessionCutoff)),
             Some(SessionEnd::RateLimited { .. }) => self.secure(AfterSnapshot::RateLimited),
             Some(SessionEnd::Unrunnable { .. }) => self.secure(AfterSnapshot::Unrunnable),
             Some(SessionEnd::LeftWork { .. }) => self.secure(AfterSnapshot::LeftWork),
-            Some(SessionEnd::OverLimit { .. }) => self.secure(AfterSnapshot::Rescue(RescueFor::OverLimit)),
+            Some(SessionEnd::OverLimit { .. }) => self.secure(AfterSnapshot::Rescue(RescueReason::OverLimit)),
             Some(SessionEnd::Ended { .. } | SessionEnd::CutShort { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. })
             | None => self.ask_unless_over(),
         }
@@ -375,11 +377,11 @@ impl CheckMachine {
             AfterSnapshot::NoProbe
         } else if (self.setup.session_over || ended_early && self.setup.survivors.is_empty()) && self.checks_unmet() {
             // Nobody works on what is missing any more, and no answer would change that.
-            AfterSnapshot::Rescue(RescueFor::Unmet)
+            AfterSnapshot::Rescue(RescueReason::Unmet)
         } else if !self.setup.survivors.is_empty() {
             AfterSnapshot::Survivors
         } else if ended_early {
-            AfterSnapshot::Rescue(RescueFor::SessionCutoff)
+            AfterSnapshot::Rescue(RescueReason::SessionCutoff)
         } else {
             AfterSnapshot::Ask
         })
@@ -404,7 +406,7 @@ impl CheckMachine {
             ) => self.ask_or_use_the_session(),
             // Whether work that is claimed complete and pending at once should be committed is for a person.
             _ if self.disputed.is_some() => self.conclude_disputed(),
-            _ => self.secure(AfterSnapshot::Rescue(RescueFor::Last)),
+            _ => self.secure(AfterSnapshot::Rescue(RescueReason::Last)),
         }
     }
 

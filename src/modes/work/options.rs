@@ -9,7 +9,7 @@ use watchdog_process::OutputMirror;
 
 /// One task for one agent.
 #[derive(Debug, Clone)]
-pub struct TaskOrder {
+pub struct TaskRunOptions {
     /// The task.
     pub id: String,
     /// The agent's name.
