@@ -79,7 +79,7 @@ const EXAMPLES: [DemoExample; 5] = [
 pub fn demo(terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
     let cancel = CancelFlag::new();
     let (played, signal) = in_runtime(async |signals| {
-        let (terminal, raised) = (terminal.clone(), cancel.clone());
+        let (terminal, raised) = (*terminal, cancel.clone());
         let playing = spawn_io(move || play(&terminal, raised));
         (signals.cancelling(SignalUrgency::Interrupted, &cancel, playing).await, signals.last())
     })?;
