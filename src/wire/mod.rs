@@ -1,6 +1,7 @@
-//! The JSON of verdicts and events. Inside the program they are plain values.
+//! Every JSON shape of watchdog that leaves the program or goes into its journal. Inside the program these are plain values.
 
 pub mod event_json;
 pub(crate) mod event_words;
+pub(crate) mod judgement_events;
 pub(crate) mod loop_json;
 pub(crate) mod verdict_json;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use watchdog_core::decision::breaker::BreakerView;
 use watchdog_core::decision::iteration::record::IterationRecord;
 use watchdog_core::decision::termination::SpentUsage;
-use watchdog_facts::evidence::{Changes, CheckResult, Commits, ProbeOutcome, Reply};
+use watchdog_facts::evidence::{Changes, CheckResult, Commits, Degradation, LeftOut, ProbeOutcome, Reply};
 use watchdog_facts::secret_shapes::mask_value;
 use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Status, Verdict};
 
@@ -122,7 +122,7 @@ impl Judgement {
             "not_a_strike_because": verdict.not_a_strike_because,
             "breaker": self.breaker.as_ref().map(breaker_json),
             "degraded": verdict.degraded.iter().map(|note| note.code.as_str()).collect::<Vec<_>>(),
-            "notes": verdict.degraded.iter().map(|note| json!({"code": note.code.as_str(), "detail": note.detail})).collect::<Vec<_>>(),
+            "notes": verdict.degraded.iter().map(note_json).collect::<Vec<_>>(),
             "log": self.log,
             "survivors": self.survivors,
             "duration_ms": millis(self.duration),
@@ -180,8 +180,18 @@ fn rescue_json(verdict: &Verdict) -> Value {
         "snapshot": verdict.snapshot,
         "commits": verdict.rescue_commits,
         "branch": verdict.rescue_branch,
-        "left_out": verdict.left_out.iter().map(|left| json!({"path": left.path, "why": left.why.as_str()})).collect::<Vec<_>>(),
+        "left_out": verdict.left_out.iter().map(left_out_json).collect::<Vec<_>>(),
     })
+}
+
+/// What a rescue or a snapshot left alone, and why.
+pub fn left_out_json(left: &LeftOut) -> Value {
+    json!({"path": left.path, "why": left.why.as_str()})
+}
+
+/// What a person should know beside a result.
+pub fn note_json(note: &Degradation) -> Value {
+    json!({"code": note.code.as_str(), "detail": note.detail})
 }
 
 /// One probe, as in `probes` of a verdict.

@@ -22,6 +22,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{EffectiveConfig, effective};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::settle_anchor;
+use crate::wire::judgement_events::baseline_data;
 
 /// Records the beginning, and says what completion means.
 pub fn begin(
@@ -46,7 +47,7 @@ pub fn begin(
             settle_anchor::between_sessions(&open, spec.as_deref(), at)?;
             let recorded = record(store, &open.worktree, spec.as_deref(), UncommittedRule::Inherit, at)?;
             note_conversations(store, (&open.worktree_id, &recorded.spec), (open.root(), &command_env.claude_home), at)?;
-            note(&open, &recorded.spec, kind::BASELINE, json!({"baseline": recorded.point.as_str()}), at)?;
+            note(&open, &recorded.spec, kind::BASELINE, baseline_data(&recorded.point), at)?;
             recorded
         }
     };

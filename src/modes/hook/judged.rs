@@ -39,6 +39,7 @@ use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::machine_log;
 use crate::judge::session_work;
+use crate::wire::judgement_events::check_data;
 
 /// Judges whether the agent may stop, or give its output: by the steps of a check, but without lock and breaker, since the session that
 /// asks holds the one and a host waits for no other.
@@ -203,7 +204,7 @@ impl<'a> JudgedStop<'a> {
         }
         let journal = CommandJournal::new(Arc::clone(&self.store), &self.input.worktree_id, &self.input.spec);
         for check in results {
-            journal.note(kind::CHECK, json!({"name": check.name, "type": check.kind, "outcome": check.outcome.as_str()}));
+            journal.note(kind::CHECK, check_data(check));
         }
         journal.write(
             kind::HOOK,

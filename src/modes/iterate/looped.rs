@@ -39,6 +39,7 @@ use crate::judge::signals::{SignalState, SignalUrgency};
 use crate::modes::live_session::RunningSession;
 use crate::modes::run::first_failure::refuse_what_passes;
 use crate::modes::run::session_run::{SessionOrder, run_session};
+use crate::wire::judgement_events::baseline_data;
 use crate::wire::loop_json::record_json;
 use crate::wire::verdict_json::{EndedLoop, Judgement};
 
@@ -249,7 +250,7 @@ impl LoopRun {
         let prepared = self.prepared(self.context.input_of_new_session(number)?, begun);
         prepared.admit()?;
         let mut prepared = refuse_what_passes(prepared, signals).await?;
-        self.journal.note(kind::BASELINE, json!({"baseline": prepared.input.baseline.as_str()}));
+        self.journal.note(kind::BASELINE, baseline_data(&prepared.input.baseline));
 
         let prompt = self.prompt(number, &prepared.input);
         let order = self.begin_session(number, &prompt, &prepared)?;
