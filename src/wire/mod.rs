@@ -2,6 +2,8 @@
 
 pub mod event_json;
 pub(crate) mod event_words;
+pub(crate) mod hook_events;
 pub(crate) mod judgement_events;
 pub(crate) mod loop_json;
+pub(crate) mod session_events;
 pub(crate) mod verdict_json;
