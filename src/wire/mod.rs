@@ -5,5 +5,6 @@ pub(crate) mod event_words;
 pub(crate) mod hook_events;
 pub(crate) mod judgement_events;
 pub(crate) mod loop_json;
+pub(crate) mod loop_plan_json;
 pub(crate) mod session_events;
 pub(crate) mod verdict_json;
