@@ -1,10 +1,13 @@
 //! Every JSON shape of watchdog that leaves the program or goes into its journal. Inside the program these are plain values.
 
+pub(crate) mod breaker_json;
 pub mod event_json;
 pub(crate) mod event_words;
 pub(crate) mod hook_events;
 pub(crate) mod judgement_events;
+pub(crate) mod last_verdict;
 pub(crate) mod loop_json;
 pub(crate) mod loop_plan_json;
 pub(crate) mod session_events;
+pub(crate) mod status_json;
 pub(crate) mod verdict_json;

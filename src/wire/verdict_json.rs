@@ -12,6 +12,7 @@ use watchdog_facts::evidence::{Changes, CheckResult, Commits, Degradation, LeftO
 use watchdog_facts::secret_shapes::mask_value;
 use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Status, Verdict};
 
+use super::breaker_json::breaker_json;
 use super::loop_json::loop_json;
 
 /// A verdict with its metadata: what it is about, and what surrounds it.
@@ -138,18 +139,6 @@ impl Judgement {
 
 fn session_json(session: &JudgedSession) -> Value {
     json!({"id": session.id, "known_by": session.known_by, "idle_seconds": session.idle_seconds})
-}
-
-/// A breaker, as in `breaker` of a verdict, in the journal, and as `watchdog breaker` shows it.
-pub fn breaker_json(view: &BreakerView) -> Value {
-    json!({
-        "state": view.state.as_str(),
-        "strikes": view.strikes,
-        "limit": view.limit,
-        "open_until": view.open_until.map(|at| at.to_string()),
-        "since": view.since.map(|at| at.to_string()),
-        "why": view.why,
-    })
 }
 
 fn commits_json(commits: &Commits) -> Vec<Value> {
