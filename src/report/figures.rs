@@ -1,13 +1,12 @@
 //! What a period came to: figures of all, by day and by worktree.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
 use super::PathFilter;
-use watchdog_facts::verdict::Reason;
 use watchdog_store::tally::{CounterSums, WORKTREES, word};
 use watchdog_store::{LocalStore, StoreError, baseline, figures};
 
@@ -98,7 +97,7 @@ pub fn report(
     }
     let worktrees_total = by_worktree.len();
     let mut worktrees: Vec<WorktreeFigures> = by_worktree.into_iter().map(|(id, sums)| WorktreeFigures { id, path: None, sums }).collect();
-    worktrees.sort_by_key(|own| std::cmp::Reverse((own.sums.of(word::STARTED), verdicts(&own.sums))));
+    worktrees.sort_by_key(|own| std::cmp::Reverse((own.sums.of(word::STARTED), own.sums.verdicts())));
     worktrees.truncate(MOST_WORKTREES);
     for own in &mut worktrees {
         own.path = match &meant {
@@ -125,28 +124,6 @@ fn meant(store: &dyn LocalStore, below: &PathFilter) -> Result<HashMap<String, P
     below.choose(&mut found, |(_, worktree)| worktree);
     Ok(found.into_iter().collect())
 }
-
-/// How many verdicts there were.
-pub fn verdicts(sums: &CounterSums) -> u64 {
-    sums.below(VERDICT).map(|(_, count)| count).sum()
-}
-
-/// How many verdicts there were by status, in the contract's order; `other` is of a later version.
-pub fn by_status(sums: &CounterSums) -> Vec<(&'static str, u64)> {
-    let mut seen = HashSet::new();
-    let statuses = Reason::ALL.iter().map(|reason| reason.status()).filter(|status| seen.insert(*status)).collect::<Vec<_>>();
-    let of = |status| {
-        let reasons = Reason::ALL.iter().filter(|reason| reason.status() == status);
-        reasons.map(|reason| sums.of(&format!("{VERDICT}{}", reason.as_str()))).sum::<u64>()
-    };
-    let counted = statuses.into_iter().map(|status| (status.as_str(), of(status)));
-    counted.chain([("other", sums.of("verdict/other"))]).filter(|(_, count)| *count > 0).collect()
-}
-
-/// What the words of verdicts begin with.
-pub const VERDICT: &str = "verdict/";
-/// What the words of probes begin with.
-pub const PROBE: &str = "probe/";
 
 impl FiguresReport {
     /// The object for programs. See `docs/status.md`.
@@ -187,35 +164,20 @@ fn figures_json(sums: &CounterSums) -> Value {
     let total = |beginning: &str| sums.below(beginning).map(|(_, count)| count).sum::<u64>();
     let reported = |word, by| (of(by) > 0).then(|| of(word));
     let ended = of(word::ENDED);
-    let statuses: Map<_, _> = by_status(sums).into_iter().map(|(status, count)| (status.to_owned(), json!(count))).collect();
+    let statuses: Map<_, _> = sums.verdicts_by_status().into_iter().map(|(status, count)| (status.to_owned(), json!(count))).collect();
     json!({
         "sessions": {"started": of(word::STARTED), "ended": ended},
         "iterations": of(word::ITERATIONS),
-        "verdicts": {"total": total(VERDICT), "by_status": statuses, "by_reason": counted(VERDICT)},
-        "probes": {"total": total(PROBE), "by_outcome": counted(PROBE)},
+        "verdicts": {"total": sums.verdicts(), "by_status": statuses, "by_reason": counted(word::VERDICT)},
+        "probes": {"total": total(word::PROBE), "by_outcome": counted(word::PROBE)},
         "questions": {"total": of(word::QUESTIONS),
                       "input_tokens": reported(word::QUESTION_TOKENS_IN, word::QUESTION_TOKENS_REPORTED),
                       "output_tokens": reported(word::QUESTION_TOKENS_OUT, word::QUESTION_TOKENS_REPORTED),
-                      "cost_usd": cost_of(sums, word::QUESTION_COST, word::QUESTION_COST_REPORTED)},
+                      "cost_usd": sums.question_cost_usd()},
         "rescues": {"total": of(word::RESCUES), "failed": of(word::RESCUES_FAILED), "commits": of(word::RESCUE_COMMITS)},
         "breaker_trips": of(word::TRIPS),
         "tokens": {"input": reported(word::TOKENS_IN, word::TOKENS_REPORTED), "output": reported(word::TOKENS_OUT, word::TOKENS_REPORTED),
                    "told_by": of(word::TOKENS_REPORTED), "of": ended},
-        "cost": {"usd": cost(sums), "told_by": of(word::COST_REPORTED), "of": ended},
+        "cost": {"usd": sums.cost_usd(), "told_by": of(word::COST_REPORTED), "of": ended},
     })
-}
-
-/// US dollars, where some session told what it cost.
-pub fn cost(sums: &CounterSums) -> Option<f64> {
-    cost_of(sums, word::COST, word::COST_REPORTED)
-}
-
-/// US dollars that questions cost, where some told it.
-pub fn cost_of_questions(sums: &CounterSums) -> Option<f64> {
-    cost_of(sums, word::QUESTION_COST, word::QUESTION_COST_REPORTED)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "money of that size is told to the dollar")]
-fn cost_of(sums: &CounterSums, word: &str, reported: &str) -> Option<f64> {
-    (sums.of(reported) > 0).then(|| sums.of(word) as f64 / 1e6)
 }
