@@ -3,6 +3,7 @@
 pub(crate) mod breaker_json;
 pub mod event_json;
 pub(crate) mod event_words;
+pub(crate) mod figures_json;
 pub(crate) mod hook_events;
 pub(crate) mod judgement_events;
 pub(crate) mod last_verdict;
