@@ -11,4 +11,5 @@ pub(crate) mod loop_json;
 pub(crate) mod loop_plan_json;
 pub(crate) mod session_events;
 pub(crate) mod status_json;
+pub(crate) mod sweep_json;
 pub(crate) mod verdict_json;
