@@ -12,4 +12,6 @@ pub(crate) mod loop_plan_json;
 pub(crate) mod session_events;
 pub(crate) mod status_json;
 pub(crate) mod sweep_json;
+pub(crate) mod task_json;
+pub(crate) mod task_work_json;
 pub(crate) mod verdict_json;
