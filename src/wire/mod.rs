@@ -2,14 +2,17 @@
 
 pub(crate) mod baseline_json;
 pub(crate) mod breaker_json;
+pub(crate) mod doctor_json;
 pub mod event_json;
 pub(crate) mod event_words;
 pub(crate) mod figures_json;
+pub(crate) mod forget_json;
 pub(crate) mod hook_events;
 pub(crate) mod judgement_events;
 pub(crate) mod last_verdict;
 pub(crate) mod loop_json;
 pub(crate) mod loop_plan_json;
+pub(crate) mod probe_json;
 pub(crate) mod rescue_json;
 pub(crate) mod session_events;
 pub(crate) mod setup_json;

@@ -185,21 +185,25 @@ pub fn note_json(note: &Degradation) -> Value {
 
 /// One probe, as in `probes` of a verdict.
 pub fn probe_json(record: &ProbeRecord) -> Value {
-    let retry_at = match &record.outcome {
-        ProbeOutcome::RateLimited { retry_at, .. } => retry_at.map(|at| at.to_string()),
-        _ => None,
-    };
     json!({
         "at": record.at.to_string(),
         "duration_ms": millis(record.duration),
         "outcome": record.outcome.as_str(),
         "reply": reply_of(&record.outcome).map(reply_json),
         "why": record.outcome.why(),
-        "retry_at": retry_at,
+        "retry_at": retry_at_of(&record.outcome),
         "disputed": record.disputed,
         "session_id": record.session_id,
         "usage": usage_json(&record.usage),
     })
+}
+
+/// When a usage limit ends, where the agent told that.
+pub(super) fn retry_at_of(outcome: &ProbeOutcome) -> Option<String> {
+    match outcome {
+        ProbeOutcome::RateLimited { retry_at, .. } => retry_at.map(|at| at.to_string()),
+        _ => None,
+    }
 }
 
 /// What questions cost, as in `probe_usage` of a verdict. Figures that the agent does not report are null.
