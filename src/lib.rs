@@ -19,6 +19,7 @@
 //! The crates below, each embeddable by itself: `watchdog-facts` ← `watchdog-core` (configuration, machine, checks), `watchdog-git`,
 //! `watchdog-process` ← `watchdog-store`. Here: `agent`, `watch` (adapters) ← `rescue`, `session`, `tasks`, `hooks`, `notify` ← `judge`
 //! (drives the machine) ← `modes` (each use of it) ← `report` (what the records hold) ← `cli` (words in, words out).
+//! All JSON that leaves has its shape in `wire`, which lies below `notify`.
 
 #![warn(missing_docs)]
 

@@ -1,10 +1,9 @@
 //! Why a command could not do its work, and the exit code that says so.
 
-use serde_json::json;
-
 use crate::judge::refusal::Refusal;
+use crate::wire::failure_json::failure_json;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
-use watchdog_facts::verdict::{Reason, Status};
+use watchdog_facts::verdict::Reason;
 
 /// Wrong usage, or a bad configuration file.
 pub const USAGE: u8 = 2;
@@ -47,14 +46,7 @@ impl CommandFailure {
 
     /// The object for programs.
     pub fn to_json(&self) -> serde_json::Value {
-        json!({
-            "schema": 1,
-            "status": Status::Error.as_str(),
-            "reason": self.reason,
-            "complete": false,
-            "message": self.message,
-            "hint": self.hint,
-        })
+        failure_json(self.reason, &self.message, self.hint.as_deref())
     }
 }
 

@@ -5,12 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use serde_json::json;
-
 use crate::agent::transcript::ClaudeHome;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::serving_git::serve_refs;
 use crate::notify::delivery::NotificationWorker;
+use crate::wire::failure_json::panicked_json;
 use watchdog_facts::display::{escape_for_display, plural};
 use watchdog_facts::verdict::Reason;
 use watchdog_store::StateDir;
@@ -84,8 +83,7 @@ pub fn main() -> ExitCode {
         Err(_) => {
             terminal.complain("watchdog: this is a bug; please report it with the message above");
             if terminal.json {
-                terminal
-                    .value(&json!({"schema": 1, "status": "error", "reason": "bug", "complete": false, "message": "watchdog panicked"}));
+                terminal.value(&panicked_json());
             }
             ExitCode::from(BUG)
         }

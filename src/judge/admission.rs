@@ -19,7 +19,7 @@ use super::judgement_about::about;
 use super::judgement_input::{JudgementInput, Overrides};
 use super::refusal::Refusal;
 use crate::clock::now;
-use crate::wire::verdict_json::breaker_json;
+use crate::wire::breaker_json::breaker_json;
 
 /// An input that is complete and not judged yet: a refusal from now on names its spec and baseline.
 pub struct PreparedJudgement {

@@ -9,11 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
-
 use crate::agent::transcript::{self, TranscriptFile};
 use crate::rescue;
 use crate::watch::{FolderWatch, GitDirs};
+use crate::wire::judgement_events::helper_snapshot_data;
 use watchdog_core::checks::{self, CheckContext, GroupOutcome};
 use watchdog_core::config::settings::RescueMode;
 use watchdog_core::config::settings::{CheckKind, CheckSpec};
@@ -259,7 +258,7 @@ impl ActionExecutor {
         let settings = &self.input.settings.rescue;
         let kept = self.worktree(|worktree| snapshot_helpers(worktree, &self.input.evidence, &request, settings, |_, _| true));
         for snapshot in &kept.taken {
-            self.journal.note(kind::SNAPSHOT, json!({"ref": snapshot.name, "commit": snapshot.commit}));
+            self.journal.note(kind::SNAPSHOT, helper_snapshot_data(&snapshot.name, &snapshot.commit));
             self.command_env.tell(&format!("kept {} of a helper in {}", plural(snapshot.files, "changed file"), snapshot.name));
         }
         kept.failed.iter().for_each(|why| self.command_env.tell(why));

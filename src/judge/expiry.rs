@@ -2,19 +2,16 @@
 //! command.
 
 use jiff::Timestamp;
-use serde_json::json;
 
 use watchdog_git::Worktree;
 use watchdog_store::journal::{event, kind};
 use watchdog_store::{LocalStore, expiry, refs};
 
 use crate::clock::now;
+use crate::wire::judgement_events::expired_data;
 
 /// The key for the refs of baselines, in place of a repository's name; no repository's name has this form.
 const RECORDED_REFS: &str = "recorded refs";
-
-/// How many snapshots one event names.
-const NAMED: usize = 50;
 
 /// Deletes the snapshots that are older than `keep_days`, never the newest of a spec, and records that in the journal. Deletes the recorded
 /// refs of baselines that are gone.
@@ -45,9 +42,7 @@ fn drop_snapshots(worktree: &Worktree, store: &dyn LocalStore, keep_days: u32, a
     if dropped.is_empty() {
         return Ok(());
     }
-    let refs: Vec<_> = dropped.iter().take(NAMED).map(|info| json!({"ref": info.name, "commit": info.commit})).collect();
-    let data = json!({"count": dropped.len(), "older_than_days": keep_days, "snapshots": refs});
-    let noted = event(at, &worktree.worktree_id(), None, kind::EXPIRED, data);
+    let noted = event(at, &worktree.worktree_id(), None, kind::EXPIRED, expired_data(&dropped, keep_days));
     // Nothing guards this append, so it cannot be fenced.
     store.append(&[noted], None).map(drop).map_err(|error| error.to_string())
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use watchdog_core::config::settings::NotifyRule;
 use watchdog_core::decision::machine::MachineEvent;
@@ -18,6 +18,9 @@ use super::judgement_input::JudgementInput;
 use crate::clock::now;
 use crate::notify::delivery::NotificationWorker;
 use crate::notify::rules::NotificationRules;
+use crate::wire::judgement_events::{
+    changes_data, check_data, commits_data, criteria_changed_data, degraded_data, interrupted_data, rescue_data, snapshot_data,
+};
 use crate::wire::verdict_json::probe_json;
 
 /// How many events of several judgements are written in one transaction, and the longest time that one waits for it.
@@ -160,46 +163,31 @@ impl CommandJournal {
 pub fn observed(journal: &CommandJournal, event: &MachineEvent) {
     match event {
         MachineEvent::Start | MachineEvent::WaitOver | MachineEvent::Survivors(_) | MachineEvent::Activity(_) => {}
-        MachineEvent::Commits(Ok(commits)) => journal.note(
-            kind::COMMITS,
-            json!({"head": commits.head, "new_commits": commits.new_commits, "made_here": commits.made_here,
-                   "imported": commits.imported, "net_change": commits.net_change}),
-        ),
-        MachineEvent::Changes(Ok(changes)) => journal.note(
-            kind::CHANGES,
-            json!({"staged": changes.staged, "unstaged": changes.unstaged, "untracked": changes.untracked,
-                   "conflicted": changes.conflicted}),
-        ),
-        MachineEvent::Snapshot(Ok(Some(name))) => journal.write(kind::SNAPSHOT, json!({"ref": name})),
+        MachineEvent::Commits(Ok(commits)) => journal.note(kind::COMMITS, commits_data(commits)),
+        MachineEvent::Changes(Ok(changes)) => journal.note(kind::CHANGES, changes_data(changes)),
+        MachineEvent::Snapshot(Ok(Some(name))) => journal.write(kind::SNAPSHOT, snapshot_data(name)),
         MachineEvent::Snapshot(Ok(None)) => {}
         MachineEvent::Commits(Err(unreadable))
         | MachineEvent::Changes(Err(unreadable))
         | MachineEvent::Snapshot(Err(unreadable))
         | MachineEvent::Criteria(Err(unreadable))
         | MachineEvent::Rescue(Err(unreadable)) => {
-            journal.note(kind::DEGRADED, json!({"why": unreadable.why}));
+            journal.note(kind::DEGRADED, degraded_data(&unreadable.why));
         }
         MachineEvent::Criteria(Ok(changed)) => {
             if changed.guarded_total + changed.named.len() > 0 {
-                let count = changed.guarded_total;
-                journal.note(kind::CRITERIA_CHANGED, json!({"guarded": changed.guarded, "guarded_total": count, "named": changed.named}));
+                journal.note(kind::CRITERIA_CHANGED, criteria_changed_data(changed));
             }
         }
         MachineEvent::Checks(judged) => {
             for check in &judged.results {
-                journal.note(kind::CHECK, json!({"name": check.name, "type": check.kind, "outcome": check.outcome.as_str()}));
+                journal.note(kind::CHECK, check_data(check));
             }
         }
         // A reused answer is no probe; the journal has it already.
         MachineEvent::Probe(record) if record.stands() => {}
         MachineEvent::Probe(record) => journal.write(kind::PROBE, probe_json(record)),
-        MachineEvent::Rescue(Ok(outcome)) => {
-            let left_out = outcome.left_out.iter().map(|left| json!({"path": left.path, "why": left.why.as_str()})).collect::<Vec<_>>();
-            journal.write(
-                kind::RESCUE,
-                json!({"commits": outcome.commits, "branch": outcome.fallback_branch, "failed": outcome.failed, "lost": outcome.lost, "left_out": left_out}),
-            );
-        }
-        MachineEvent::Interrupt => journal.write(kind::INTERRUPTED, json!({})),
+        MachineEvent::Rescue(Ok(outcome)) => journal.write(kind::RESCUE, rescue_data(outcome)),
+        MachineEvent::Interrupt => journal.write(kind::INTERRUPTED, interrupted_data()),
     }
 }

@@ -1,7 +1,5 @@
 //! Records HEAD as the baseline of a spec, with everything that a later judgement needs to know of this moment.
 
-use serde_json::json;
-
 use crate::session::{RecordedBaseline, UncommittedRule, note_conversations, record, spec_of_new_session};
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_store::journal::{event, kind};
@@ -12,6 +10,7 @@ use crate::judge::configuration::effective;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
 use crate::judge::settle_anchor::{accept_criteria, between_sessions, session_begins};
+use crate::wire::judgement_events::baseline_data;
 
 /// The options of a baseline.
 #[derive(Debug, Clone, Default)]
@@ -50,7 +49,7 @@ pub fn record_baseline(
         }
     }
     note_conversations(open.store.as_ref(), (&open.worktree_id, &recorded.spec), (open.root(), &command_env.claude_home), recorded.at)?;
-    let noted = event(recorded.at, &open.worktree_id, Some(&recorded.spec), kind::BASELINE, json!({"baseline": recorded.point.as_str()}));
+    let noted = event(recorded.at, &open.worktree_id, Some(&recorded.spec), kind::BASELINE, baseline_data(&recorded.point));
     // Nothing guards this append, so it cannot be fenced.
     let _done = open.store.append(&[noted], None)?;
     Ok((recorded, unread))

@@ -1,6 +1,6 @@
 //! `watchdog rescue`: takes a snapshot of everything uncommitted, then commits it as the configuration says.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::agent::transcript;
 use crate::rescue::{self, PlanError, RescuePreview};
@@ -19,6 +19,7 @@ use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::origins::remember_rescued;
 use crate::judge::planner::CommitPlanner;
 use crate::judge::refusal::Refusal;
+use crate::wire::judgement_events::manual_rescue_data;
 
 /// The result of a rescue.
 #[derive(Debug)]
@@ -70,8 +71,7 @@ pub fn rescue_now(
                 .push(Degradation { code: WarningCode::SnapshotsNotDropped, detail: format!("old snapshots could not be dropped: {why}") });
         }
         if let Ok(RescueReport::Rescued { snapshot, outcome }) = &rescued {
-            let data =
-                json!({"snapshot": snapshot.name, "commits": outcome.commits, "branch": outcome.fallback_branch, "failed": outcome.failed});
+            let data = manual_rescue_data(&snapshot.name, outcome);
             let noted = event(now(), &open.worktree_id, Some(&spec), kind::RESCUE, data);
             if open.store.append(&[noted], None).is_err() {
                 let detail = "the rescue could not be written into the journal".to_owned();

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::webhook::{WebhookPost, post};
 use watchdog_core::config::settings::NotifyTarget;
@@ -22,6 +22,7 @@ use watchdog_store::{LocalStore, RowKey, StoreError};
 
 use crate::clock::now;
 use crate::clock::pauses;
+use crate::wire::notice_json::delivery_data;
 
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
@@ -209,9 +210,7 @@ fn settle(
 
 /// Records in the journal that a notice was delivered, or will not be.
 fn note(store: &dyn LocalStore, notice: &OutboxNotice, why: Option<String>) {
-    let to = recipient(&notice.to);
-    let data = json!({"event": notice.event["id"], "kind": notice.event["kind"], "delivered": why.is_none(),
-                      "attempts": notice.attempts, "why": why, "to": to});
+    let data = delivery_data(&notice.event, notice.attempts, why.as_deref(), recipient(&notice.to));
     let worktree = notice.event["worktree"].as_str().unwrap_or_default();
     let noted = event(now(), worktree, notice.event["spec"].as_str(), kind::NOTIFY, data);
     // The notice counts, not the note about it.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use watchdog_core::config::settings::NotifyRule;
 use watchdog_store::engine::NewEvent;
@@ -12,8 +12,8 @@ use watchdog_store::notice_record::RepeatedNotice;
 use watchdog_store::outbox::{self, OutboxNotice};
 use watchdog_store::{LocalStore, StoreError, answer, notice_record};
 
-use crate::wire::event_json::event_json;
 use crate::wire::event_words::answers_to;
+use crate::wire::notice_json::notice_json;
 
 /// The rules of one worktree.
 #[derive(Debug, Clone)]
@@ -45,10 +45,9 @@ impl NotificationRules {
                 continue;
             }
             for (n, rule) in self.rules.iter().enumerate().filter(|(_, rule)| answers_to(event, &rule.on)) {
-                let mut payload = event_json(event);
-                payload["path"] = json!(self.path);
                 let (to, timeout, retries) = (rule.to.clone(), rule.timeout, rule.retries);
-                let notice = OutboxNotice { event: payload, to, timeout, retries, attempts: 0, not_before: event.at };
+                let notice =
+                    OutboxNotice { event: notice_json(event, &self.path), to, timeout, retries, attempts: 0, not_before: event.at };
                 if !outbox::put(store, &event.id, n, &notice)? {
                     return Err(StoreError::TooMany { what: "notifications", count: outbox::FULL });
                 }
@@ -95,6 +94,7 @@ fn is_repeated(store: &dyn LocalStore, event: &NewEvent) -> Result<bool, StoreEr
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
+    use serde_json::json;
 
     use super::super::rules::*;
     use watchdog_core::config::settings::NotifyTarget;

@@ -1,63 +1,19 @@
 //! The figures of a period: totals, by day and by worktree.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use jiff::civil::Date;
-use serde_json::{Map, Value, json};
 
 use super::PathFilter;
-use watchdog_facts::verdict::Reason;
+use crate::wire::figures_json::{DayTotals, FiguresReport, WorktreeFigures};
 use watchdog_store::tally::{CounterSums, WORKTREES, word};
 use watchdog_store::{LocalStore, StoreError, baseline, figures};
 
 /// How many worktrees are listed by name: those with the most sessions, then those with the most verdicts.
 const MOST_WORKTREES: usize = 20;
 
-/// The figures of a period.
-#[derive(Debug)]
-pub struct FiguresReport {
-    /// The first day, by UTC.
-    pub from: Date,
-    /// Today, by UTC.
-    pub to: Date,
-    /// The first day of all for which there are figures; of earlier ones nothing is known.
-    pub begins: Option<Date>,
-    /// Of the whole period.
-    pub total: CounterSums,
-    /// By day, from the first for which there can be figures; days in which nothing happened included.
-    pub days: Vec<DayTotals>,
-    /// By worktree: those with the most.
-    pub worktrees: Vec<WorktreeFigures>,
-    /// How many worktrees there were in all.
-    pub worktrees_total: usize,
-    /// Warnings for a person, beside the figures.
-    pub notes: Vec<String>,
-}
-
-/// The figures of one day.
-#[derive(Debug)]
-pub struct DayTotals {
-    /// By UTC.
-    pub date: Date,
-    /// Its sums.
-    pub sums: CounterSums,
-    /// Whether some of it was lost.
-    pub incomplete: bool,
-}
-
-/// The figures of one worktree.
-#[derive(Debug)]
-pub struct WorktreeFigures {
-    /// Its stable name in the store.
-    pub id: String,
-    /// Its folder, where a baseline has it.
-    pub path: Option<PathBuf>,
-    /// Its sums.
-    pub sums: CounterSums,
-}
-
-/// Gathers the figures since a day. Calls `tell` if that may take a while.
+/// Gathers the figures since a day. `tell` is called where that may take a while.
 ///
 /// # Errors
 /// When the store cannot be read. A failed write, or an unreadable row, is a note.
@@ -98,7 +54,7 @@ pub fn report(
     }
     let worktrees_total = by_worktree.len();
     let mut worktrees: Vec<WorktreeFigures> = by_worktree.into_iter().map(|(id, sums)| WorktreeFigures { id, path: None, sums }).collect();
-    worktrees.sort_by_key(|own| std::cmp::Reverse((own.sums.of(word::STARTED), verdicts(&own.sums))));
+    worktrees.sort_by_key(|own| std::cmp::Reverse((own.sums.of(word::STARTED), own.sums.verdicts())));
     worktrees.truncate(MOST_WORKTREES);
     for own in &mut worktrees {
         own.path = match &meant {
@@ -124,98 +80,4 @@ fn meant(store: &dyn LocalStore, below: &PathFilter) -> Result<HashMap<String, P
     let mut found: Vec<(String, PathBuf)> = latest.into_iter().map(|(id, row)| (id, row.worktree)).collect();
     below.choose(&mut found, |(_, worktree)| worktree);
     Ok(found.into_iter().collect())
-}
-
-/// How many verdicts there were.
-pub fn verdicts(sums: &CounterSums) -> u64 {
-    sums.below(VERDICT).map(|(_, count)| count).sum()
-}
-
-/// How many verdicts there were by status, in the contract's order; `other` is of a later version.
-pub fn by_status(sums: &CounterSums) -> Vec<(&'static str, u64)> {
-    let mut seen = HashSet::new();
-    let statuses = Reason::ALL.iter().map(|reason| reason.status()).filter(|status| seen.insert(*status)).collect::<Vec<_>>();
-    let of = |status| {
-        let reasons = Reason::ALL.iter().filter(|reason| reason.status() == status);
-        reasons.map(|reason| sums.of(&format!("{VERDICT}{}", reason.as_str()))).sum::<u64>()
-    };
-    let counted = statuses.into_iter().map(|status| (status.as_str(), of(status)));
-    counted.chain([("other", sums.of("verdict/other"))]).filter(|(_, count)| *count > 0).collect()
-}
-
-/// The prefix of the counters of verdicts.
-pub const VERDICT: &str = "verdict/";
-/// The prefix of the counters of probes.
-pub const PROBE: &str = "probe/";
-
-impl FiguresReport {
-    /// The object for programs. See `docs/status.md`.
-    pub fn to_json(&self) -> Value {
-        let day =
-            |day: &DayTotals| with(figures_json(&day.sums), [("day", json!(day.date.to_string())), ("incomplete", json!(day.incomplete))]);
-        let worktree = |own: &WorktreeFigures| {
-            let path = own.path.as_ref().map(|path| path.display().to_string());
-            with(figures_json(&own.sums), [("worktree", json!(path)), ("id", json!(own.id))])
-        };
-        with(
-            figures_json(&self.total),
-            [
-                ("schema", json!(1)),
-                ("from", json!(self.from.to_string())),
-                ("to", json!(self.to.to_string())),
-                ("figures_since", json!(self.begins.map(|day| day.to_string()))),
-                ("days", self.days.iter().map(day).collect()),
-                ("worktrees", self.worktrees.iter().map(worktree).collect()),
-                ("worktrees_total", json!(self.worktrees_total)),
-                ("notes", json!(self.notes)),
-            ],
-        )
-    }
-}
-
-fn with<const N: usize>(mut object: Value, more: [(&str, Value); N]) -> Value {
-    for (key, value) in more {
-        object[key] = value;
-    }
-    object
-}
-
-/// Figures of any row. A figure that no session reported is null, not zero.
-fn figures_json(sums: &CounterSums) -> Value {
-    let of = |word| sums.of(word);
-    let counted = |beginning| sums.below(beginning).map(|(word, count)| (word.to_owned(), json!(count))).collect::<Map<_, _>>();
-    let total = |beginning: &str| sums.below(beginning).map(|(_, count)| count).sum::<u64>();
-    let reported = |word, by| (of(by) > 0).then(|| of(word));
-    let ended = of(word::ENDED);
-    let statuses: Map<_, _> = by_status(sums).into_iter().map(|(status, count)| (status.to_owned(), json!(count))).collect();
-    json!({
-        "sessions": {"started": of(word::STARTED), "ended": ended},
-        "iterations": of(word::ITERATIONS),
-        "verdicts": {"total": total(VERDICT), "by_status": statuses, "by_reason": counted(VERDICT)},
-        "probes": {"total": total(PROBE), "by_outcome": counted(PROBE)},
-        "questions": {"total": of(word::QUESTIONS),
-                      "input_tokens": reported(word::QUESTION_TOKENS_IN, word::QUESTION_TOKENS_REPORTED),
-                      "output_tokens": reported(word::QUESTION_TOKENS_OUT, word::QUESTION_TOKENS_REPORTED),
-                      "cost_usd": cost_of(sums, word::QUESTION_COST, word::QUESTION_COST_REPORTED)},
-        "rescues": {"total": of(word::RESCUES), "failed": of(word::RESCUES_FAILED), "commits": of(word::RESCUE_COMMITS)},
-        "breaker_trips": of(word::TRIPS),
-        "tokens": {"input": reported(word::TOKENS_IN, word::TOKENS_REPORTED), "output": reported(word::TOKENS_OUT, word::TOKENS_REPORTED),
-                   "told_by": of(word::TOKENS_REPORTED), "of": ended},
-        "cost": {"usd": cost(sums), "told_by": of(word::COST_REPORTED), "of": ended},
-    })
-}
-
-/// US dollars, where some session reported its cost.
-pub fn cost(sums: &CounterSums) -> Option<f64> {
-    cost_of(sums, word::COST, word::COST_REPORTED)
-}
-
-/// US dollars that questions cost, where some told it.
-pub fn cost_of_questions(sums: &CounterSums) -> Option<f64> {
-    cost_of(sums, word::QUESTION_COST, word::QUESTION_COST_REPORTED)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "money of that size is told to the dollar")]
-fn cost_of(sums: &CounterSums, word: &str, reported: &str) -> Option<f64> {
-    (sums.of(reported) > 0).then(|| sums.of(word) as f64 / 1e6)
 }

@@ -6,6 +6,5 @@
 mod below;
 pub mod figures;
 pub mod overview;
-mod overview_json;
 
 pub use below::PathFilter;

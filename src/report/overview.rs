@@ -12,12 +12,14 @@ use serde_json::Value;
 use super::PathFilter;
 use crate::agent::transcript::ClaudeHome;
 use crate::modes::live_session::{LiveSession, SessionActivity, live_session};
+use crate::wire::breaker_json::BreakerFields;
+use crate::wire::last_verdict::LastVerdict;
+use crate::wire::status_json::{StatusSession, WorktreeStatus, status_json, worktree_status_json};
 use watchdog_core::decision::breaker::{Breaker, BreakerState};
-use watchdog_facts::verdict::{Reason, Status};
+use watchdog_facts::verdict::Status;
 use watchdog_git::why_broken;
 use watchdog_process::still_runs;
 use watchdog_store::baseline::{self, BaselineRecord};
-use watchdog_store::engine::StoredEvent;
 use watchdog_store::journal::kind;
 use watchdog_store::lock::{LockHolder, named_holder};
 use watchdog_store::looped::{self, LoopRecord};
@@ -70,20 +72,7 @@ pub struct StatusRow {
     pub breaker: RecordedBreaker,
 }
 
-/// A verdict in the journal.
-#[derive(Debug)]
-pub struct LastVerdict {
-    /// When it was reached.
-    pub at: Timestamp,
-    /// `None` where this version does not know it.
-    pub status: Option<Status>,
-    /// Whether it was reached after the baseline was recorded. One from before is about earlier work.
-    pub since_baseline: bool,
-    /// The verdict's object.
-    pub object: Value,
-}
-
-/// The recorded breaker. Its limit and cooldown are settings, which this room does not read: they come from the last verdict.
+/// The breaker as it is recorded. Its limit and cooldown are the configuration's, which nobody reads here: the last verdict told them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedBreaker {
     /// The three states.
@@ -100,24 +89,9 @@ pub struct RecordedBreaker {
     pub why: Option<String>,
 }
 
-impl LastVerdict {
-    fn new(event: StoredEvent, since_baseline: bool) -> Self {
-        let word = event.data["status"].as_str();
-        let status = Reason::ALL.iter().map(|reason| reason.status()).find(|status| Some(status.as_str()) == word);
-        LastVerdict { at: event.at, status, since_baseline, object: event.data }
-    }
-
-    /// A text of the verdict's object.
-    pub fn text(&self, key: &str) -> Option<&str> {
-        self.object[key].as_str()
-    }
-}
-
 impl RecordedBreaker {
     fn new(breaker: Breaker, verdict: Option<&LastVerdict>, now: Timestamp) -> Self {
-        let verdict_json = verdict.map(|verdict| &verdict.object["breaker"]);
-        let until =
-            verdict_json.and_then(|verdict_json| verdict_json["open_until"].as_str()).and_then(|text| text.parse::<Timestamp>().ok());
+        let until = verdict.and_then(LastVerdict::breaker_open_until);
         let (state, since, why) = match &breaker {
             Breaker::Closed { why, .. } => (BreakerState::Closed, None, why.clone()),
             // As `watchdog breaker` shows it: once the cooldown is over.
@@ -130,11 +104,16 @@ impl RecordedBreaker {
         RecordedBreaker {
             state,
             strikes: breaker.strikes(),
-            limit: verdict_json.and_then(|verdict_json| verdict_json["limit"].as_u64()),
+            limit: verdict.and_then(LastVerdict::breaker_limit),
             open_until: until.filter(|until| state == BreakerState::Open && now < *until),
             since,
             why,
         }
+    }
+
+    fn as_fields(&self) -> BreakerFields<'_> {
+        let RecordedBreaker { state, strikes, limit, open_until, since, why } = self;
+        BreakerFields { state: *state, strikes: *strikes, limit: *limit, open_until: *open_until, since: *since, why: why.as_deref() }
     }
 
     /// Closed, and without a strike.
@@ -186,8 +165,31 @@ impl StatusRow {
         status.into_iter().chain(flags.into_iter().filter_map(|(holds, word)| holds.then_some(word))).collect()
     }
 
-    /// First those that need a person, then those with a running session, those that wait for the next session, those without a verdict,
-    /// those that are complete, and those that are gone; in each group the latest event first.
+    fn to_json(&self) -> Value {
+        worktree_status_json(&WorktreeStatus {
+            worktree: &self.worktree,
+            spec: &self.spec,
+            branch: self.branch.as_deref(),
+            baseline: self.baseline.as_deref(),
+            baseline_at: self.baseline_at,
+            gone: self.gone,
+            broken: self.broken.as_deref(),
+            needs_person: self.needs_person(),
+            running: self.runs(),
+            verdict: self.verdict.as_ref(),
+            session: self.session.as_ref().map(|record| StatusSession {
+                record,
+                state: self.live.map(|live| live.doing.as_str()),
+                idle: self.live.and_then(|live| live.idle),
+            }),
+            looped: self.looped.as_ref().map(|looped| (looped, self.loops())),
+            holder: self.holder.as_ref(),
+            breaker: self.breaker.as_fields(),
+        })
+    }
+
+    /// Those that need a person, then those where something runs, those that wait for the next session, those that nobody judged, those that
+    /// are complete, and those that are gone; among these whatever happened last first.
     fn order(&self) -> (u8, Reverse<Timestamp>, PathBuf) {
         let rank = match self.verdict.as_ref().and_then(|verdict| verdict.status) {
             _ if self.gone => 5,
@@ -203,7 +205,12 @@ impl StatusRow {
 }
 
 impl StatusOverview {
-    /// Reads the running sessions, each as far as needed to see whether it is active.
+    /// The object for programs, with every row that `shown` lets through.
+    pub fn to_json(&self, shown: impl Fn(&StatusRow) -> bool) -> Value {
+        status_json(self.rows.iter().filter(|row| shown(row)).map(StatusRow::to_json).collect(), &self.notes)
+    }
+
+    /// Looks at the sessions that run, each as far as it takes to tell whether it shows life.
     pub fn read_sessions(&mut self, state: &StateDir, home: &ClaudeHome) {
         for row in self.rows.iter_mut().filter(|row| !row.gone) {
             row.live = row.session.as_ref().map(|session| live_session(session, &row.worktree, state, home));

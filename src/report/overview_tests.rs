@@ -8,6 +8,7 @@ use super::*;
 use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::decision::breaker::BreakerInput;
 use watchdog_core::decision::iteration::standing::LoopStanding;
+use watchdog_facts::verdict::Reason;
 use watchdog_store::baseline::BaselineRefs;
 use watchdog_store::journal::event;
 use watchdog_store::lock::{LockAttempt, WorktreeLock};

@@ -1,9 +1,13 @@
-//! A loop and its iterations as JSON.
+//! A loop and its iterations as JSON: in a verdict, and in the events that a loop writes.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use watchdog_core::decision::iteration::next::PauseReason;
 use watchdog_core::decision::iteration::record::IterationRecord;
 use watchdog_core::decision::termination::SpentUsage;
+use watchdog_facts::verdict::Reason;
+use watchdog_git::BaselinePoint;
 
 use super::verdict_json::{EndedLoop, millis};
 
@@ -20,6 +24,21 @@ pub fn record_json(record: &IterationRecord) -> Value {
         "commits": record.commits,
         "log": record.log,
     })
+}
+
+/// The beginning of a loop, as an event has it.
+pub fn loop_started_data(id: &str, resumed: bool, max_iterations: u32, first_baseline: &BaselinePoint) -> Value {
+    json!({"loop": id, "resumed": resumed, "max_iterations": max_iterations, "first_baseline": first_baseline.as_str()})
+}
+
+/// A pause between two iterations, as an event has it.
+pub fn loop_pause_data(why: PauseReason, until: Timestamp) -> Value {
+    json!({"pause": why.as_str(), "until": until.to_string()})
+}
+
+/// The end of a loop, as an event has it.
+pub fn loop_ended_data(id: &str, reason: Reason, message: &str, iterations: u32) -> Value {
+    json!({"loop": id, "reason": reason.as_str(), "message": message, "iterations": iterations})
 }
 
 /// A loop, as in `loop` of a verdict.

@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 use watchdog_core::decision::breaker::BreakerView;
 use watchdog_core::decision::iteration::record::IterationRecord;
 use watchdog_core::decision::termination::SpentUsage;
-use watchdog_facts::evidence::{Changes, CheckResult, Commits, ProbeOutcome, Reply};
+use watchdog_facts::evidence::{Changes, CheckResult, Commits, Degradation, LeftOut, ProbeOutcome, Reply};
 use watchdog_facts::secret_shapes::mask_value;
 use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Status, Verdict};
 
+use super::breaker_json::breaker_json;
 use super::loop_json::loop_json;
 
 /// A verdict with its metadata.
@@ -122,7 +123,7 @@ impl Judgement {
             "not_a_strike_because": verdict.not_a_strike_because,
             "breaker": self.breaker.as_ref().map(breaker_json),
             "degraded": verdict.degraded.iter().map(|note| note.code.as_str()).collect::<Vec<_>>(),
-            "notes": verdict.degraded.iter().map(|note| json!({"code": note.code.as_str(), "detail": note.detail})).collect::<Vec<_>>(),
+            "notes": verdict.degraded.iter().map(note_json).collect::<Vec<_>>(),
             "log": self.log,
             "survivors": self.survivors,
             "duration_ms": millis(self.duration),
@@ -138,18 +139,6 @@ impl Judgement {
 
 fn session_json(session: &JudgedSession) -> Value {
     json!({"id": session.id, "known_by": session.known_by, "idle_seconds": session.idle_seconds})
-}
-
-/// A breaker, as in `breaker` of a verdict, in the journal, and as `watchdog breaker` shows it.
-pub fn breaker_json(view: &BreakerView) -> Value {
-    json!({
-        "state": view.state.as_str(),
-        "strikes": view.strikes,
-        "limit": view.limit,
-        "open_until": view.open_until.map(|at| at.to_string()),
-        "since": view.since.map(|at| at.to_string()),
-        "why": view.why,
-    })
 }
 
 fn commits_json(commits: &Commits) -> Vec<Value> {
@@ -180,30 +169,44 @@ fn rescue_json(verdict: &Verdict) -> Value {
         "snapshot": verdict.snapshot,
         "commits": verdict.rescue_commits,
         "branch": verdict.rescue_branch,
-        "left_out": verdict.left_out.iter().map(|left| json!({"path": left.path, "why": left.why.as_str()})).collect::<Vec<_>>(),
+        "left_out": verdict.left_out.iter().map(left_out_json).collect::<Vec<_>>(),
     })
+}
+
+/// What a rescue or a snapshot left alone, and why.
+pub fn left_out_json(left: &LeftOut) -> Value {
+    json!({"path": left.path, "why": left.why.as_str()})
+}
+
+/// What a person should know beside a result.
+pub fn note_json(note: &Degradation) -> Value {
+    json!({"code": note.code.as_str(), "detail": note.detail})
 }
 
 /// One probe, as in `probes` of a verdict.
 pub fn probe_json(record: &ProbeRecord) -> Value {
-    let retry_at = match &record.outcome {
-        ProbeOutcome::RateLimited { retry_at, .. } => retry_at.map(|at| at.to_string()),
-        _ => None,
-    };
     json!({
         "at": record.at.to_string(),
         "duration_ms": millis(record.duration),
         "outcome": record.outcome.as_str(),
         "reply": reply_of(&record.outcome).map(reply_json),
         "why": record.outcome.why(),
-        "retry_at": retry_at,
+        "retry_at": retry_at_of(&record.outcome),
         "disputed": record.disputed,
         "session_id": record.session_id,
         "usage": usage_json(&record.usage),
     })
 }
 
-/// The cost of probes, as in `probe_usage` of a verdict. Figures that the agent does not report are null.
+/// When a usage limit ends, where the agent told that.
+pub(super) fn retry_at_of(outcome: &ProbeOutcome) -> Option<String> {
+    match outcome {
+        ProbeOutcome::RateLimited { retry_at, .. } => retry_at.map(|at| at.to_string()),
+        _ => None,
+    }
+}
+
+/// What questions cost, as in `probe_usage` of a verdict. Figures that the agent does not report are null.
 pub fn usage_json(usage: &ProbeUsage) -> Value {
     json!({
         "requests": usage.requests,

@@ -102,6 +102,15 @@ const BLOCKING: &str = r"(?x)
     | \b(?:check_here|evaluate_here|judge_here|judge_place|drive_to_the_end|look_here|sweep_now)\(
     | \b(?:open_sources|scan_heads|still_there|watch_folder)\(";
 
+/// Files outside of `wire` that make JSON, each with the reason why its shape is not ours to tell, or not part of a result.
+const OTHER_SHAPES: &[(&str, &str)] = &[
+    ("src/agent/stream/claude.rs", "a background task in the form of Claude Code's hooks"),
+    ("src/agent/usage_limit.rs", "a member of an agent's own output, looked at alone"),
+    ("src/cli/commands/demo_stage.rs", "a configuration file, as its user would write it"),
+    ("src/cli/log_lines.rs", "the format of the log"),
+    ("src/hooks/reply.rs", "what Claude Code takes for the answer of a hook"),
+];
+
 /// No circle of imports has more files than this.
 const MOST_IN_A_CIRCLE: usize = 3;
 
@@ -316,6 +325,21 @@ fn the_decision_room_has_no_shape_for_disk_or_wire() {
     let shaped = |source: &&Source| ["serde::", "Serialize", "Deserialize"].iter().any(|word| source.shipped.contains(word));
     let faults = decision.iter().filter(shaped).map(|source| source.name.clone());
     assert_none(&faults.collect::<Vec<_>>());
+}
+
+#[test]
+fn json_is_shaped_in_wire_alone() {
+    let shape = Regex::new(r"\bjson!|\bSerialize\b").expect("a fixed pattern");
+    let shaped: Vec<String> = sources(&["src"])
+        .into_iter()
+        .filter(|source| source.room() != Some("wire") && shape.is_match(&source.shipped))
+        .map(|source| source.name)
+        .collect();
+    let is_named = |name: &String| OTHER_SHAPES.iter().any(|(other, _)| other == name);
+    let faults = shaped.iter().filter(|name| !is_named(name)).map(|name| format!("{name}: a JSON shape belongs into src/wire"));
+    let needless = OTHER_SHAPES.iter().filter(|(name, _)| !shaped.iter().any(|shaped| shaped == name));
+    let needless = needless.map(|(name, why)| format!("{name} makes no JSON any more ({why}): take it off the list"));
+    assert_none(&faults.chain(needless).collect::<Vec<_>>());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The counters that events add to the figures of their days. Pure: the size of batches does not change the sums.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -30,6 +30,10 @@ pub const OUTCOMES: [&str; 10] = [
 
 /// The names of the counters, beside `verdict/<reason>` and `probe/<outcome>`; `other` counts values that this version does not know.
 pub mod word {
+    /// What the words of verdicts begin with.
+    pub const VERDICT: &str = "verdict/";
+    /// What the words of probes begin with.
+    pub const PROBE: &str = "probe/";
     /// Sessions that began.
     pub const STARTED: &str = "sessions_started";
     /// Sessions whose end was seen.
@@ -89,6 +93,38 @@ impl CounterSums {
         for (word, sum) in &other.0 {
             self.add(word, *sum);
         }
+    }
+
+    /// How many verdicts there were.
+    pub fn verdicts(&self) -> u64 {
+        self.below(word::VERDICT).map(|(_, count)| count).sum()
+    }
+
+    /// How many verdicts there were by status, in the contract's order; `other` is of a later version.
+    pub fn verdicts_by_status(&self) -> Vec<(&'static str, u64)> {
+        let mut seen = HashSet::new();
+        let statuses = Reason::ALL.iter().map(|reason| reason.status()).filter(|status| seen.insert(*status)).collect::<Vec<_>>();
+        let of = |status| {
+            let reasons = Reason::ALL.iter().filter(|reason| reason.status() == status);
+            reasons.map(|reason| self.of(&format!("{}{}", word::VERDICT, reason.as_str()))).sum::<u64>()
+        };
+        let counted = statuses.into_iter().map(|status| (status.as_str(), of(status)));
+        counted.chain([("other", self.of("verdict/other"))]).filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// US dollars that sessions cost, where some session told it.
+    pub fn cost_usd(&self) -> Option<f64> {
+        self.dollars(word::COST, word::COST_REPORTED)
+    }
+
+    /// US dollars that questions cost, where some told it.
+    pub fn question_cost_usd(&self) -> Option<f64> {
+        self.dollars(word::QUESTION_COST, word::QUESTION_COST_REPORTED)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "money of that size is told to the dollar")]
+    fn dollars(&self, micros: &str, reported: &str) -> Option<f64> {
+        (self.of(reported) > 0).then(|| self.of(micros) as f64 / 1e6)
     }
 
     /// Whether nothing was counted.

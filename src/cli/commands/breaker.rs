@@ -1,7 +1,5 @@
 //! `watchdog breaker`: shows or resets the breaker of this worktree.
 
-use serde_json::json;
-
 use crate::cli::args::{BreakerArgs, BreakerCommand};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -12,7 +10,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::session::recorded;
-use crate::wire::verdict_json::breaker_json;
+use crate::wire::breaker_json::{breaker_reset_data, shown_breaker_json};
 use watchdog_core::decision::breaker::BreakerView;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_store::breaker as records;
@@ -28,15 +26,14 @@ pub fn breaker(command_env: &CommandEnv, terminal: &CommandTerminal, args: Break
     if let Some(BreakerCommand::Reset { from_session }) = args.command {
         PrivilegedCommand { command: "watchdog breaker reset", store, worktree_id: &open.worktree_id, from_session }.allow()?;
         records::reset(store, &open.worktree_id, &spec)?;
-        let noted =
-            event(now(), &open.worktree_id, Some(&spec), kind::BREAKER, json!({"state": "closed", "strikes": 0, "why": "reset by hand"}));
+        let noted = event(now(), &open.worktree_id, Some(&spec), kind::BREAKER, breaker_reset_data());
         // Nothing guards this append, so it cannot be fenced.
         let _done = store.append(&[noted], None)?;
     }
     let view = records::of(store, &open.worktree_id, &spec)?.state(now(), &settings);
     if terminal.json {
         let worktree = open.root().display().to_string();
-        terminal.value(&json!({"schema": 1, "worktree": worktree, "spec": spec, "breaker": breaker_json(&view)}));
+        terminal.value(&shown_breaker_json(&worktree, &spec, &view));
     } else {
         for line in lines(&spec, &view) {
             terminal.line(&line);

@@ -3,11 +3,10 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
-
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
+use crate::wire::setup_json::cron_json;
 use watchdog_facts::verdict::Reason;
 
 /// What a sweep of everything needs, and where.
@@ -39,7 +38,7 @@ pub fn cron(command_env: &CommandEnv, terminal: &CommandTerminal, paths: &[PathB
     };
     let (line, service, timer) = (job.crontab(), job.service(), TIMER.to_string());
     if terminal.json {
-        terminal.value(&json!({"schema": 1, "crontab": line, "service": service, "timer": timer}));
+        terminal.value(&cron_json(&line, &service, &timer));
         return Ok(0);
     }
     let folder = "${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user";

@@ -3,8 +3,6 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::json;
-
 use crate::cli::args::DoctorArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -12,6 +10,7 @@ use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::config_without_anchor;
 use crate::judge::open_worktree::OpenWorktree;
+use crate::wire::doctor_json::{DoctorFinding, findings_json, rebuilt_json};
 use watchdog_core::config::settings::{ConfigSettings, Preset};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_git::Worktree;
@@ -19,13 +18,6 @@ use watchdog_process::ProgramRun;
 use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
 use watchdog_store::rebuild::{BaselineFact, RebuildFacts, SnapshotFact, rebuild};
 use watchdog_store::{anchor, open_store};
-
-/// One thing that was looked at.
-struct DoctorFinding {
-    what: &'static str,
-    ok: bool,
-    detail: String,
-}
 
 /// Looks at what watchdog needs, or rebuilds its records.
 pub fn doctor(command_env: &CommandEnv, terminal: &CommandTerminal, args: DoctorArgs) -> Result<u8, CommandFailure> {
@@ -35,8 +27,7 @@ pub fn doctor(command_env: &CommandEnv, terminal: &CommandTerminal, args: Doctor
     let findings = diagnose(command_env);
     let healthy = findings.iter().all(|finding| finding.ok);
     if terminal.json {
-        let findings = findings.iter().map(|finding| json!({"what": finding.what, "ok": finding.ok, "detail": finding.detail}));
-        terminal.value(&json!({"schema": 1, "healthy": healthy, "findings": findings.collect::<Vec<_>>()}));
+        terminal.value(&findings_json(healthy, &findings));
     } else {
         for finding in &findings {
             let mark = if finding.ok { "ok     " } else { "missing" };
@@ -130,8 +121,7 @@ fn bring_back(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8
     let rebuilt = rebuild(open.store.as_ref(), &facts)?;
     let unanchored = unanchored(&open, &facts)?;
     if terminal.json {
-        let counts = json!({"schema": 1, "baselines": rebuilt.baselines, "snapshots": rebuilt.snapshots, "without_anchor": unanchored});
-        terminal.value(&counts);
+        terminal.value(&rebuilt_json(&rebuilt, &unanchored));
         return Ok(0);
     }
     terminal.line(&format!("{} baselines brought back; {} snapshots in the journal", rebuilt.baselines, rebuilt.snapshots));

@@ -2,8 +2,6 @@
 
 use std::io::{BufRead as _, Write as _};
 
-use serde_json::{Value, json};
-
 use crate::cli::amounts::{grouped, size};
 use crate::cli::args_forget::ForgetArgs;
 use crate::cli::failure::CommandFailure;
@@ -13,6 +11,7 @@ use crate::judge::open_worktree::OpenWorktree;
 use crate::modes::forget::forget as remove;
 use crate::modes::forget::{ForgetOptions, KeepReason, LeftoverCount, LeftoverKind, Leftovers, find_leftovers};
 use crate::session::inside_of;
+use crate::wire::forget_json::{LeftEntry, LeftWorktree, LeftoverList, leftovers_json};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::verdict::Reason;
 use watchdog_process::own_stdin::stdin_is_terminal;
@@ -35,7 +34,7 @@ pub fn forget(command_env: &CommandEnv, terminal: &CommandTerminal, args: Forget
     }
     let found = find_leftovers(command_env, &open, &options)?;
     if terminal.json {
-        terminal.value(&to_json(&found, &options, false));
+        terminal.value(&leftovers_json(&listed(&found, &options, false)));
         return Ok(0);
     }
     show(terminal, &found, &options, false);
@@ -62,7 +61,7 @@ fn remove_all(
     PrivilegedCommand { command: "watchdog forget", store, worktree_id: &worktree_id, from_session: args.from_session }.allow()?;
     let removed = remove(command_env, open, options)?;
     if terminal.json {
-        terminal.value(&to_json(&removed, options, true));
+        terminal.value(&leftovers_json(&listed(&removed, options, true)));
     } else {
         show(terminal, &removed, options, true);
     }
@@ -84,21 +83,21 @@ fn command(options: &ForgetOptions) -> String {
     format!("watchdog forget{}{} --yes", flag(options.all, " --all"), flag(options.snapshots, " --snapshots"))
 }
 
-fn to_json(found: &Leftovers, options: &ForgetOptions, removed: bool) -> Value {
-    let worktrees = found.worktrees.iter().map(|worktree| {
-        let path = worktree.root.as_ref().map(|root| root.display().to_string());
-        json!({"id": worktree.id, "worktree": path, "gone": !worktree.there})
-    });
+fn listed<'a>(found: &'a Leftovers, options: &ForgetOptions, removed: bool) -> LeftoverList<'a> {
+    let worktrees =
+        found.worktrees.iter().map(|worktree| LeftWorktree { id: &worktree.id, root: worktree.root.as_deref(), gone: !worktree.there });
     let entries = found.counts.iter().map(|(kind, LeftoverCount { count, bytes })| {
-        let mut entry = json!({"kind": kind.as_str(), "count": count, "bytes": bytes});
-        if *kind == LeftoverKind::Records {
-            entry["by_kind"] = found.records.iter().map(|(kind, count)| ((*kind).to_owned(), json!(count))).collect();
-        }
-        entry
+        let by_kind = (*kind == LeftoverKind::Records).then_some(found.records.as_slice());
+        LeftEntry { kind: kind.as_str(), count: *count, bytes: *bytes, by_kind }
     });
-    let kept = found.kept.iter().map(|(kind, count)| json!({"kind": kind.as_str(), "count": count}));
-    json!({"schema": 1, "removed": removed, "all": options.all, "worktrees": worktrees.collect::<Vec<_>>(),
-        "entries": entries.collect::<Vec<_>>(), "kept": kept.collect::<Vec<_>>(), "notes": found.notes})
+    LeftoverList {
+        removed,
+        all: options.all,
+        worktrees: worktrees.collect(),
+        entries: entries.collect(),
+        kept: found.kept.iter().map(|(kind, count)| (kind.as_str(), *count)).collect(),
+        notes: &found.notes,
+    }
 }
 
 fn show(terminal: &CommandTerminal, found: &Leftovers, options: &ForgetOptions, removed: bool) {

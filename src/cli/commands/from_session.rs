@@ -1,11 +1,10 @@
 //! What only a person may do: it is refused from inside of a watched session, unless `--from-session` says that this is meant, and it is
 //! in the journal.
 
-use serde_json::{Value, json};
-
 use crate::cli::failure::CommandFailure;
 use crate::clock::now;
 use crate::session::inside;
+use crate::wire::trust_json::{PersonDeed, person_deed_data};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_store::LocalStore;
 use watchdog_store::journal::{event, kind};
@@ -26,7 +25,7 @@ impl PrivilegedCommand<'_> {
     /// Refuses the command where it comes from inside of a session and nobody said that this is meant. Both are written down.
     pub fn allow(&self) -> Result<(), CommandFailure> {
         let Some(spec) = inside(self.store)? else { return Ok(()) };
-        self.note(json!({"from_session": spec, "refused": !self.from_session}))?;
+        self.note(&PersonDeed::FromSession { spec: &spec, refused: !self.from_session })?;
         if self.from_session {
             return Ok(());
         }
@@ -36,8 +35,8 @@ impl PrivilegedCommand<'_> {
     }
 
     /// Writes down what was done.
-    pub fn note(&self, mut data: Value) -> Result<(), CommandFailure> {
-        data["command"] = self.command.into();
+    pub fn note(&self, deed: &PersonDeed<'_>) -> Result<(), CommandFailure> {
+        let data = person_deed_data(self.command, deed);
         // Nothing guards this append, so it cannot be fenced.
         let _done = self.store.append(&[event(now(), self.worktree_id, None, kind::TRUST, data)], None)?;
         Ok(())

@@ -3,8 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::json;
-
 use crate::cli::args_global::GlobalArgs;
 use crate::cli::args_hook::{HookArgs, HookCommand, InstallArgs, SettingsArgs};
 use crate::cli::failure::CommandFailure;
@@ -13,6 +11,7 @@ use crate::hooks::settings_file::{SettingsFile, SettingsFileError};
 use crate::hooks::{HoldScope, HookEntries, HookEvent, HookReply, line_diff, settings_text, shell_word};
 use crate::judge::command_env::CommandEnv;
 use crate::modes::hook::{HookHost, HookRequest, answer_hook};
+use crate::wire::setup_json::hook_settings_json;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_git::Worktree;
 
@@ -150,8 +149,8 @@ fn edit(
         }
     }
     if terminal.json {
-        terminal.value(&json!({"schema": 1, "file": name, "changed": changed, "dry_run": which.dry_run, "others": edited.others,
-            "diff": line_diff::unified(before, &edited.text, &name)}));
+        let diff = line_diff::unified(before, &edited.text, &name);
+        terminal.value(&hook_settings_json(&name, changed, which.dry_run, &edited.others, &diff));
         return Ok(0);
     }
     match (changed, which.dry_run) {

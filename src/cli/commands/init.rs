@@ -2,14 +2,14 @@
 
 use std::io::Write as _;
 
-use serde_json::json;
-
 use super::from_session::PrivilegedCommand;
 use crate::cli::args::InitArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::FILE as CONFIGURATION_FILE;
+use crate::wire::setup_json::written_json;
+use crate::wire::trust_json::PersonDeed;
 use watchdog_facts::verdict::Reason;
 use watchdog_git::Worktree;
 use watchdog_store::trust::TrustStore;
@@ -51,9 +51,9 @@ pub fn init(command_env: &CommandEnv, terminal: &CommandTerminal, args: InitArgs
     let store = TrustStore::new(&command_env.state);
     let grant = super::trust::allow(&worktree, &store, &path, CONFIGURATION_FILE.as_ref(), FIRST.as_bytes())?;
     super::trust::move_anchors(command_env, &worktree, CONFIGURATION_FILE.as_ref(), Some(FIRST.as_bytes()))?;
-    privileged.note(json!({"path": CONFIGURATION_FILE, "hash": grant.hash}))?;
+    privileged.note(&PersonDeed::Trusted { path: CONFIGURATION_FILE.as_ref(), hash: &grant.hash })?;
     if terminal.json {
-        terminal.value(&json!({"schema": 1, "written": path.display().to_string(), "trusted": grant.hash}));
+        terminal.value(&written_json(&path, &grant.hash));
     } else {
         terminal.line(&format!("wrote {}; it holds the defaults and is trusted", path.display()));
         terminal.line("edit it, allow the new bytes with 'watchdog trust', and commit it");

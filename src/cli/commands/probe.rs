@@ -4,8 +4,6 @@ use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::json;
-
 use crate::agent::probe::{ProbeAnswer, ProbeRequest, ask_with, read_output};
 use crate::agent::prompt::{QuestionFacts, probe_prompt};
 use crate::cli::args::ProbeArgs;
@@ -16,7 +14,8 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::session::{ProbeTarget, recorded};
-use crate::wire::verdict_json::{reply_json, reply_of, usage_json};
+use crate::wire::probe_json::{ProbedSession, probe_answer_json};
+use crate::wire::verdict_json::reply_of;
 use watchdog_core::config::settings::Preset;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::evidence::{ProbeOutcome, Reply, ReplyStatus};
@@ -43,23 +42,11 @@ pub fn probe(
     let outcome = answer.outcome;
     let disputed = reply_of(&outcome).and_then(Reply::contradiction).or(against_git);
     if terminal.json {
-        let retry_at = match &outcome {
-            ProbeOutcome::RateLimited { retry_at, .. } => retry_at.map(|at| at.to_string()),
-            _ => None,
-        };
-        terminal.value(&json!({
-            "schema": 1,
-            "outcome": outcome.as_str(),
-            "reply": reply_of(&outcome).map(reply_json),
-            "disputed": disputed,
-            "why": outcome.why(),
-            "retry_at": retry_at,
-            "session": whom.as_ref().map(|whom| json!({
-                "id": answer.session_id.as_ref().or(whom.resume.as_ref()).or(whom.expected.as_ref()),
-                "known_by": whom.known_by.as_str(),
-            })),
-            "usage": usage_json(&answer.usage),
-        }));
+        let session = whom.as_ref().map(|whom| ProbedSession {
+            id: answer.session_id.as_deref().or(whom.resume.as_deref()).or(whom.expected.as_deref()),
+            known_by: whom.known_by.as_str(),
+        });
+        terminal.value(&probe_answer_json(&outcome, disputed.as_deref(), session, &answer.usage));
     } else {
         show(terminal, &outcome, disputed.as_deref());
         if let Some(answering) = whom.as_ref().and_then(|whom| answer.session_id.as_ref().or(whom.resume.as_ref()).map(|id| (id, whom))) {

@@ -15,7 +15,8 @@ use crate::cli::time_span::SinceTime;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::report::PathFilter;
-use crate::report::figures::{FiguresReport, PROBE, VERDICT, by_status, cost, cost_of_questions, report as figures_of, verdicts};
+use crate::report::figures::report as figures_of;
+use crate::wire::figures_json::FiguresReport;
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_store::open_store;
 use watchdog_store::tally::{CounterSums, word};
@@ -76,11 +77,11 @@ fn show(terminal: &CommandTerminal, found: &FiguresReport) {
         terminal.line(&format!("  {name:<10}  {text}"));
     }
     let shown = &found.days[found.days.len().saturating_sub(DAYS)..];
-    let most = shown.iter().map(|day| verdicts(&day.sums)).max().unwrap_or(0);
+    let most = shown.iter().map(|day| day.sums.verdicts()).max().unwrap_or(0);
     let room = bar_room();
     let days: Vec<[String; 5]> = (shown.iter())
         .map(|day| {
-            let (all, complete) = (verdicts(&day.sums), complete(&day.sums));
+            let (all, complete) = (day.sums.verdicts(), complete(&day.sums));
             let mark = if day.incomplete { "*" } else { "" };
             let numbers = [day.sums.of(word::STARTED), all, complete].map(grouped);
             let [sessions, verdicts, completes] = numbers;
@@ -95,7 +96,7 @@ fn show(terminal: &CommandTerminal, found: &FiguresReport) {
     let worktrees: Vec<[String; 5]> = (found.worktrees.iter())
         .map(|own| {
             let path = own.path.as_ref().map_or_else(|| format!("({})", own.id), |path| path.display().to_string());
-            let [sessions, verdicts, completes] = [own.sums.of(word::STARTED), verdicts(&own.sums), complete(&own.sums)].map(grouped);
+            let [sessions, verdicts, completes] = [own.sums.of(word::STARTED), own.sums.verdicts(), complete(&own.sums)].map(grouped);
             [sessions, verdicts, completes, money(&own.sums), escape_to_one_line(&path)]
         })
         .collect();
@@ -121,7 +122,7 @@ fn lines(sums: &CounterSums) -> Vec<(&'static str, String)> {
         let each: Vec<String> = counts.into_iter().map(|(word, count)| format!("{} {word}", grouped(count))).collect();
         if each.is_empty() { total } else { format!("{total}: {}", each.join(", ")) }
     };
-    let mut reasons: Vec<(&str, u64)> = sums.below(VERDICT).collect();
+    let mut reasons: Vec<(&str, u64)> = sums.below(word::VERDICT).collect();
     reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let reasons: Vec<String> = reasons.into_iter().take(6).map(|(word, count)| format!("{} {word}", grouped(count))).collect();
     let ended = of(word::ENDED);
@@ -137,23 +138,23 @@ fn lines(sums: &CounterSums) -> Vec<(&'static str, String)> {
     if of(word::QUESTION_TOKENS_REPORTED) > 0 {
         questions.push_str(&format!("; {} in, {} out", grouped(of(word::QUESTION_TOKENS_IN)), grouped(of(word::QUESTION_TOKENS_OUT))));
     }
-    if let Some(usd) = cost_of_questions(sums) {
+    if let Some(usd) = sums.question_cost_usd() {
         questions.push_str(&format!("; ${usd:.2}"));
     }
     let failed = if of(word::RESCUES_FAILED) > 0 { format!("; {} failed", grouped(of(word::RESCUES_FAILED))) } else { String::new() };
     vec![
         ("sessions", format!("{} began, {} ended", grouped(of(word::STARTED)), grouped(ended))),
         ("iterations", grouped(of(word::ITERATIONS))),
-        ("verdicts", counted(by_status(sums))),
+        ("verdicts", counted(sums.verdicts_by_status())),
         ("reasons", if reasons.is_empty() { "-".into() } else { reasons.join(", ") }),
-        ("probes", counted(sums.below(PROBE).collect())),
+        ("probes", counted(sums.below(word::PROBE).collect())),
         ("questions", questions),
         ("rescues", format!("{}, {}{failed}", grouped(of(word::RESCUES)), plural(of(word::RESCUE_COMMITS), "commit"))),
         ("breaker", format!("opened {}", plural(of(word::TRIPS), "time"))),
         ("tokens", tokens),
         (
             "cost",
-            match cost(sums) {
+            match sums.cost_usd() {
                 Some(_) => format!("{}{}", money(sums), unreported(of(word::COST_REPORTED))),
                 None => "not told".to_owned(),
             },
@@ -162,11 +163,11 @@ fn lines(sums: &CounterSums) -> Vec<(&'static str, String)> {
 }
 
 fn complete(sums: &CounterSums) -> u64 {
-    by_status(sums).into_iter().find(|(status, _)| *status == "complete").map_or(0, |(_, count)| count)
+    sums.verdicts_by_status().into_iter().find(|(status, _)| *status == "complete").map_or(0, |(_, count)| count)
 }
 
 fn money(sums: &CounterSums) -> String {
-    cost(sums).map_or_else(|| "-".into(), |usd| format!("${usd:.2}"))
+    sums.cost_usd().map_or_else(|| "-".into(), |usd| format!("${usd:.2}"))
 }
 
 /// Columns that bars may take; none where the terminal is too narrow.

@@ -1,7 +1,5 @@
 //! `watchdog rescue`: salvages now; lists, shows, brings back and drops snapshots.
 
-use serde_json::json;
-
 use crate::cli::amounts::grouped;
 use crate::cli::args_rescue::{RescueArgs, RescueCommand};
 use crate::cli::failure::CommandFailure;
@@ -12,6 +10,7 @@ use crate::judge::planner::CommitPlanner;
 use crate::modes::rescue_now::rescue_now;
 use crate::modes::rescue_now::{RescueOptions, RescueReport};
 use crate::rescue::{PlanError, RescuePreview};
+use crate::wire::rescue_json::{nothing_rescued_json, rescue_preview_json, rescued_json};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::evidence::RescueOutcome;
 use watchdog_facts::verdict::Reason;
@@ -19,7 +18,7 @@ use watchdog_git::{RestoreTarget, Snapshot};
 use watchdog_process::CancelFlag;
 
 use super::probe::with_interrupt;
-use super::snapshots::{LISTED, RestoreDestination, SHOWN, drop_one, id_of, left_out_json, list, restore, show, show_left_out, show_more};
+use super::snapshots::{RestoreDestination, SHOWN, drop_one, id_of, list, restore, show, show_left_out, show_more};
 
 /// Salvages, or does what the subcommand says.
 pub fn rescue(command_env: &CommandEnv, terminal: &CommandTerminal, args: RescueArgs) -> Result<u8, CommandFailure> {
@@ -66,7 +65,7 @@ fn run_rescue(
 
 fn nothing(terminal: &CommandTerminal) -> u8 {
     if terminal.json {
-        terminal.value(&json!({"schema": 1, "snapshot": null, "commits": 0, "branch": null, "left_out": [], "failed": null, "lost": []}));
+        terminal.value(&nothing_rescued_json());
     } else {
         terminal.line("nothing to rescue: no uncommitted changes");
     }
@@ -78,9 +77,7 @@ fn show_preview(terminal: &CommandTerminal, preview: &RescuePreview) -> u8 {
         return nothing(terminal);
     }
     if terminal.json {
-        terminal.value(&json!({"schema": 1, "dry_run": true, "would_commit": preview.chosen.iter().take(LISTED).collect::<Vec<_>>(),
-                               "would_commit_count": preview.chosen.len(), "left_out": left_out_json(&preview.left_out),
-                               "left_out_count": preview.left_out.len(), "refused": preview.refused}));
+        terminal.value(&rescue_preview_json(&preview.chosen, &preview.left_out, preview.refused.as_deref()));
         return 0;
     }
     terminal.line(&format!("would commit {}:", plural(preview.chosen.len() as u64, "file")));
@@ -99,11 +96,7 @@ fn report(terminal: &CommandTerminal, snapshot: &Snapshot, outcome: &RescueOutco
     let restore = format!("watchdog rescue restore {}", id_of(&snapshot.name));
     let ok = outcome.failed.is_none() && outcome.lost.is_empty();
     if terminal.json {
-        let warnings =
-            outcome.warnings.iter().map(|warning| json!({"code": warning.code.as_str(), "detail": warning.detail})).collect::<Vec<_>>();
-        terminal.value(&json!({"schema": 1, "snapshot": snapshot.name, "commits": outcome.commits, "branch": outcome.fallback_branch,
-                               "failed": outcome.failed,
-                               "lost": outcome.lost, "left_out": left_out_json(&outcome.left_out), "left_out_count": outcome.left_out.len(), "warnings": warnings, "restore": restore}));
+        terminal.value(&rescued_json(&snapshot.name, outcome, &restore));
     } else {
         terminal.line(&format!("{} made; everything is kept in {}", plural(outcome.commits, "commit"), snapshot.name));
         show_left_out(terminal, &outcome.left_out);

@@ -1,7 +1,7 @@
 //! `watchdog schema`: the JSON Schemas of what watchdog reads and prints, so that any language can check both.
 
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -84,13 +84,15 @@ fn resolved(command_env: &CommandEnv) -> Result<Value, CommandFailure> {
 
 fn pretty(value: &Value) -> String {
     // A value that came from our own types has nothing that cannot be written.
-    serde_json::to_string_pretty(value).unwrap_or_else(|_| json!(value).to_string())
+    serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
     use std::time::Duration;
+
+    use serde_json::json;
 
     use super::*;
     use crate::wire::verdict_json::{EndedLoop, Judgement};

@@ -1,7 +1,5 @@
 //! `watchdog snapshot`: records and prints the baseline.
 
-use serde_json::json;
-
 use crate::cli::args::SnapshotArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -9,6 +7,8 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::modes::record_baseline::BaselineOptions;
 use crate::modes::record_baseline::record_baseline;
+use crate::wire::baseline_json::{NewBaseline, new_baseline_json};
+use crate::wire::trust_json::PersonDeed;
 
 use super::from_session::PrivilegedCommand;
 
@@ -21,7 +21,7 @@ pub fn snapshot(command_env: &CommandEnv, terminal: &CommandTerminal, args: Snap
     let options = BaselineOptions { spec: args.spec, adopt: args.adopt, accept_criteria: args.accept_criteria };
     let (recorded, unread) = record_baseline(command_env, &open, &options)?;
     if args.accept_criteria {
-        privileged.note(json!({"accepted": recorded.point.as_str(), "spec": recorded.spec}))?;
+        privileged.note(&PersonDeed::Accepted { baseline: &recorded.point, spec: &recorded.spec })?;
     }
     if let Some(unreadable) = unread {
         terminal.complain(&format!("watchdog: {}", watchdog_facts::display::escape_to_one_line(&unreadable.why)));
@@ -30,15 +30,14 @@ pub fn snapshot(command_env: &CommandEnv, terminal: &CommandTerminal, args: Snap
         terminal.complain(&format!("watchdog: {} ({})", watchdog_facts::display::escape_to_one_line(&note.detail), note.code));
     }
     if terminal.json {
-        terminal.value(&json!({
-            "schema": 1,
-            "baseline": recorded.point.as_str(),
-            "worktree": open.root().display().to_string(),
-            "spec": recorded.spec,
-            "branch": open.worktree.branch(),
-            "refs": recorded.refs.tips()?.iter().filter(|(name, _)| name.starts_with("refs/")).count(),
-            "inherited": recorded.work.inherited.len(),
-            "at": recorded.at.to_string(),
+        terminal.value(&new_baseline_json(&NewBaseline {
+            point: &recorded.point,
+            worktree: open.root(),
+            spec: &recorded.spec,
+            branch: open.worktree.branch().as_deref(),
+            refs: recorded.refs.tips()?.iter().filter(|(name, _)| name.starts_with("refs/")).count(),
+            inherited: recorded.work.inherited.len(),
+            at: recorded.at,
         }));
     } else {
         terminal.line(recorded.point.as_str());

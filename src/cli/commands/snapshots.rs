@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::cli::amounts::{age, grouped, size};
 use crate::cli::failure::CommandFailure;
@@ -12,10 +12,13 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::rescue::{RestoreIntoError, restore_into_worktree};
 use crate::session::recorded;
+use crate::wire::snapshot_json::{
+    change_word, dropped_data, dropped_json, restored_data, restored_json, shown_snapshot_json, snapshots_json,
+};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, plural};
 use watchdog_facts::evidence::LeftOut;
 use watchdog_facts::verdict::Reason;
-use watchdog_git::{FileDiff, RestoreError, RestoreResult, RestoreTarget, RestoredTo, SnapshotDiff, SnapshotKind, SnapshotSummary};
+use watchdog_git::{RestoreError, RestoreResult, RestoreTarget, RestoredTo, SnapshotDiff, SnapshotSummary};
 use watchdog_store::journal::{event, kind};
 
 /// What stands for the newest snapshot of this worktree's spec.
@@ -25,15 +28,14 @@ const PATCHES: usize = 256 << 10;
 /// Files that a summary for people names.
 const NAMED: usize = 500;
 
-/// Paths that a list for people names, and one for programs.
+/// Paths that a list for people names.
 pub(super) const SHOWN: usize = 20;
-pub(super) const LISTED: usize = 1000;
 
 /// Lists the snapshots, newest first.
 pub fn list(terminal: &CommandTerminal, open: &OpenWorktree, spec: Option<&str>) -> Result<u8, CommandFailure> {
     let snapshots = open.worktree.snapshots(spec)?;
     if terminal.json {
-        terminal.value(&json!({"schema": 1, "snapshots": snapshots.iter().map(info_json).collect::<Vec<_>>()}));
+        terminal.value(&snapshots_json(&snapshots));
         return Ok(0);
     }
     if snapshots.is_empty() {
@@ -74,14 +76,7 @@ pub fn show(terminal: &CommandTerminal, open: &OpenWorktree, id: &str, stat: boo
     let id = resolve(open, id)?;
     let diff = open.worktree.snapshot_diff(&id, if stat { 0 } else { PATCHES }).map_err(refused)?;
     if terminal.json {
-        let mut value = info_json(&diff.info);
-        value["schema"] = json!(1);
-        value["paths"] = diff.files.iter().map(file_json).collect();
-        if !stat {
-            value["patch"] = diff.files.iter().filter_map(|file| file.patch.as_deref()).collect::<String>().into();
-            value["patch_cut"] = json!(diff.cut);
-        }
-        terminal.value(&value);
+        terminal.value(&shown_snapshot_json(&diff, stat));
         return Ok(0);
     }
     let info = &diff.info;
@@ -177,7 +172,7 @@ pub fn restore(
             (restore_into_worktree(&open.worktree, &id, &folder).map_err(refused_worktree)?, Some(folder))
         }
     };
-    note(terminal, open, kind::RESTORE, &json!({"snapshot": id}));
+    note(terminal, open, kind::RESTORE, restored_data(&id));
     tell_restored(terminal, open, &id, &restored, linked);
     Ok(0)
 }
@@ -190,8 +185,7 @@ fn tell_restored(terminal: &CommandTerminal, open: &OpenWorktree, id: &str, rest
         (RestoredTo::Directory(path), _) => ("directory", path.display().to_string()),
     };
     if terminal.json {
-        terminal.value(&json!({"schema": 1, "restored": id, "to": word, "where": to, "files": restored.files,
-                               "left_out": left_out_json(&restored.left_out), "note": restored.note}));
+        terminal.value(&restored_json(id, word, &to, restored));
         return;
     }
     let files = plural(restored.files, "file");
@@ -213,9 +207,9 @@ fn tell_restored(terminal: &CommandTerminal, open: &OpenWorktree, id: &str, rest
 /// Drops a snapshot.
 pub fn drop_one(terminal: &CommandTerminal, open: &OpenWorktree, id: &str) -> Result<u8, CommandFailure> {
     let dropped = open.worktree.drop_snapshot(&resolve(open, id)?).map_err(refused)?;
-    note(terminal, open, kind::DROPPED, &json!({"ref": dropped.name, "commit": dropped.commit}));
+    note(terminal, open, kind::DROPPED, dropped_data(&dropped));
     if terminal.json {
-        terminal.value(&json!({"schema": 1, "dropped": dropped.id, "commit": dropped.commit}));
+        terminal.value(&dropped_json(&dropped));
     } else {
         let id = escape_to_one_line(&dropped.id);
         terminal.line(&format!("dropped {id}; until git collects garbage it is still there as {}", dropped.commit));
@@ -240,19 +234,10 @@ fn resolve(open: &OpenWorktree, id: &str) -> Result<String, CommandFailure> {
     })
 }
 
-fn note(terminal: &CommandTerminal, open: &OpenWorktree, kind: &str, data: &Value) {
-    let noted = event(now(), &open.worktree_id, None, kind, data.clone());
+fn note(terminal: &CommandTerminal, open: &OpenWorktree, kind: &str, data: Value) {
+    let noted = event(now(), &open.worktree_id, None, kind, data);
     if open.store.append(&[noted], None).is_err() {
         terminal.complain("watchdog: this could not be written into the journal");
-    }
-}
-
-fn change_word(file: &FileDiff) -> &'static str {
-    match file.kind {
-        SnapshotKind::Deleted => "deleted",
-        SnapshotKind::Submodule => "submodule",
-        SnapshotKind::File if file.is_new => "new",
-        SnapshotKind::File => "changed",
     }
 }
 
@@ -276,23 +261,6 @@ fn refused_worktree(error: RestoreIntoError) -> CommandFailure {
 /// A snapshot's name on the command line.
 pub(super) fn id_of(name: &str) -> &str {
     name.strip_prefix("refs/watchdog/rescue/").unwrap_or(name)
-}
-
-fn info_json(info: &SnapshotSummary) -> Value {
-    json!({"id": info.id, "ref": info.name, "commit": info.commit, "base": info.base, "spec": info.spec, "at": info.at.to_string(),
-           "why": info.why, "branch": info.branch, "worktree": info.worktree, "files": info.files, "bytes": info.bytes,
-           "private_files": info.private_files})
-}
-
-fn file_json(file: &FileDiff) -> Value {
-    let (added, removed) = file.lines.unzip();
-    json!({"path": file.path, "change": change_word(file), "bytes": file.bytes, "added": added, "removed": removed,
-           "private": file.private})
-}
-
-/// What was left out, for programs.
-pub(super) fn left_out_json(left_out: &[LeftOut]) -> Vec<Value> {
-    left_out.iter().take(LISTED).map(|left| json!({"path": left.path, "why": left.why.as_str()})).collect()
 }
 
 /// What was left out, for people.

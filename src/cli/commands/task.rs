@@ -1,7 +1,5 @@
 //! `watchdog task list`, `show`, `next` and `set`: the queue as it stands, and a person's word about it.
 
-use serde_json::{Value, json};
-
 use crate::cli::args_task::{TaskArgs, TaskCommand, TaskFormat, TaskListArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -9,11 +7,14 @@ use crate::cli::terminal::CommandTerminal;
 use super::from_session::PrivilegedCommand;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::modes::work::task_queue::{EffectiveTask, TaskQueue, change_json};
+use crate::modes::work::task_queue::{EffectiveTask, TaskQueue, change_data};
 use crate::tasks::graph;
 use crate::tasks::queue::{next, takes};
 use crate::tasks::task_board::{BoardTask, TaskBoard};
 use crate::tasks::task_transition::{TaskBoardError, TaskTransition};
+use crate::wire::task_json::{
+    ListedTasks, QueueTask, next_task_json, no_next_task_json, queue_task_json, set_task_json, shown_task_json, task_list_json,
+};
 use watchdog_core::config::task_file::TaskStatus;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::verdict::{Reason, Status};
@@ -80,10 +81,12 @@ fn list(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, arg
         .filter(|entry| args.role.as_deref().is_none_or(|role| takes(Some(role), entry.loaded.task.role.as_deref())))
         .collect();
     if terminal.json {
-        let tasks = shown.iter().map(|entry| task_json(queue, &board, entry)).collect::<Vec<_>>();
-        terminal.value(
-            &json!({"schema": 1, "tasks": tasks, "summary": summary_json(&board), "cycles": cycles, "problems": problems_json(queue)}),
-        );
+        terminal.value(&task_list_json(&ListedTasks {
+            tasks: shown.iter().map(|entry| queue_task_json(&fields(queue, &board, entry))).collect(),
+            statuses: board.entries().map(|entry| entry.record.status).collect(),
+            cycles: &cycles,
+            problems: queue.folder.problems.iter().map(|bad| &bad.0).collect(),
+        }));
         return Ok(0);
     }
     let nodes: Vec<graph::TaskGraphNode> = shown.iter().map(|entry| entry.node()).collect();
@@ -172,54 +175,23 @@ fn summary(board: &TaskBoard<'_>) -> String {
     text
 }
 
-fn summary_json(board: &TaskBoard<'_>) -> Value {
-    let mut counts = serde_json::Map::new();
-    counts.insert("total".into(), board.entries().count().into());
-    for (word, status) in watchdog_core::config::task_file::TASK_STATUSES {
-        counts.insert((*word).into(), count(board, &[*status]).into());
-    }
-    counts.into()
-}
-
-fn problems_json(queue: &TaskQueue) -> Value {
-    let problems = queue.folder.problems.iter().flat_map(|bad| {
-        let file = bad.0.origin.display().to_string();
-        bad.0.problems.iter().map(move |problem| {
-            json!({"file": file, "line": problem.line, "column": problem.column, "key": problem.key, "message": problem.message})
-        })
-    });
-    problems.collect()
-}
-
-fn task_json(queue: &TaskQueue, board: &TaskBoard<'_>, entry: &BoardTask) -> Value {
-    let (task, record) = (&entry.loaded.task, &entry.record);
+/// A task with what its file and its record do not say.
+fn fields<'a>(queue: &TaskQueue, board: &TaskBoard<'_>, entry: &'a BoardTask) -> QueueTask<'a> {
+    let task = &entry.loaded.task;
     // A copy that cannot be read stops its own task only.
     let governed = queue.governed(entry);
     let trusted = governed.as_ref().is_ok_and(|governed| governed.allow_with.is_none());
     let commands = governed.as_ref().map_or_else(|_| task.commands(), |governed| governed.task.commands());
-    json!({
-        "id": task.id,
-        "title": task.title,
-        "priority": task.priority.as_str(),
-        "role": task.role,
-        "depends_on": task.depends_on,
-        "waits_for": board.blockers(&task.id).iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "status": record.status.as_str(),
-        "agent": record.agent,
-        "reason": record.reason,
-        "message": record.message,
-        "attempts": record.attempts,
-        "file": entry.loaded.relative.display().to_string(),
-        "branch": record.branch,
-        "worktree": record.worktree.as_ref().map(|path| path.display().to_string()),
-        "log": record.log.as_ref().map(|path| path.display().to_string()),
-        "commands": commands,
-        "trusted": trusted,
-        "file_gone": entry.gone,
-        "unreadable": governed.err().map(|unreadable| unreadable.why),
-        "since": record.since.to_string(),
-        "changed_at": record.changed_at.to_string(),
-    })
+    QueueTask {
+        task,
+        record: &entry.record,
+        file: &entry.loaded.relative,
+        waits_for: board.blockers(&task.id).iter().map(ToString::to_string).collect(),
+        commands,
+        trusted,
+        file_gone: entry.gone,
+        unreadable: governed.err().map(|unreadable| unreadable.why),
+    }
 }
 
 pub fn known<'l>(board: &'l TaskBoard<'_>, id: &str) -> Result<&'l BoardTask, CommandFailure> {
@@ -235,12 +207,7 @@ fn show(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, id:
     let entry = known(&board, id)?;
     let governed = queue.governed(entry)?;
     if terminal.json {
-        let mut value = task_json(queue, &board, entry);
-        value["schema"] = 1.into();
-        value["body"] = governed.task.body.clone().into();
-        value["max_iterations"] = json!(governed.task.max_iterations);
-        value["degraded"] = governed.notes.iter().map(|note| json!({"code": note.code.as_str(), "detail": note.detail})).collect();
-        terminal.value(&value);
+        terminal.value(&shown_task_json(&fields(queue, &board, entry), &governed.task, &governed.notes));
         return Ok(0);
     }
     for line in shown_lines(&board, entry, &governed) {
@@ -285,9 +252,7 @@ fn next_of(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, 
     if let Some(task) = next(&queued, role) {
         let entry = known(&board, &task.link.id)?;
         if terminal.json {
-            let mut value = task_json(queue, &board, entry);
-            value["schema"] = 1.into();
-            terminal.value(&value);
+            terminal.value(&next_task_json(&fields(queue, &board, entry)));
         } else {
             terminal.line(entry.id());
         }
@@ -295,7 +260,7 @@ fn next_of(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, 
     }
     let (status, reason, message) = nothing_next(&board, role);
     if terminal.json {
-        terminal.value(&json!({"schema": 1, "id": null, "status": status.as_str(), "reason": reason, "message": message}));
+        terminal.value(&no_next_task_json(status, reason, &message));
     } else {
         terminal.tell(&message);
     }
@@ -350,10 +315,7 @@ fn set(
         })
     };
     if terminal.json {
-        let mut value = change_json(&change);
-        value["schema"] = 1.into();
-        value["dry_run"] = shared.dry_run.into();
-        terminal.value(&value);
+        terminal.value(&set_task_json(change_data(&change), shared.dry_run));
     } else {
         let would = if shared.dry_run { " (nothing was written)" } else { "" };
         terminal.line(&format!("{}: {} -> {}{would}", change.id, before.as_str(), change.to.as_str()));

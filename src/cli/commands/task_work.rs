@@ -3,8 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::json;
-
 use crate::agent::SessionAgent;
 use crate::cli::args_task::{AgentPoolArgs, TaskRunArgs, TaskWorkArgs};
 use crate::cli::failure::CommandFailure;
@@ -15,6 +13,7 @@ use crate::modes::iterate::{LoopStatus, LoopView};
 use crate::modes::work::task_queue::TaskQueue;
 use crate::modes::work::{AgentPoolOptions, AgentPoolReport, PoolAgent, TaskCheckout, TaskRunOptions, run_agent_pool, run_task};
 use crate::tasks::queue::{ready, takes};
+use crate::wire::task_work_json::{PlannedAgent, TaskPlan, pool_plan_json, task_plan_json};
 use watchdog_core::config::settings::{AgentEntry, ConfigSettings, Preset};
 use watchdog_core::config::task_file::why_no_id;
 use watchdog_facts::display::escape_to_one_line;
@@ -162,10 +161,15 @@ fn plan_of_one(terminal: &CommandTerminal, queue: &TaskQueue, options: &TaskRunO
     let command = options.worker.shown(Path::new("{prompt_file}"), crate::agent::ConversationChoice::Fresh);
     let waits: Vec<String> = board.blockers(&options.id).iter().map(ToString::to_string).collect();
     if terminal.json {
-        terminal.value(
-            &json!({"schema": 1, "dry_run": true, "task": options.id, "agent": options.agent, "status": entry.record.status.as_str(),
-            "command": command, "waits_for": waits, "allow_with": governed.allow_with, "prompt": governed.task.body}),
-        );
+        terminal.value(&task_plan_json(&TaskPlan {
+            task: &options.id,
+            agent: &options.agent,
+            status: entry.record.status,
+            command: &command,
+            waits_for: &waits,
+            allow_with: governed.allow_with.as_deref(),
+            prompt: &governed.task.body,
+        }));
         return Ok(0);
     }
     terminal.line(&format!("{}: {} ({})", options.id, escape_to_one_line(&governed.task.title), entry.record.status.as_str()));
@@ -192,10 +196,8 @@ fn plan_of_all(terminal: &CommandTerminal, queue: &TaskQueue, options: &AgentPoo
         })
         .collect();
     if terminal.json {
-        let agents =
-            agents.iter().map(|agent| json!({"name": agent.name, "role": agent.role, "worktree": agent.home.display().to_string()}));
-        let ready = first.iter().map(|(id, who)| json!({"task": id, "agents": who}));
-        terminal.value(&json!({"schema": 1, "dry_run": true, "agents": agents.collect::<Vec<_>>(), "ready": ready.collect::<Vec<_>>()}));
+        let agents = agents.iter().map(|agent| PlannedAgent { name: &agent.name, role: agent.role.as_deref(), worktree: &agent.home });
+        terminal.value(&pool_plan_json(agents, &first));
         return Ok(0);
     }
     for agent in agents {

@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
-
 use crate::cli::args::{TrustArgs, UntrustArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -14,6 +12,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{FILE as CONFIGURATION_FILE, bad as bad_configuration};
 use crate::judge::settle_anchor::criteria_trusted;
 use crate::tasks;
+use crate::wire::trust_json::{PersonDeed, all_trusted_json, revoked_json, trusted_json, trusted_tasks_json};
 use watchdog_core::config::task_file::parse_task;
 use watchdog_core::config::{ConfigError, parse_bytes};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
@@ -50,9 +49,9 @@ pub fn trust(command_env: &CommandEnv, terminal: &CommandTerminal, args: TrustAr
     let grant = allow(&worktree, &store, &path, &relative, &bytes)?;
     move_anchors(command_env, &worktree, &relative, Some(&bytes))?;
     move_pin(command_env, &worktree, &relative, &bytes)?;
-    privileged.note(json!({"path": relative.display().to_string(), "hash": grant.hash}))?;
+    privileged.note(&PersonDeed::Trusted { path: &relative, hash: &grant.hash })?;
     if terminal.json {
-        terminal.value(&json!({"schema": 1, "trusted": grant.hash, "path": relative.display().to_string(), "commands": grant.commands}));
+        terminal.value(&trusted_json(&grant));
         return Ok(0);
     }
     terminal.line(&format!("trusted: {} ({})", path.display(), &grant.hash[..16]));
@@ -145,9 +144,7 @@ fn trust_tasks(
         move_pin(command_env, worktree, &loaded.relative, &bytes)?;
     }
     if terminal.json {
-        let grants =
-            grants.iter().map(|grant| json!({"hash": grant.hash, "path": grant.path.display().to_string(), "commands": grant.commands}));
-        terminal.value(&json!({"schema": 1, "trusted": grants.collect::<Vec<_>>()}));
+        terminal.value(&trusted_tasks_json(&grants));
         return Ok(0);
     }
     for grant in &grants {
@@ -204,9 +201,9 @@ pub fn untrust(command_env: &CommandEnv, terminal: &CommandTerminal, args: Untru
         revoked += usize::from(store.revoke(&grant.hash)?);
     }
     move_anchors(command_env, &worktree, &relative, None)?;
-    privileged.note(json!({"path": relative.display().to_string(), "revoked": revoked}))?;
+    privileged.note(&PersonDeed::Revoked { path: &relative, revoked })?;
     if terminal.json {
-        terminal.value(&json!({"schema": 1, "revoked": revoked}));
+        terminal.value(&revoked_json(revoked));
     } else if revoked == 0 {
         terminal.line(&format!("{} was not trusted", path.display()));
     } else {
@@ -240,11 +237,7 @@ fn at_revision(worktree: &Worktree, rev: &str, relative: &Path) -> Result<Vec<u8
 fn list(terminal: &CommandTerminal, store: &TrustStore) -> Result<u8, CommandFailure> {
     let grants = store.list()?;
     if terminal.json {
-        let grants = grants.iter().map(|grant| {
-            json!({"hash": grant.hash, "repository": grant.repository.display().to_string(), "path": grant.path.display().to_string(),
-                   "at": grant.at.to_string(), "commands": grant.commands})
-        });
-        terminal.value(&json!({"schema": 1, "trusted": grants.collect::<Vec<_>>()}));
+        terminal.value(&all_trusted_json(&grants));
         return Ok(0);
     }
     if grants.is_empty() {

@@ -1,7 +1,6 @@
 //! Handles the start or the resumption of a session: records its baseline once, and tells the agent what completion means.
 
 use jiff::Timestamp;
-use serde_json::json;
 
 use crate::hooks::{HookAction, HookInput, HookReply};
 use crate::rescue::private_rule;
@@ -22,6 +21,8 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{EffectiveConfig, effective};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::settle_anchor;
+use crate::wire::hook_events::hook_session_started_data;
+use crate::wire::judgement_events::baseline_data;
 
 /// Records the beginning, and says what completion means.
 pub fn begin(
@@ -46,7 +47,7 @@ pub fn begin(
             settle_anchor::between_sessions(&open, spec.as_deref(), at)?;
             let recorded = record(store, &open.worktree, spec.as_deref(), UncommittedRule::Inherit, at)?;
             note_conversations(store, (&open.worktree_id, &recorded.spec), (open.root(), &command_env.claude_home), at)?;
-            note(&open, &recorded.spec, kind::BASELINE, json!({"baseline": recorded.point.as_str()}), at)?;
+            note(&open, &recorded.spec, kind::BASELINE, baseline_data(&recorded.point), at)?;
             recorded
         }
     };
@@ -71,7 +72,7 @@ pub fn begin(
         };
         hook_session::record(store, id, None, &kept)?;
     }
-    let data = json!({"pid": pid, "session_id": input.session_id, "source": input.source, "by": "hook", "inner": active.is_some()});
+    let data = hook_session_started_data(pid, input.session_id.as_deref(), input.source.as_deref(), active.is_some());
     note(&open, &recorded.spec, kind::SESSION_STARTED, data, at)?;
     let effective = effective(command_env, &open, Some(&recorded.spec), Some(&recorded.point))?;
     let effective = if fresh { settle_anchor::session_begins(&open, &recorded, effective)? } else { effective };

@@ -1,7 +1,5 @@
 //! Handles the end of a session. The host does not wait long: the record of the end comes first, then the snapshot of uncommitted files.
 
-use serde_json::json;
-
 use crate::hooks::{HookInput, HookReply};
 use crate::rescue::private_rule;
 use watchdog_core::config::settings::RescueMode;
@@ -19,6 +17,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
 use crate::judge::origins::origin_evidence;
 use crate::judge::settle_anchor;
+use crate::wire::hook_events::hook_session_ended_data;
 
 /// Records the end, and takes a snapshot of the uncommitted files.
 pub fn finish(command_env: &CommandEnv, input: &HookInput, hooked: HookWorktree) -> Result<HookReply, UnreadableFact> {
@@ -47,7 +46,7 @@ pub fn finish(command_env: &CommandEnv, input: &HookInput, hooked: HookWorktree)
     }
     let inner = ours.is_none();
     let spec = ours.map(|(spec, _)| spec).or(spec).unwrap_or_else(|| open.worktree.default_spec());
-    let data = json!({"end": input.reason, "session_id": input.session_id, "by": "hook", "inner": inner});
+    let data = hook_session_ended_data(input.reason.as_deref(), input.session_id.as_deref(), inner);
     // Nothing guards this append, so it cannot be fenced.
     let _done = store.append(&[event(at, &open.worktree_id, Some(&spec), kind::SESSION_ENDED, data)], None)?;
 

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::json;
 
 use crate::agent::transcript_read;
 use crate::hooks::{
@@ -39,6 +38,8 @@ use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::machine_log;
 use crate::judge::session_work;
+use crate::wire::hook_events::{StopAnswer, stop_answer_data};
+use crate::wire::judgement_events::check_data;
 
 /// Judges whether the agent may stop, or give its output: by the steps of a check, but without lock and breaker, since the session that
 /// asks holds the one and a host waits for no other.
@@ -203,24 +204,20 @@ impl<'a> JudgedStop<'a> {
         }
         let journal = CommandJournal::new(Arc::clone(&self.store), &self.input.worktree_id, &self.input.spec);
         for check in results {
-            journal.note(kind::CHECK, json!({"name": check.name, "type": check.kind, "outcome": check.outcome.as_str()}));
+            journal.note(kind::CHECK, check_data(check));
         }
         journal.write(
             kind::HOOK,
-            json!({
-                "event": self.event.command(),
-                "session_id": self.hook_input.session_id,
-                "agent_id": self.hook_input.agent_id,
-                "stop_reason": context.stop_reason,
-                "answer": match decision.counted {
-                    HoldCountChange::OneMore => "held",
-                    _ => "let_go",
-                },
-                "status": decision.reason.map(|reason| reason.status().as_str()),
-                "reason": decision.reason.map(Reason::as_str),
-                "message": decision.message,
-                "held": held.times,
-                "most": held.most,
+            stop_answer_data(&StopAnswer {
+                event: self.event.command(),
+                session_id: self.hook_input.session_id.as_deref(),
+                agent_id: self.hook_input.agent_id.as_deref(),
+                stop_reason: context.stop_reason.as_deref(),
+                held: decision.counted == HoldCountChange::OneMore,
+                reason: decision.reason,
+                message: &decision.message,
+                times_held: held.times,
+                most: held.most,
             }),
         );
         if decision.reply.message.is_none() {

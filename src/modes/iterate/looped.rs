@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::json;
 use watchdog_core::decision::breaker::BreakerState;
 
 use crate::session::spec_of_new_session;
@@ -39,7 +38,8 @@ use crate::judge::signals::{SignalState, SignalUrgency};
 use crate::modes::live_session::RunningSession;
 use crate::modes::run::first_failure::refuse_what_passes;
 use crate::modes::run::session_run::{SessionOptions, run_session};
-use crate::wire::loop_json::record_json;
+use crate::wire::judgement_events::baseline_data;
+use crate::wire::loop_json::{loop_ended_data, loop_pause_data, loop_started_data, record_json};
 use crate::wire::verdict_json::{EndedLoop, Judgement};
 
 use super::left_over;
@@ -178,10 +178,7 @@ impl LoopRun {
             self.tell(&format!("resuming the loop of {:.0} at iteration {next}/{at_most} (--restart to start over)", record.begun_at));
         }
         self.tell(&about_silence(self.context.request.idle_timeout(self.context.settings().limits.idle_timeout)));
-        self.journal.write(
-            kind::STARTED,
-            json!({"loop": record.id, "resumed": self.memory.resumed, "max_iterations": at_most, "first_baseline": self.context.origin.as_str()}),
-        );
+        self.journal.write(kind::STARTED, loop_started_data(&record.id, self.memory.resumed, at_most, &self.context.origin));
     }
 
     fn wall(&self) -> Duration {
@@ -249,7 +246,7 @@ impl LoopRun {
         let prepared = self.prepared(self.context.input_of_new_session(number)?, begun);
         prepared.admit()?;
         let mut prepared = refuse_what_passes(prepared, signals).await?;
-        self.journal.note(kind::BASELINE, json!({"baseline": prepared.input.baseline.as_str()}));
+        self.journal.note(kind::BASELINE, baseline_data(&prepared.input.baseline));
 
         let prompt = self.prompt(number, &prepared.input);
         let options = self.begin_session(number, &prompt, &prepared)?;
@@ -358,7 +355,7 @@ impl LoopRun {
         let until = pause::end_of(length, from);
         let seconds = Duration::try_from(until.duration_since(from)).unwrap_or_default().as_secs_f64().ceil();
         if why == PauseReason::Overload {
-            self.journal.write(kind::LIMIT, json!({"pause": why.as_str(), "until": until.to_string()}));
+            self.journal.write(kind::LIMIT, loop_pause_data(why, until));
         }
         if why != PauseReason::Cooldown {
             self.tell(&format!("{}: going on at {until:.0}, in {seconds} s", why_in_words(why)));
@@ -404,7 +401,7 @@ impl LoopRun {
         };
         let (id, iterations) = (&self.memory.record().id, self.machine.standing().finished);
         let message = escape_to_one_line(&verdict.message);
-        self.journal.write(kind, json!({"loop": id, "reason": verdict.reason.as_str(), "message": message, "iterations": iterations}));
+        self.journal.write(kind, loop_ended_data(id, verdict.reason, &message, iterations));
     }
 
     fn interrupted(&mut self) -> Judgement {

@@ -16,6 +16,6 @@ mod view;
 
 pub use loop_messages::about_silence;
 pub use looped::run_loop;
-pub use plan::{LoopPlan, plan_loop};
+pub use plan::plan_loop;
 pub use request::{LoopLimitOverrides, LoopRequest};
 pub use view::{LoopPhase, LoopStatus, LoopView};

@@ -1,9 +1,5 @@
 //! The plan of a loop for `--dry-run`: starts nothing.
 
-use std::time::Duration;
-
-use serde_json::{Value, json};
-
 use crate::agent::ConversationChoice;
 use watchdog_core::checks::describe;
 use watchdog_core::config::settings::Limits;
@@ -18,56 +14,12 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::session::spec_of_new_session;
+use crate::wire::loop_plan_json::LoopPlan;
 
 use super::loop_state::LoopState;
 use super::request::LoopRequest;
 
-/// The plan of a loop.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LoopPlan {
-    /// The name of the work.
-    pub spec: String,
-    /// The iteration that would be next, from 1.
-    pub iteration: u32,
-    /// Whether it would resume an interrupted loop.
-    pub resumed: bool,
-    /// Where that loop began, or this one would.
-    pub first_baseline: String,
-    /// The command line of a session, with `{prompt}` in place of the prompt.
-    pub command: Vec<String>,
-    /// The prompt of the session.
-    pub prompt: String,
-    /// After how much silence a session would be ended; `None` = never.
-    pub idle_timeout: Option<Duration>,
-    /// The remaining budget.
-    pub budget: String,
-    /// Why nothing would be started, if so.
-    pub refused: Option<String>,
-    /// Warnings for a person.
-    pub notes: Vec<String>,
-}
-
-impl LoopPlan {
-    /// The object for programs.
-    pub fn to_json(&self) -> Value {
-        json!({
-            "schema": 1,
-            "dry_run": true,
-            "spec": self.spec,
-            "iteration": self.iteration,
-            "resumed": self.resumed,
-            "first_baseline": self.first_baseline,
-            "command": self.command,
-            "prompt": self.prompt,
-            "idle_timeout_seconds": self.idle_timeout.map(|limit| limit.as_secs_f64()),
-            "budget": self.budget,
-            "refused": self.refused,
-            "notes": self.notes,
-        })
-    }
-}
-
-/// Plans a loop. Starts nothing and records nothing.
+/// Says what a loop would do. Starts nothing and records nothing.
 ///
 /// # Errors
 /// Where repository, records or configuration cannot be read.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
 use tracing::Instrument as _;
 
 use crate::agent::envelope::{self, session_id_in};
@@ -44,6 +43,7 @@ use crate::judge::settle_anchor;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
 use crate::modes::person::person_can_answer;
+use crate::wire::session_events::{SeenSessionEnd, end_word, session_ended_data, session_limit_data, session_started_data};
 
 /// A session to run.
 #[derive(Debug, Clone)]
@@ -168,7 +168,7 @@ async fn run_in_span(
         notes.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
     }
     tracing::debug!(target: "watchdog::session", pid = session.pid(), "the session runs");
-    journal.write(kind::SESSION_STARTED, json!({"pid": session.pid(), "argv": shown(&options.command)}));
+    journal.write(kind::SESSION_STARTED, session_started_data(session.pid(), &shown(&options.command)));
     let watched = WatchedSession {
         meter: session.meter(),
         tap: options.tap.clone(),
@@ -199,10 +199,17 @@ async fn run_in_span(
     }
     journal.write(
         kind::SESSION_ENDED,
-        json!({"end": end_word(seen.end.as_ref()), "session_id": seen.session_id, "survivors": seen.survivors.len(),
-               "usage": usage_json(&summary, seen.context.usage.wall_seconds), "ended": summary.ended, "retries": summary.retries}),
+        session_ended_data(&SeenSessionEnd {
+            end: seen.end.as_ref(),
+            session_id: seen.session_id.as_deref(),
+            survivors: seen.survivors.len(),
+            usage: &seen.context.usage,
+            session_cost_usd: summary.session_cost_usd,
+            ended: summary.ended.as_deref(),
+            retries: summary.retries,
+        }),
     );
-    if let Some(met) = limit_met(seen.end.as_ref()) {
+    if let Some(met) = session_limit_data(seen.end.as_ref()) {
         journal.write(kind::LIMIT, met);
     }
     let survivors = seen.survivors.iter().map(|survivor| (survivor.pid, survivor.name.clone())).collect();
@@ -343,23 +350,6 @@ fn limit_of_its_own(summary: &SessionSummary) -> Option<Degradation> {
     })
 }
 
-/// The limit that ended a session, in the form of events.
-fn limit_met(end: Option<&SessionEnd>) -> Option<Value> {
-    match end? {
-        SessionEnd::OverLimit { stop } => Some(json!({"reason": stop.reason.as_str(), "why": stop.why, "retry_at": null})),
-        SessionEnd::RateLimited { why, retry_at } => {
-            Some(json!({"reason": "rate_limited", "why": why, "retry_at": retry_at.map(|at| at.to_string())}))
-        }
-        _ => None,
-    }
-}
-
-/// The usage of a session, in the form of events and reports. `null` is unknown.
-fn usage_json(summary: &SessionSummary, wall_seconds: Option<f64>) -> Value {
-    json!({"turns": summary.usage.turns, "input_tokens": summary.usage.input_tokens, "output_tokens": summary.usage.output_tokens,
-           "cost_usd": summary.usage.cost_usd, "session_cost_usd": summary.session_cost_usd, "wall_seconds": wall_seconds})
-}
-
 fn not_started(error: StartError) -> SessionEnd {
     let shortage = matches!(error, StartError::Shortage { .. });
     SessionEnd::NotStarted { why: format!("the session could not be started: {error}"), shortage }
@@ -373,19 +363,6 @@ fn named(survivors: &[SurvivingProcess]) -> String {
         words.push(format!("{} more", survivors.len() - NAMED));
     }
     words.join(", ")
-}
-
-fn end_word(end: Option<&SessionEnd>) -> String {
-    match end {
-        Some(SessionEnd::Ended { exit } | SessionEnd::CutShort { exit, .. }) => exit.to_string(),
-        Some(SessionEnd::TimedOut { .. }) => "timed out".into(),
-        Some(SessionEnd::Idle { .. }) => "silent".into(),
-        Some(SessionEnd::RateLimited { .. }) => "usage limit".into(),
-        Some(SessionEnd::OverLimit { stop }) => stop.reason.as_str().into(),
-        Some(SessionEnd::LeftWork { exit, .. }) => exit.to_string(),
-        Some(SessionEnd::Unrunnable { .. }) => "agent unrunnable".into(),
-        Some(SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. }) | None => "not started".into(),
-    }
 }
 
 /// The command line for the journal, each word cut short: prompts are long, and do not belong there.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::json;
 
 use crate::agent::stream::StreamTap;
 use crate::session::{note_conversations, record, spec_of_new_session};
@@ -30,6 +29,7 @@ use crate::judge::refusal::Refusal;
 use crate::judge::settle_anchor;
 use crate::judge::signals::SignalState;
 use crate::modes::live_session::RunningSession;
+use crate::wire::judgement_events::baseline_data;
 use crate::wire::verdict_json::Judgement;
 
 /// The options of a run.
@@ -75,7 +75,7 @@ async fn try_run(command_env: &CommandEnv, request: RunRequest, signals: &mut Si
     let options = request.options(prepared.input.settings.limits.idle_timeout);
     command_env.tell(&first_line(&prepared.input, options.idle_timeout.is_some()));
     let mut prepared = refuse_what_passes(prepared, signals).await?;
-    prepared.journal.note(kind::BASELINE, json!({"baseline": prepared.input.baseline.as_str()}));
+    prepared.journal.note(kind::BASELINE, baseline_data(&prepared.input.baseline));
 
     let seen = run_session(&prepared, options, signals).await;
     if lock.set_session_active(false).is_err() {

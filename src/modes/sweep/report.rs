@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use crate::wire::sweep_json::{NotJudged, earlier_verdict, not_judged_json};
 use crate::wire::verdict_json::Judgement;
 use watchdog_facts::verdict::{Reason, Status};
 
@@ -45,17 +46,14 @@ pub enum SweepOutcome {
 impl SweepRow {
     /// The verdict's object; for a worktree that was not judged, one with those of its keys that mean something.
     pub fn to_json(&self) -> Value {
-        let (word, message) = match &self.outcome {
-            SweepOutcome::Judged(judgement) => return judgement.to_json(),
-            SweepOutcome::Again { verdict } => return (**verdict).clone(),
-            SweepOutcome::Unwatched { note: None } => ("no_baseline", "no baseline is recorded".to_string()),
-            SweepOutcome::Unwatched { note: Some(why) } => ("no_baseline", format!("no baseline is recorded; {why}")),
-            SweepOutcome::Gone { why } => ("gone", why.clone()),
-        };
-        json!({
-            "schema": 1, "status": null, "reason": null, "not_judged": word, "complete": false, "evidence": "none",
-            "message": message, "worktree": self.worktree.display().to_string(),
-        })
+        let not_judged = |why, message: &str| not_judged_json(&self.worktree, why, message);
+        match &self.outcome {
+            SweepOutcome::Judged(judgement) => judgement.to_json(),
+            SweepOutcome::Again { verdict } => (**verdict).clone(),
+            SweepOutcome::Unwatched { note: None } => not_judged(NotJudged::NoBaseline, "no baseline is recorded"),
+            SweepOutcome::Unwatched { note: Some(why) } => not_judged(NotJudged::NoBaseline, &format!("no baseline is recorded; {why}")),
+            SweepOutcome::Gone { why } => not_judged(NotJudged::Gone, why),
+        }
     }
 
     /// Its line in the table.
@@ -77,25 +75,21 @@ impl SweepRow {
                 }
             }
             SweepOutcome::Again { verdict } => {
-                let text = |key: &str| verdict[key].as_str().unwrap_or_default();
-                let reason = Reason::ALL.iter().find(|reason| reason.as_str() == text("reason"));
-                let total = |changes: &Value| {
-                    ["staged", "unstaged", "untracked", "conflicted"].iter().filter_map(|kind| changes[*kind].as_u64()).sum()
-                };
+                let earlier = earlier_verdict(verdict);
                 SweepLine {
-                    status: reason.map(|reason| reason.status()),
-                    reason: reason.map_or("", |reason| reason.as_str()),
-                    spec: verdict["spec"].as_str().map(str::to_owned),
-                    commits: verdict["made_here"].as_u64(),
-                    left: verdict["changes"].is_object().then(|| total(&verdict["changes"])),
-                    message: short(text("message")),
+                    status: earlier.reason.map(Reason::status),
+                    reason: earlier.reason.map_or("", Reason::as_str),
+                    spec: earlier.spec.map(str::to_owned),
+                    commits: earlier.commits,
+                    left: earlier.left,
+                    message: short(earlier.message),
                     ..blank
                 }
             }
             SweepOutcome::Unwatched { note } => {
-                SweepLine { reason: "no_baseline", message: short(note.as_deref().unwrap_or_default()), ..blank }
+                SweepLine { reason: NotJudged::NoBaseline.as_str(), message: short(note.as_deref().unwrap_or_default()), ..blank }
             }
-            SweepOutcome::Gone { why } => SweepLine { reason: "gone", message: short(why), ..blank },
+            SweepOutcome::Gone { why } => SweepLine { reason: NotJudged::Gone.as_str(), message: short(why), ..blank },
         }
     }
 }

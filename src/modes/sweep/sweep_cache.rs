@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use watchdog_core::decision::breaker::BreakerState;
 
@@ -16,6 +16,7 @@ use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::FILE;
 use crate::judge::judgement_run::JudgementRun;
+use crate::wire::sweep_json::unchanged_verdict_json;
 use crate::wire::verdict_json::Judgement;
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Reason;
@@ -77,11 +78,7 @@ impl SweepCache {
         if stamp != last.stamp {
             return None;
         }
-        let mut verdict = last.verdict;
-        let fields = verdict.as_object_mut()?;
-        fields.insert("unchanged_since".into(), json!(last.at.to_string()));
-        fields.insert("duration_ms".into(), json!(0));
-        Some(verdict)
+        unchanged_verdict_json(last.verdict, last.at)
     }
 
     /// Keeps a verdict for the next sweep, if it may be used again. `begun` is before anything was read for it.

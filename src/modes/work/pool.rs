@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::task::{JoinSet, LocalSet};
 
 use super::task_queue::TaskQueue;
@@ -17,6 +17,7 @@ use crate::judge::signals::{SignalState, SignalUrgency};
 use crate::modes::iterate::{LoopStatus, LoopView};
 use crate::tasks::queue::{ready, takes};
 use crate::tasks::task_board::BoardTask;
+use crate::wire::task_work_json::{pool_json, pool_task_json};
 use watchdog_core::config::task_file::TaskStatus;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
@@ -75,22 +76,9 @@ pub struct AgentPoolReport {
 impl AgentPoolReport {
     /// The object for programs.
     pub fn to_json(&self) -> Value {
-        let task = |entry: &BoardTask| {
-            let record = &entry.record;
-            json!({"id": entry.id(), "status": record.status.as_str(), "agent": record.agent, "reason": record.reason,
-                   "message": record.message, "branch": record.branch,
-                   "worktree": record.worktree.as_ref().map(|path| path.display().to_string()),
-                   "log": record.log.as_ref().map(|path| path.display().to_string())})
-        };
-        json!({
-            "schema": 1,
-            "status": self.verdict.status().as_str(),
-            "reason": self.verdict.reason.as_str(),
-            "complete": self.verdict.status() == Status::Complete,
-            "message": self.verdict.message,
-            "tasks": self.tasks.iter().map(task).collect::<Vec<_>>(),
-            "done": self.done.iter().map(TaskReport::to_json).collect::<Vec<_>>(),
-        })
+        let tasks: Vec<Value> = self.tasks.iter().map(|entry| pool_task_json(entry.id(), &entry.record)).collect();
+        let done: Vec<Value> = self.done.iter().map(TaskReport::to_json).collect();
+        pool_json(&self.verdict, &tasks, &done)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::task_queue::{EffectiveTask, TaskQueue};
 use crate::clock::now;
@@ -15,6 +15,7 @@ use crate::judge::spawn_io::spawn_io;
 use crate::modes::iterate::{LoopLimitOverrides, LoopRequest, LoopView, run_loop};
 use crate::tasks::task_board::{BoardTask, LeasedTask, TaskClaimant};
 use crate::tasks::task_transition::TaskBoardError;
+use crate::wire::task_work_json::{WorkedTask, worked_task_json};
 use crate::wire::verdict_json::Judgement;
 use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::config::task_file::{TaskFile, TaskStatus};
@@ -62,15 +63,14 @@ pub enum TaskEnd {
 impl TaskReport {
     /// The verdict for programs, with the task beside it.
     pub fn to_json(&self) -> Value {
-        let mut value = self.judgement.to_json();
         let status = match self.end {
-            TaskEnd::Stands(status) => Some(status.as_str()),
-            TaskEnd::CompleteBefore => Some(TaskStatus::Complete.as_str()),
+            TaskEnd::Stands(status) => Some(status),
+            TaskEnd::CompleteBefore => Some(TaskStatus::Complete),
             TaskEnd::NotBegun | TaskEnd::Lost => None,
         };
-        value["task"] = json!({"id": self.id, "status": status, "agent": self.agent, "begun": !matches!(self.end, TaskEnd::NotBegun | TaskEnd::CompleteBefore),
-            "worktree": self.worktree.as_ref().map(|path| path.display().to_string())});
-        value
+        let begun = !matches!(self.end, TaskEnd::NotBegun | TaskEnd::CompleteBefore);
+        let task = WorkedTask { id: &self.id, status, agent: &self.agent, begun, worktree: self.worktree.as_deref() };
+        worked_task_json(&self.judgement, &task)
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::tasks::folder::{self, LoadedTask, TaskFolder};
 use crate::tasks::task_board::{BoardTask, TaskBoard};
 use crate::tasks::task_transition::TaskTransition;
+use crate::wire::task_json::task_transition_data;
 use watchdog_core::config::task_file::{TaskFile, TaskStatus, parse_task};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
@@ -119,7 +120,7 @@ impl TaskQueue {
     pub fn note(&self, changes: &[TaskTransition]) {
         let at = now();
         let event_of =
-            |change: &TaskTransition| Some(event(at, &self.open.worktree_id, Some(&change.id), event_kind(change)?, change_json(change)));
+            |change: &TaskTransition| Some(event(at, &self.open.worktree_id, Some(&change.id), event_kind(change)?, change_data(change)));
         let events: Vec<_> = changes.iter().filter_map(event_of).collect();
         if events.is_empty() {
             return;
@@ -221,8 +222,7 @@ fn event_kind(change: &TaskTransition) -> Option<&'static str> {
     })
 }
 
-/// A step for programs.
-pub fn change_json(change: &TaskTransition) -> Value {
-    json!({"task": change.id, "from": change.from.map(TaskStatus::as_str), "to": change.to.as_str(), "agent": change.agent,
-           "reason": change.reason})
+/// A step as an event has it.
+pub fn change_data(change: &TaskTransition) -> Value {
+    task_transition_data(&change.id, change.from, change.to, change.agent.as_deref(), change.reason.as_deref())
 }

@@ -1,0 +1,22 @@
+//! A command that could not do its work as JSON, for whoever waits for a result.
+
+use serde_json::{Value, json};
+
+use watchdog_facts::verdict::Status;
+
+/// A failure that the command says by itself.
+pub fn failure_json(reason: &str, message: &str, hint: Option<&str>) -> Value {
+    json!({
+        "schema": 1,
+        "status": Status::Error.as_str(),
+        "reason": reason,
+        "complete": false,
+        "message": message,
+        "hint": hint,
+    })
+}
+
+/// A panic, which is a bug: nobody is left who could say more.
+pub fn panicked_json() -> Value {
+    json!({"schema": 1, "status": Status::Error.as_str(), "reason": "bug", "complete": false, "message": "watchdog panicked"})
+}

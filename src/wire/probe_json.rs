@@ -1,0 +1,30 @@
+//! The answer to one question as JSON: the output of `watchdog probe`.
+
+use serde_json::{Value, json};
+
+use watchdog_facts::evidence::ProbeOutcome;
+use watchdog_facts::verdict::ProbeUsage;
+
+use super::verdict_json::{reply_json, reply_of, retry_at_of, usage_json};
+
+/// The session that was probed.
+pub struct ProbedSession<'a> {
+    /// The agent's own name for it, where it is known.
+    pub id: Option<&'a str>,
+    /// How it is known.
+    pub known_by: &'static str,
+}
+
+/// `watchdog probe --json`. Without a session where the answer was read from a file.
+pub fn probe_answer_json(outcome: &ProbeOutcome, disputed: Option<&str>, session: Option<ProbedSession<'_>>, usage: &ProbeUsage) -> Value {
+    json!({
+        "schema": 1,
+        "outcome": outcome.as_str(),
+        "reply": reply_of(outcome).map(reply_json),
+        "disputed": disputed,
+        "why": outcome.why(),
+        "retry_at": retry_at_of(outcome),
+        "session": session.map(|session| json!({"id": session.id, "known_by": session.known_by})),
+        "usage": usage_json(usage),
+    })
+}

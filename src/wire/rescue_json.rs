@@ -1,0 +1,42 @@
+//! A rescue that a person asked for as JSON: the output of `watchdog rescue`.
+
+use serde_json::{Value, json};
+
+use watchdog_facts::evidence::{LeftOut, RescueOutcome};
+
+use super::snapshot_json::{LISTED, listed_json};
+use super::verdict_json::note_json;
+
+/// There was nothing to rescue.
+pub fn nothing_rescued_json() -> Value {
+    json!({"schema": 1, "snapshot": null, "commits": 0, "branch": null, "left_out": [], "failed": null, "lost": []})
+}
+
+/// `watchdog rescue --dry-run --json`: what would be committed, what would stay out, and why nothing would be committed.
+pub fn rescue_preview_json(chosen: &[String], left_out: &[LeftOut], refused: Option<&str>) -> Value {
+    json!({
+        "schema": 1,
+        "dry_run": true,
+        "would_commit": chosen.iter().take(LISTED).collect::<Vec<_>>(),
+        "would_commit_count": chosen.len(),
+        "left_out": listed_json(left_out),
+        "left_out_count": left_out.len(),
+        "refused": refused,
+    })
+}
+
+/// What a rescue did. `restore` is the command that brings everything back.
+pub fn rescued_json(snapshot: &str, outcome: &RescueOutcome, restore: &str) -> Value {
+    json!({
+        "schema": 1,
+        "snapshot": snapshot,
+        "commits": outcome.commits,
+        "branch": outcome.fallback_branch,
+        "failed": outcome.failed,
+        "lost": outcome.lost,
+        "left_out": listed_json(&outcome.left_out),
+        "left_out_count": outcome.left_out.len(),
+        "warnings": outcome.warnings.iter().map(note_json).collect::<Vec<_>>(),
+        "restore": restore,
+    })
+}

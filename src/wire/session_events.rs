@@ -1,0 +1,74 @@
+//! The `data` of the events about a session: its beginning, its end, and the limit that ended it. See `docs/events.md`.
+
+use serde_json::{Value, json};
+
+use watchdog_facts::context::SessionUsage;
+use watchdog_facts::evidence::SessionEnd;
+
+/// A session that watchdog started, by its process and its command line.
+pub fn session_started_data(pid: u32, argv: &[String]) -> Value {
+    json!({"pid": pid, "argv": argv})
+}
+
+/// A session that watchdog saw end.
+pub struct SeenSessionEnd<'a> {
+    /// How it ended; `None` = it never began.
+    pub end: Option<&'a SessionEnd>,
+    /// The agent's own name for it.
+    pub session_id: Option<&'a str>,
+    /// How many processes outlived it.
+    pub survivors: usize,
+    /// What it spent.
+    pub usage: &'a SessionUsage,
+    /// US dollars of the session, earlier runs of it included.
+    pub session_cost_usd: Option<f64>,
+    /// How the agent's program says that it ended.
+    pub ended: Option<&'a str>,
+    /// How often the agent's service was asked again.
+    pub retries: u64,
+}
+
+/// The end of a session that watchdog ran. A figure that is `null` is unknown.
+pub fn session_ended_data(seen: &SeenSessionEnd<'_>) -> Value {
+    let SessionUsage { turns, input_tokens, output_tokens, cost_usd, wall_seconds } = seen.usage;
+    json!({
+        "end": end_word(seen.end),
+        "session_id": seen.session_id,
+        "survivors": seen.survivors,
+        "usage": {
+            "turns": turns,
+            "input_tokens": input_tokens,
+            "output_tokens": output_tokens,
+            "cost_usd": cost_usd,
+            "session_cost_usd": seen.session_cost_usd,
+            "wall_seconds": wall_seconds,
+        },
+        "ended": seen.ended,
+        "retries": seen.retries,
+    })
+}
+
+/// The limit that ended a session; `None` where none did.
+pub fn session_limit_data(end: Option<&SessionEnd>) -> Option<Value> {
+    match end? {
+        SessionEnd::OverLimit { stop } => Some(json!({"reason": stop.reason.as_str(), "why": stop.why, "retry_at": null})),
+        SessionEnd::RateLimited { why, retry_at } => {
+            Some(json!({"reason": "rate_limited", "why": why, "retry_at": retry_at.map(|at| at.to_string())}))
+        }
+        _ => None,
+    }
+}
+
+/// How a session ended, in a word or two.
+pub fn end_word(end: Option<&SessionEnd>) -> String {
+    match end {
+        Some(SessionEnd::Ended { exit } | SessionEnd::CutShort { exit, .. }) => exit.to_string(),
+        Some(SessionEnd::TimedOut { .. }) => "timed out".into(),
+        Some(SessionEnd::Idle { .. }) => "silent".into(),
+        Some(SessionEnd::RateLimited { .. }) => "usage limit".into(),
+        Some(SessionEnd::OverLimit { stop }) => stop.reason.as_str().into(),
+        Some(SessionEnd::LeftWork { exit, .. }) => exit.to_string(),
+        Some(SessionEnd::Unrunnable { .. }) => "agent unrunnable".into(),
+        Some(SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. }) | None => "not started".into(),
+    }
+}

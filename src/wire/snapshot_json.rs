@@ -1,0 +1,100 @@
+//! Snapshots of work as JSON: the output of `watchdog rescue list`, `show`, `restore` and `drop`, and the events of the last two.
+
+use serde_json::{Value, json};
+
+use watchdog_facts::evidence::LeftOut;
+use watchdog_git::{FileDiff, RestoreResult, SnapshotDiff, SnapshotKind, SnapshotSummary};
+
+use super::verdict_json::left_out_json;
+
+/// The most paths of a list.
+pub(super) const LISTED: usize = 1000;
+
+/// `watchdog rescue list --json`.
+pub fn snapshots_json(snapshots: &[SnapshotSummary]) -> Value {
+    json!({"schema": 1, "snapshots": snapshots.iter().map(summary_json).collect::<Vec<_>>()})
+}
+
+fn summary_json(info: &SnapshotSummary) -> Value {
+    json!({
+        "id": info.id,
+        "ref": info.name,
+        "commit": info.commit,
+        "base": info.base,
+        "spec": info.spec,
+        "at": info.at.to_string(),
+        "why": info.why,
+        "branch": info.branch,
+        "worktree": info.worktree,
+        "files": info.files,
+        "bytes": info.bytes,
+        "private_files": info.private_files,
+    })
+}
+
+/// `watchdog rescue show --json`: what a snapshot changes, without its patches where `stat` alone was asked for.
+pub fn shown_snapshot_json(diff: &SnapshotDiff, stat: bool) -> Value {
+    let mut value = summary_json(&diff.info);
+    value["schema"] = json!(1);
+    value["paths"] = diff.files.iter().map(file_json).collect();
+    if !stat {
+        value["patch"] = diff.files.iter().filter_map(|file| file.patch.as_deref()).collect::<String>().into();
+        value["patch_cut"] = json!(diff.cut);
+    }
+    value
+}
+
+fn file_json(file: &FileDiff) -> Value {
+    let (added, removed) = file.lines.unzip();
+    json!({
+        "path": file.path,
+        "change": change_word(file),
+        "bytes": file.bytes,
+        "added": added,
+        "removed": removed,
+        "private": file.private,
+    })
+}
+
+/// How a file of a snapshot differs from the commit that it started from.
+pub fn change_word(file: &FileDiff) -> &'static str {
+    match file.kind {
+        SnapshotKind::Deleted => "deleted",
+        SnapshotKind::Submodule => "submodule",
+        SnapshotKind::File if file.is_new => "new",
+        SnapshotKind::File => "changed",
+    }
+}
+
+/// `watchdog rescue restore --json`: the kind of destination and the destination to which a snapshot was brought back.
+pub fn restored_json(id: &str, kind: &str, destination: &str, restored: &RestoreResult) -> Value {
+    json!({
+        "schema": 1,
+        "restored": id,
+        "to": kind,
+        "where": destination,
+        "files": restored.files,
+        "left_out": listed_json(&restored.left_out),
+        "note": restored.note,
+    })
+}
+
+/// A snapshot that was brought back, as an event has it.
+pub fn restored_data(id: &str) -> Value {
+    json!({"snapshot": id})
+}
+
+/// `watchdog rescue drop --json`.
+pub fn dropped_json(dropped: &SnapshotSummary) -> Value {
+    json!({"schema": 1, "dropped": dropped.id, "commit": dropped.commit})
+}
+
+/// A snapshot that a person dropped, as an event has it.
+pub fn dropped_data(dropped: &SnapshotSummary) -> Value {
+    json!({"ref": dropped.name, "commit": dropped.commit})
+}
+
+/// The first of what was left out.
+pub(super) fn listed_json(left_out: &[LeftOut]) -> Vec<Value> {
+    left_out.iter().take(LISTED).map(left_out_json).collect()
+}

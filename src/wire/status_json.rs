@@ -1,0 +1,121 @@
+//! What is going on, as JSON: `watchdog status --json`, in the words and fields of a verdict where they mean the same. See
+//! `docs/status.md`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use watchdog_facts::verdict::Status;
+use watchdog_store::lock::LockHolder;
+use watchdog_store::looped::LoopRecord;
+use watchdog_store::session::SessionRecord;
+
+use super::breaker_json::{BreakerFields, breaker_fields_json};
+use super::last_verdict::LastVerdict;
+
+/// What is taken from the last verdict as it is.
+const OF_THE_VERDICT: [&str; 7] = ["reason", "complete", "evidence", "message", "retry_at", "head", "new_commits"];
+
+/// A worktree with a baseline, as its row shows it.
+pub struct WorktreeStatus<'a> {
+    /// Its top folder.
+    pub worktree: &'a Path,
+    /// The name of the work.
+    pub spec: &'a str,
+    /// The branch when the baseline was recorded.
+    pub branch: Option<&'a str>,
+    /// The commit of that moment; `None` = unborn.
+    pub baseline: Option<&'a str>,
+    /// That moment.
+    pub baseline_at: Timestamp,
+    /// Whether its folder is gone.
+    pub gone: bool,
+    /// Why git cannot use what is there.
+    pub broken: Option<&'a str>,
+    /// Whether a person must look.
+    pub needs_person: bool,
+    /// Whether something works on it now.
+    pub running: bool,
+    /// The last verdict on this work.
+    pub verdict: Option<&'a LastVerdict>,
+    /// A session that runs now.
+    pub session: Option<StatusSession<'a>>,
+    /// The loop that is not over, and whether it runs.
+    pub looped: Option<(&'a LoopRecord, bool)>,
+    /// Who works on it now.
+    pub holder: Option<&'a LockHolder>,
+    /// Its breaker.
+    pub breaker: BreakerFields<'a>,
+}
+
+/// A session that runs now.
+pub struct StatusSession<'a> {
+    /// Its record.
+    pub record: &'a SessionRecord,
+    /// The word for how it is doing, where that was looked at.
+    pub state: Option<&'static str>,
+    /// For how long it has been silent, where that is known.
+    pub idle: Option<Duration>,
+}
+
+/// One object with these rows.
+pub fn status_json(rows: Vec<Value>, notes: &[String]) -> Value {
+    json!({"schema": 1, "worktrees": rows, "notes": notes})
+}
+
+/// One row.
+pub fn worktree_status_json(row: &WorktreeStatus<'_>) -> Value {
+    let verdict = row.verdict;
+    let is_judged = verdict.is_some_and(|verdict| verdict.since_baseline);
+    let mut object = json!({
+        "worktree": row.worktree.display().to_string(),
+        "spec": row.spec,
+        "branch": row.branch,
+        "baseline": row.baseline.unwrap_or("unborn"),
+        "baseline_at": row.baseline_at.to_string(),
+        "gone": row.gone,
+        "broken": row.broken,
+        "needs_person": row.needs_person,
+        "running": row.running,
+        "status": verdict.and_then(|verdict| verdict.status).map(Status::as_str),
+        "judged_at": verdict.map(|verdict| verdict.at.to_string()),
+        "judged_since_baseline": is_judged,
+        "session": row.session.as_ref().map(session_json),
+        "loop": row.looped.map(|(looped, running)| loop_json(looped, running)),
+        "lock": row.holder.map(holder_json),
+        "breaker": breaker_fields_json(&row.breaker),
+    });
+    for key in OF_THE_VERDICT {
+        object[key] = verdict.map_or(Value::Null, |verdict| verdict.field(key));
+    }
+    // Nothing that was not judged is complete, and a verdict on earlier work says nothing of this one.
+    object["complete"] = json!(object["complete"] == true && is_judged);
+    object
+}
+
+fn session_json(session: &StatusSession<'_>) -> Value {
+    let record = session.record;
+    json!({
+        "pid": record.pid,
+        "session_id": record.session_id,
+        "since": record.started_at.to_string(),
+        "log": record.log.as_ref().map(|log| log.display().to_string()),
+        "state": session.state,
+        "idle_seconds": session.idle.map(|idle| idle.as_secs()),
+    })
+}
+
+fn loop_json(looped: &LoopRecord, running: bool) -> Value {
+    json!({
+        "iteration": looped.iteration(),
+        "max_iterations": looped.at_most,
+        "begun_at": looped.begun_at.to_string(),
+        "running": running,
+    })
+}
+
+fn holder_json(holder: &LockHolder) -> Value {
+    json!({"pid": holder.pid, "command": holder.command, "since": holder.since.to_string(), "session_active": holder.session_active})
+}

@@ -1,0 +1,116 @@
+//! Work on tasks as JSON: what `watchdog task run` and `watchdog task work` would do, and what came of it. See `docs/tasks.md`.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use watchdog_core::config::task_file::TaskStatus;
+use watchdog_facts::verdict::{Status, Verdict};
+use watchdog_store::task::TaskRecord;
+
+use super::task_json::path_text;
+use super::verdict_json::Judgement;
+
+/// What `watchdog task run` would do.
+pub struct TaskPlan<'a> {
+    /// The task.
+    pub task: &'a str,
+    /// The name of the agent.
+    pub agent: &'a str,
+    /// Where the task stands.
+    pub status: TaskStatus,
+    /// What would be started.
+    pub command: &'a [String],
+    /// What the task waits for, in words.
+    pub waits_for: &'a [String],
+    /// The command that allows its programs, where they are not trusted.
+    pub allow_with: Option<&'a str>,
+    /// What the agent would be told.
+    pub prompt: &'a str,
+}
+
+/// `watchdog task run --dry-run --json`.
+pub fn task_plan_json(plan: &TaskPlan<'_>) -> Value {
+    json!({
+        "schema": 1,
+        "dry_run": true,
+        "task": plan.task,
+        "agent": plan.agent,
+        "status": plan.status.as_str(),
+        "command": plan.command,
+        "waits_for": plan.waits_for,
+        "allow_with": plan.allow_with,
+        "prompt": plan.prompt,
+    })
+}
+
+/// An agent of a pool.
+pub struct PlannedAgent<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Which tasks it takes; `None` = any.
+    pub role: Option<&'a str>,
+    /// The folder of its worktree.
+    pub worktree: &'a Path,
+}
+
+/// `watchdog task work --dry-run --json`: the agents, and the tasks that are ready, each with those who would take it.
+pub fn pool_plan_json<'a>(agents: impl Iterator<Item = PlannedAgent<'a>>, ready: &[(String, Vec<&str>)]) -> Value {
+    let agents = agents.map(|agent| json!({"name": agent.name, "role": agent.role, "worktree": agent.worktree.display().to_string()}));
+    let ready = ready.iter().map(|(id, who)| json!({"task": id, "agents": who}));
+    json!({"schema": 1, "dry_run": true, "agents": agents.collect::<Vec<_>>(), "ready": ready.collect::<Vec<_>>()})
+}
+
+/// A task that was worked on.
+pub struct WorkedTask<'a> {
+    /// The task.
+    pub id: &'a str,
+    /// Where it stands now, where the work decided that.
+    pub status: Option<TaskStatus>,
+    /// The agent.
+    pub agent: &'a str,
+    /// Whether anything was started.
+    pub begun: bool,
+    /// Where it was worked on.
+    pub worktree: Option<&'a Path>,
+}
+
+/// The last verdict on a task, with the task beside it.
+pub fn worked_task_json(judgement: &Judgement, task: &WorkedTask<'_>) -> Value {
+    let mut value = judgement.to_json();
+    value["task"] = json!({
+        "id": task.id,
+        "status": task.status.map(TaskStatus::as_str),
+        "agent": task.agent,
+        "begun": task.begun,
+        "worktree": path_text(task.worktree),
+    });
+    value
+}
+
+/// A task as a pool leaves it.
+pub fn pool_task_json(id: &str, record: &TaskRecord) -> Value {
+    json!({
+        "id": id,
+        "status": record.status.as_str(),
+        "agent": record.agent,
+        "reason": record.reason,
+        "message": record.message,
+        "branch": record.branch,
+        "worktree": path_text(record.worktree.as_deref()),
+        "log": path_text(record.log.as_deref()),
+    })
+}
+
+/// `watchdog task work --json`: why it ended, every task as a [`pool_task_json`], and what was ended here, each a [`worked_task_json`].
+pub fn pool_json(verdict: &Verdict, tasks: &[Value], done: &[Value]) -> Value {
+    json!({
+        "schema": 1,
+        "status": verdict.status().as_str(),
+        "reason": verdict.reason.as_str(),
+        "complete": verdict.status() == Status::Complete,
+        "message": verdict.message,
+        "tasks": tasks,
+        "done": done,
+    })
+}
