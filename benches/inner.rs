@@ -24,7 +24,7 @@ use watchdog_core::config::settings::{ConfigSettings, PlanCriterion, RescueMode}
 use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachineSetup};
 use watchdog_facts::evidence::{ActivityFacts, Changes, Commits, ProbeOutcome, ReadFact, Reply, ReplyStatus};
 use watchdog_facts::verdict::ProbeRecord;
-use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_git::{HistoryPoint, Worktree};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -81,9 +81,9 @@ fn git(bench: &mut Criterion) {
 }
 
 /// The commit that lies so many before HEAD.
-fn base(repository: &Path, before: usize) -> Result<BaselinePoint> {
+fn base(repository: &Path, before: usize) -> Result<HistoryPoint> {
     let found = std::process::Command::new("git").arg("-C").arg(repository).args(["rev-parse", &format!("HEAD~{before}")]).output()?;
-    Ok(BaselinePoint::Commit(String::from_utf8(found.stdout)?.trim().to_owned()))
+    Ok(HistoryPoint::Commit(String::from_utf8(found.stdout)?.trim().to_owned()))
 }
 
 /// A markdown checklist of a thousand boxes, one of them open.

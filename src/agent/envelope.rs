@@ -117,8 +117,8 @@ struct EnvelopeEvent(Value);
 
 impl<'de> Deserialize<'de> for EnvelopeEvent {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct EventMembers;
-        impl<'de> Visitor<'de> for EventMembers {
+        struct EventObjectVisitor;
+        impl<'de> Visitor<'de> for EventObjectVisitor {
             type Value = EnvelopeEvent;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an event")
@@ -135,35 +135,35 @@ impl<'de> Deserialize<'de> for EnvelopeEvent {
                 Ok(EnvelopeEvent(Value::Object(kept)))
             }
         }
-        from.deserialize_map(EventMembers)
+        from.deserialize_map(EventObjectVisitor)
     }
 }
 
 /// An array of events, folded while it is read.
-struct EnvelopeEvents(FoldedEnvelope);
+struct EnvelopeEvents(EnvelopeFold);
 
 impl<'de> Deserialize<'de> for EnvelopeEvents {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct EnvelopeList;
-        impl<'de> Visitor<'de> for EnvelopeList {
+        struct EventArrayVisitor;
+        impl<'de> Visitor<'de> for EventArrayVisitor {
             type Value = EnvelopeEvents;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an array of events")
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<EnvelopeEvents, A::Error> {
-                let mut folded = FoldedEnvelope::default();
+                let mut folded = EnvelopeFold::default();
                 while let Some(event) = items.next_element::<EnvelopeEvent>()? {
                     folded.take(event);
                 }
                 Ok(EnvelopeEvents(folded))
             }
         }
-        from.deserialize_seq(EnvelopeList)
+        from.deserialize_seq(EventArrayVisitor)
     }
 }
 
 fn fold(events: impl IntoIterator<Item = EnvelopeEvent>) -> Option<ReplyEnvelope> {
-    let mut folded = FoldedEnvelope::default();
+    let mut folded = EnvelopeFold::default();
     for event in events {
         folded.take(event);
     }
@@ -171,14 +171,14 @@ fn fold(events: impl IntoIterator<Item = EnvelopeEvent>) -> Option<ReplyEnvelope
 }
 
 #[derive(Default)]
-struct FoldedEnvelope {
+struct EnvelopeFold {
     envelope: ReplyEnvelope,
     /// Whether the envelope is a final result, rather than an intermediate message.
     result: bool,
     known: bool,
 }
 
-impl FoldedEnvelope {
+impl EnvelopeFold {
     fn done(self) -> Option<ReplyEnvelope> {
         self.known.then_some(self.envelope)
     }

@@ -92,7 +92,7 @@ impl ProbeInvocation {
 
 /// The kind of question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ProbeKind {
+pub enum QuestionKind {
     /// Its own state.
     #[default]
     Probe,
@@ -102,22 +102,22 @@ pub enum ProbeKind {
     Judge,
 }
 
-impl ProbeKind {
+impl QuestionKind {
     /// The word in `WATCHDOG_QUESTION`.
     fn as_str(self) -> &'static str {
         match self {
-            ProbeKind::Probe => "probe",
-            ProbeKind::Plan => "plan",
-            ProbeKind::Judge => "judge",
+            QuestionKind::Probe => "probe",
+            QuestionKind::Plan => "plan",
+            QuestionKind::Judge => "judge",
         }
     }
 
     /// The schema of the answer; `None` = prose.
     fn schema(self) -> Option<&'static str> {
         match self {
-            ProbeKind::Probe => Some(REPLY_SCHEMA),
-            ProbeKind::Plan => Some(PLAN_SCHEMA),
-            ProbeKind::Judge => None,
+            QuestionKind::Probe => Some(REPLY_SCHEMA),
+            QuestionKind::Plan => Some(PLAN_SCHEMA),
+            QuestionKind::Judge => None,
         }
     }
 }
@@ -132,7 +132,7 @@ pub struct InvocationInputs<'a> {
     /// The session to resume. Only a UUID is one; anything else counts as unknown.
     pub session_id: Option<&'a str>,
     /// The kind of question.
-    pub question: ProbeKind,
+    pub question: QuestionKind,
     /// Which one of its kind it is, from 1.
     pub number: u32,
     /// The question.
@@ -175,7 +175,7 @@ fn foreign_model<'a>(asking: &'a InvocationInputs<'_>) -> Option<&'a str> {
 fn claude(asking: &InvocationInputs<'_>) -> ProbeInvocation {
     let start = start(asking, "claude");
     let resumed = match (asking.question, known_session(asking)) {
-        (ProbeKind::Judge, _) => start,
+        (QuestionKind::Judge, _) => start,
         (_, Some(id)) => start.option("--resume", id).for_safety(),
         (_, None) => start.word("--continue").for_safety(),
     };
@@ -221,7 +221,7 @@ fn codex(asking: &InvocationInputs<'_>) -> ProbeInvocation {
     let start = start(asking, "codex").word("exec");
     let resumed = match (asking.question, known_session(asking)) {
         // It runs in a folder without a repository.
-        (ProbeKind::Judge, _) => start.word("--skip-git-repo-check"),
+        (QuestionKind::Judge, _) => start.word("--skip-git-repo-check"),
         (_, Some(id)) => start.word("resume").word(id),
         (_, None) => start.word("resume").word("--last"),
     };
@@ -240,7 +240,7 @@ fn codex(asking: &InvocationInputs<'_>) -> ProbeInvocation {
 
 fn gemini(asking: &InvocationInputs<'_>) -> ProbeInvocation {
     let start = start(asking, "gemini");
-    let resumed = if asking.question == ProbeKind::Judge { start } else { start.option("--resume", "latest") };
+    let resumed = if asking.question == QuestionKind::Judge { start } else { start.option("--resume", "latest") };
     let mut invocation = resumed.option("--approval-mode", "plan").for_safety();
     if let Some(model) = foreign_model(asking) {
         invocation = invocation.option("--model", model);
@@ -251,7 +251,7 @@ fn gemini(asking: &InvocationInputs<'_>) -> ProbeInvocation {
 fn opencode(asking: &InvocationInputs<'_>) -> ProbeInvocation {
     let start = start(asking, "opencode").word("run");
     // The fork takes the question, so that the session itself stays as it is.
-    let resumed = if asking.question == ProbeKind::Judge { start } else { start.word("--continue").word("--fork").for_safety() };
+    let resumed = if asking.question == QuestionKind::Judge { start } else { start.word("--continue").word("--fork").for_safety() };
     let mut invocation = resumed.option("--format", "json");
     if let Some(model) = foreign_model(asking) {
         invocation = invocation.option("--model", model);
@@ -271,7 +271,7 @@ mod tests {
             settings: &settings,
             program: None,
             session_id,
-            question: ProbeKind::Probe,
+            question: QuestionKind::Probe,
             number: 2,
             prompt: "STATUS",
             timeout: Duration::from_secs(60),
@@ -316,7 +316,7 @@ mod tests {
             prompt: "x",
             timeout: Duration::from_secs(9),
         };
-        let (probe, plan) = (invocation(&asking(ProbeKind::Probe)), invocation(&asking(ProbeKind::Plan)));
+        let (probe, plan) = (invocation(&asking(QuestionKind::Probe)), invocation(&asking(QuestionKind::Plan)));
         let words = |built: &ProbeInvocation, schema: &str| -> Vec<OsString> {
             built.argv().into_iter().map(|word| if word == schema { "SCHEMA".into() } else { word }).collect()
         };
@@ -332,7 +332,7 @@ mod tests {
                 settings: &settings,
                 program: None,
                 session_id: Some(ID),
-                question: ProbeKind::Judge,
+                question: QuestionKind::Judge,
                 number: 1,
                 prompt: "x",
                 timeout: Duration::from_secs(9),
@@ -352,7 +352,7 @@ mod tests {
             settings: &settings,
             program: None,
             session_id: None,
-            question: ProbeKind::Probe,
+            question: QuestionKind::Probe,
             number: 1,
             prompt: "",
             timeout: Duration::from_secs(9),

@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 use super::envelope::{self, ReplyEnvelope};
 use super::failure;
-use super::presets::{InvocationInputs, ProbeInvocation, ProbeKind, invocation};
+use super::presets::{InvocationInputs, ProbeInvocation, QuestionKind, invocation};
 use super::reply::{self, ParsedReply};
 use super::stream::StreamTap;
 use watchdog_core::config::settings::{AgentSettings, Preset};
@@ -95,7 +95,7 @@ pub fn ask(request: &ProbeRequest<'_>) -> ProbeOutcome {
 
 /// The same with a given function that runs a program, for one that can be cancelled; also returns the answering session, and the cost.
 pub fn ask_with(request: &ProbeRequest<'_>, run: &dyn Fn(&ProgramRun) -> Result<FinishedProgram, StartError>) -> ProbeAnswer {
-    match put(request, ProbeKind::Probe, run) {
+    match put(request, QuestionKind::Probe, run) {
         Ok(answered) => {
             let (session_id, usage, session_cost_usd) = summary(&answered);
             ProbeAnswer { outcome: outcome(request, &answered, answer), session_id, usage, session_cost_usd }
@@ -113,7 +113,7 @@ impl ProbeAnswer {
 
 /// The answering session, and the cost of the probe. Agents report the total of a resumed session; if the part of this probe is not
 /// separate, its cost is unknown.
-fn summary(answered: &FinishedProbe) -> (Option<String>, ProbeUsage, Option<f64>) {
+fn summary(answered: &FinishedQuestion) -> (Option<String>, ProbeUsage, Option<f64>) {
     let output = StreamTap::default();
     output.push(&answered.finished.stdout.bytes);
     let summary = output.finish();
@@ -138,7 +138,7 @@ pub fn ask_for_plan(
     run: &dyn Fn(&ProgramRun) -> Result<FinishedProgram, StartError>,
     spent: &mut ProbeUsage,
 ) -> Result<Map<String, Value>, Box<ProbeOutcome>> {
-    let answered = put(request, ProbeKind::Plan, run)?;
+    let answered = put(request, QuestionKind::Plan, run)?;
     *spent = spent.plus(summary(&answered).1);
     let mut plan = None;
     let judged = outcome(request, &answered, |found, stdout, now, local| {
@@ -169,7 +169,7 @@ pub fn ask_to_judge(
     spent: &mut ProbeUsage,
 ) -> Result<String, Box<ProbeOutcome>> {
     let stranger_is_welcome = ProbeRequest { session_id: None, expected_session: None, ..request.clone() };
-    let answered = put(&stranger_is_welcome, ProbeKind::Judge, run)?;
+    let answered = put(&stranger_is_welcome, QuestionKind::Judge, run)?;
     *spent = spent.plus(summary(&answered).1);
     let mut text = None;
     let judged = outcome(&stranger_is_welcome, &answered, |found, stdout, now, local| {
@@ -196,7 +196,7 @@ pub fn ask_to_judge(
 }
 
 /// A program that ended by itself, or at its deadline, after a question.
-struct FinishedProbe {
+struct FinishedQuestion {
     finished: FinishedProgram,
     stderr: String,
     /// Over all attempts.
@@ -206,10 +206,10 @@ struct FinishedProbe {
 /// Puts a question, with fewer options where an old version lacks some.
 fn put(
     request: &ProbeRequest<'_>,
-    question: ProbeKind,
+    question: QuestionKind,
     run: &dyn Fn(&ProgramRun) -> Result<FinishedProgram, StartError>,
-) -> Result<FinishedProbe, Box<ProbeOutcome>> {
-    if question != ProbeKind::Judge && request.asks_claude() && request.session().is_none() {
+) -> Result<FinishedQuestion, Box<ProbeOutcome>> {
+    if question != QuestionKind::Judge && request.asks_claude() && request.session().is_none() {
         // A missing program is the better reason: installing it is what helps.
         let name = request.program.clone().unwrap_or_else(|| "claude".into());
         let version = ProgramRun { deadline: request.timeout, ..ProgramRun::new([name, "--version".into()], request.worktree) };
@@ -237,7 +237,7 @@ fn put(
         spent += finished.duration;
         let stderr = plain_text(&finished.stderr.bytes).text;
         match failure::unknown_option(&stderr).filter(|_| !finished.exit.success() && request.settings.probe.is_none()) {
-            None => return Ok(FinishedProbe { finished, stderr, spent }),
+            None => return Ok(FinishedQuestion { finished, stderr, spent }),
             Some(option) => match invocation.without(option) {
                 Some(fewer) => invocation = fewer,
                 None => {
@@ -281,10 +281,10 @@ fn not_started(request: &ProbeRequest<'_>, error: &StartError) -> ProbeOutcome {
 /// Judges a finished program; `read` parses the output of a successful one.
 fn outcome(
     request: &ProbeRequest<'_>,
-    answered: &FinishedProbe,
+    answered: &FinishedQuestion,
     read: impl FnOnce(Option<ReplyEnvelope>, &[u8], Timestamp, &TimeZone) -> ProbeOutcome,
 ) -> ProbeOutcome {
-    let FinishedProbe { finished, stderr, spent } = answered;
+    let FinishedQuestion { finished, stderr, spent } = answered;
     if finished.timed_out {
         return ProbeOutcome::TimedOut;
     }

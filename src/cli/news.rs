@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
-use crate::modes::sweep::{SweepLine, SweepRow};
+use crate::modes::sweep::{SweepRow, SweepTableRow};
 use watchdog_facts::verdict::Status;
-use watchdog_store::notice_record::RepeatedNotice;
+use watchdog_store::notice_record::NoticeRepeatRule;
 use watchdog_store::{LocalStore, StateDir, StoreError, notice_record, open_store};
 
 /// The name that rows of sweeps have among what was told; no branch can be called that.
@@ -36,10 +36,10 @@ impl NoticeHistory {
 
     /// Whether the same was shown of this state. Rows that call for nobody are remembered as well: a fault that comes back after them is
     /// another one.
-    fn was_shown(&self, row: &SweepRow, line: &SweepLine, calls: bool) -> bool {
+    fn was_shown(&self, row: &SweepRow, line: &SweepTableRow, calls: bool) -> bool {
         let Some(status) = line.status else { return true };
         let again =
-            if matches!(status, Status::Error | Status::Failed) { RepeatedNotice::AfterOthers } else { RepeatedNotice::NewStateOnly };
+            if matches!(status, Status::Error | Status::Failed) { NoticeRepeatRule::AfterOthers } else { NoticeRepeatRule::NewStateOnly };
         if !calls {
             let what = [status.as_str(), line.reason].join(" ");
             return notice_record::is_repeated(self.store.as_ref(), &line.worktree, NAME, None, (&what, again)).unwrap_or(true);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::clock::now;
 use crate::judge::judgement_input::Overrides;
 use crate::judge::open_worktree::OpenWorktree;
-use crate::judge::planner::CommitPlanner;
+use crate::judge::planner::PlannerAgent;
 use crate::judge::refusal::Refusal;
 use crate::modes::check::{CheckRequest, try_check};
 use crate::modes::evaluate::try_evaluate;
@@ -20,7 +20,7 @@ use crate::wire::verdict_json::Judgement;
 use watchdog_facts::context::SessionContext;
 use watchdog_process::CancelFlag;
 
-use super::call::EmbeddedCall;
+use super::call::CallOptions;
 
 /// Judges what happened in this worktree since its recorded baseline, as `watchdog check` does.
 ///
@@ -118,14 +118,14 @@ macro_rules! common_settings {
 
 /// A check; see [`check`].
 pub struct CheckBuilder {
-    call: EmbeddedCall,
+    call: CallOptions,
     request: CheckRequest,
 }
 
 impl CheckBuilder {
     /// Of this worktree: any path in it.
     pub fn new(worktree: impl AsRef<Path>) -> Self {
-        CheckBuilder { call: EmbeddedCall::new(worktree.as_ref().into()), request: CheckRequest::default() }
+        CheckBuilder { call: CallOptions::new(worktree.as_ref().into()), request: CheckRequest::default() }
     }
 
     common_settings!();
@@ -184,7 +184,7 @@ impl CheckBuilder {
 
 /// A judgement of the checks alone; see [`evaluate`].
 pub struct EvaluateBuilder {
-    call: EmbeddedCall,
+    call: CallOptions,
     context: SessionContext,
     overrides: Overrides,
 }
@@ -192,7 +192,7 @@ pub struct EvaluateBuilder {
 impl EvaluateBuilder {
     /// Of this worktree, about this session.
     pub fn new(worktree: impl AsRef<Path>, context: SessionContext) -> Self {
-        EvaluateBuilder { call: EmbeddedCall::new(worktree.as_ref().into()), context, overrides: Overrides::default() }
+        EvaluateBuilder { call: CallOptions::new(worktree.as_ref().into()), context, overrides: Overrides::default() }
     }
 
     common_settings!();
@@ -221,14 +221,14 @@ impl EvaluateBuilder {
 
 /// A baseline to be recorded; see [`snapshot`].
 pub struct SnapshotBuilder {
-    call: EmbeddedCall,
+    call: CallOptions,
     options: BaselineOptions,
 }
 
 impl SnapshotBuilder {
     /// Of this worktree.
     pub fn new(worktree: impl AsRef<Path>) -> Self {
-        SnapshotBuilder { call: EmbeddedCall::new(worktree.as_ref().into()), options: BaselineOptions::default() }
+        SnapshotBuilder { call: CallOptions::new(worktree.as_ref().into()), options: BaselineOptions::default() }
     }
 
     common_settings!();
@@ -258,14 +258,14 @@ impl SnapshotBuilder {
 
 /// A rescue; see [`rescue`].
 pub struct RescueBuilder {
-    call: EmbeddedCall,
+    call: CallOptions,
     options: RescueOptions,
 }
 
 impl RescueBuilder {
     /// Of this worktree.
     pub fn new(worktree: impl AsRef<Path>) -> Self {
-        RescueBuilder { call: EmbeddedCall::new(worktree.as_ref().into()), options: RescueOptions::default() }
+        RescueBuilder { call: CallOptions::new(worktree.as_ref().into()), options: RescueOptions::default() }
     }
 
     common_settings!();
@@ -290,7 +290,7 @@ impl RescueBuilder {
         let command_env = self.call.command_env()?;
         let open = OpenWorktree::open(&command_env)?;
         let never = CancelFlag::new();
-        let ask = |planner: &CommitPlanner<'_>, prompt: &str, attempt: u32| planner.ask(prompt, attempt, &never);
+        let ask = |planner: &PlannerAgent<'_>, prompt: &str, attempt: u32| planner.ask(prompt, attempt, &never);
         let (report, notes) = rescue_now(&command_env, &open, &self.options, &ask)?;
         notes.iter().for_each(|note| command_env.tell(&format!("{} ({})", note.detail, note.code)));
         Ok(report)

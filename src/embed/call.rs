@@ -19,7 +19,7 @@ const DELIVERY: Duration = Duration::from_secs(3);
 
 /// The common input of every call.
 #[derive(Clone)]
-pub(super) struct EmbeddedCall {
+pub(super) struct CallOptions {
     pub(super) worktree: PathBuf,
     pub(super) config: Option<PathBuf>,
     pub(super) state_dir: Option<PathBuf>,
@@ -27,9 +27,9 @@ pub(super) struct EmbeddedCall {
     pub(super) narrate: ProgressCallback,
 }
 
-impl EmbeddedCall {
+impl CallOptions {
     pub(super) fn new(worktree: PathBuf) -> Self {
-        EmbeddedCall { worktree, config: None, state_dir: None, agent_program: None, narrate: Arc::new(|_| {}) }
+        CallOptions { worktree, config: None, state_dir: None, agent_program: None, narrate: Arc::new(|_| {}) }
     }
 
     /// The same as for the command line, from the same environment.

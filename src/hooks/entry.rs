@@ -13,7 +13,7 @@ const END: Duration = Duration::from_secs(5);
 
 /// The agents that are held besides those of sessions that are headless, that watchdog runs, or that changed something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct HoldScope {
+pub struct HeldAgents {
     /// Their sub-agents.
     pub subagents: bool,
     /// The agents of all other sessions.
@@ -42,7 +42,7 @@ impl HookEntries {
     }
 
     /// The default entries. `program` is a shell word, `patience` the host's timeout for a judgement.
-    pub fn usual(program: &str, patience: Duration, holds: HoldScope) -> Self {
+    pub fn usual(program: &str, patience: Duration, holds: HeldAgents) -> Self {
         let all = if holds.all_sessions { " --all-sessions" } else { "" };
         let judging = |event, matcher, more: &str| HookEntry {
             event,
@@ -161,7 +161,7 @@ mod tests {
     fn what_is_written_is_known_again() {
         for program in ["watchdog", "/a/watchdog", "/a b/it's/watchdog", "/o$dd/`x`/watchdog", "/tmp/\u{fc}n/watchdog"] {
             let word = shell_word(program);
-            for entry in HookEntries::usual(&word, Duration::from_secs(600), HoldScope { subagents: true, all_sessions: false }).0 {
+            for entry in HookEntries::usual(&word, Duration::from_secs(600), HeldAgents { subagents: true, all_sessions: false }).0 {
                 assert_eq!(own(&entry.command, &word), Some(entry.event), "{}", entry.command);
             }
         }

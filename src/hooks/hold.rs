@@ -12,7 +12,7 @@ use super::reply::{HookAction, HookReply};
 
 /// How a hook holds the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HoldMode {
+pub enum HoldPoint {
     /// It may not stop.
     Stop,
     /// Its structured output is refused.
@@ -113,7 +113,7 @@ pub struct HookDecision {
 const NO_WORDS: &str = "Tasks are incomplete";
 
 /// Decides.
-pub fn decide(holding: HoldMode, facts: &StopFacts, held: HoldStreak) -> HookDecision {
+pub fn decide(holding: HoldPoint, facts: &StopFacts, held: HoldStreak) -> HookDecision {
     match facts {
         StopFacts::Nothing => {
             HookDecision { reply: free(holding, None), reason: None, message: String::new(), counted: HoldCountChange::Same }
@@ -166,7 +166,7 @@ pub fn decide(holding: HoldMode, facts: &StopFacts, held: HoldStreak) -> HookDec
 }
 
 /// The checks are not met: held, unless it was held too often already.
-fn unmet(holding: HoldMode, feedback: &str, held: HoldStreak) -> HookDecision {
+fn unmet(holding: HoldPoint, feedback: &str, held: HoldStreak) -> HookDecision {
     let feedback = words(feedback);
     let message = format!("the checks are not met: {feedback}");
     let hold = |act| HookDecision {
@@ -177,7 +177,7 @@ fn unmet(holding: HoldMode, feedback: &str, held: HoldStreak) -> HookDecision {
     };
     match (holding, held.times) {
         // A message is all that is possible, so it cannot hold an agent without end.
-        (HoldMode::OutputTaken { .. }, _) => {
+        (HoldPoint::OutputTaken { .. }, _) => {
             let advice = format!(
                 "Tasks incomplete: {}{}Please complete the remaining tasks, then call StructuredOutput again with your final output.",
                 feedback.trim_end_matches('.'),
@@ -185,19 +185,19 @@ fn unmet(holding: HoldMode, feedback: &str, held: HoldStreak) -> HookDecision {
             );
             HookDecision { counted: HoldCountChange::Same, ..hold(HookAction::Advise { context: advice }) }
         }
-        (HoldMode::Stop | HoldMode::Output, None) => decision(
+        (HoldPoint::Stop | HoldPoint::Output, None) => decision(
             Some(Reason::StoreError),
             format!("the agent was not held, because the hold counter could not be read or saved; {message}"),
         ),
-        (HoldMode::Stop | HoldMode::Output, Some(_)) if held.most == 0 => {
+        (HoldPoint::Stop | HoldPoint::Output, Some(_)) if held.most == 0 => {
             decision(Some(Reason::ChecksUnmet), format!("{message}; limits.max_stop_blocks is 0, so the agent was not held"))
         }
-        (HoldMode::Stop | HoldMode::Output, Some(times)) if times >= held.most => decision(
+        (HoldPoint::Stop | HoldPoint::Output, Some(times)) if times >= held.most => decision(
             Some(Reason::BudgetExhausted),
             format!("the agent was held {} in a row and is let go; the work is not complete: {feedback}", plural(times.into(), "time")),
         ),
-        (HoldMode::Stop, Some(_)) => hold(HookAction::Block { reason: feedback.to_owned() }),
-        (HoldMode::Output, Some(_)) => hold(HookAction::Deny { reason: feedback.to_owned() }),
+        (HoldPoint::Stop, Some(_)) => hold(HookAction::Block { reason: feedback.to_owned() }),
+        (HoldPoint::Output, Some(_)) => hold(HookAction::Deny { reason: feedback.to_owned() }),
     }
 }
 
@@ -209,8 +209,8 @@ fn decision(reason: Option<Reason>, message: impl Into<String>) -> HookDecision 
 }
 
 /// An answer that lets the agent go because nothing is missing.
-fn free(holding: HoldMode, message: Option<String>) -> HookReply {
-    let act = if holding == (HoldMode::OutputTaken { finish: true }) { HookAction::Finish } else { HookAction::Nothing };
+fn free(holding: HoldPoint, message: Option<String>) -> HookReply {
+    let act = if holding == (HoldPoint::OutputTaken { finish: true }) { HookAction::Finish } else { HookAction::Nothing };
     HookReply { act, message }
 }
 

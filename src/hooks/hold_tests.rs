@@ -34,18 +34,18 @@ fn held(times: u32) -> HoldStreak {
     HoldStreak { times: Some(times), most: 7 }
 }
 
-fn answer(holding: HoldMode, facts: &StopFacts, held: HoldStreak) -> Value {
+fn answer(holding: HoldPoint, facts: &StopFacts, held: HoldStreak) -> Value {
     decide(holding, facts, held).reply.to_json()
 }
 
 #[test]
 fn checks_that_are_not_met_hold_the_agent_with_what_is_missing() {
     let facts = judged(CheckOutcome::Unmet, "write the tests");
-    assert_eq!(answer(HoldMode::Stop, &facts, held(0)), json!({"decision": "block", "reason": "write the tests"}));
-    let denied = answer(HoldMode::Output, &facts, held(0));
+    assert_eq!(answer(HoldPoint::Stop, &facts, held(0)), json!({"decision": "block", "reason": "write the tests"}));
+    let denied = answer(HoldPoint::Output, &facts, held(0));
     assert_eq!(denied["hookSpecificOutput"]["permissionDecision"], "deny");
     assert_eq!(denied["hookSpecificOutput"]["permissionDecisionReason"], "write the tests");
-    let told = answer(HoldMode::OutputTaken { finish: true }, &facts, held(0));
+    let told = answer(HoldPoint::OutputTaken { finish: true }, &facts, held(0));
     assert_eq!(
         told["hookSpecificOutput"]["additionalContext"],
         "Tasks incomplete: write the tests. Please complete the remaining tasks, then call StructuredOutput again with your final output."
@@ -56,25 +56,25 @@ fn checks_that_are_not_met_hold_the_agent_with_what_is_missing() {
 #[test]
 fn an_agent_is_never_held_without_a_word() {
     for feedback in ["", "  \n"] {
-        assert_eq!(answer(HoldMode::Stop, &judged(CheckOutcome::Unmet, feedback), held(0))["reason"], "Tasks are incomplete");
+        assert_eq!(answer(HoldPoint::Stop, &judged(CheckOutcome::Unmet, feedback), held(0))["reason"], "Tasks are incomplete");
     }
 }
 
 #[test]
 fn a_pass_needs_no_words() {
     let facts = judged(CheckOutcome::Pass, "");
-    assert_eq!(answer(HoldMode::Stop, &facts, held(3)), json!({}));
-    assert_eq!(answer(HoldMode::Output, &facts, held(3)), json!({}));
-    assert_eq!(answer(HoldMode::OutputTaken { finish: true }, &facts, held(3)), json!({"continue": false}));
-    assert_eq!(answer(HoldMode::OutputTaken { finish: false }, &facts, held(3)), json!({}));
-    assert_eq!(decide(HoldMode::Stop, &facts, held(3)).counted, HoldCountChange::Over);
-    assert_eq!(answer(HoldMode::Stop, &StopFacts::Nothing, held(0)), json!({}));
-    assert_eq!(answer(HoldMode::OutputTaken { finish: true }, &StopFacts::Nothing, held(0)), json!({"continue": false}));
+    assert_eq!(answer(HoldPoint::Stop, &facts, held(3)), json!({}));
+    assert_eq!(answer(HoldPoint::Output, &facts, held(3)), json!({}));
+    assert_eq!(answer(HoldPoint::OutputTaken { finish: true }, &facts, held(3)), json!({"continue": false}));
+    assert_eq!(answer(HoldPoint::OutputTaken { finish: false }, &facts, held(3)), json!({}));
+    assert_eq!(decide(HoldPoint::Stop, &facts, held(3)).counted, HoldCountChange::Over);
+    assert_eq!(answer(HoldPoint::Stop, &StopFacts::Nothing, held(0)), json!({}));
+    assert_eq!(answer(HoldPoint::OutputTaken { finish: true }, &StopFacts::Nothing, held(0)), json!({"continue": false}));
 }
 
 #[test]
 fn the_cap_lets_the_agent_go_and_calls_it_stopped_never_complete() {
-    for holding in [HoldMode::Stop, HoldMode::Output] {
+    for holding in [HoldPoint::Stop, HoldPoint::Output] {
         let facts = judged(CheckOutcome::Unmet, "write the tests");
         assert_eq!(decide(holding, &facts, held(6)).counted, HoldCountChange::OneMore);
         let decision = decide(holding, &facts, held(7));
@@ -93,7 +93,7 @@ fn the_cap_lets_the_agent_go_and_calls_it_stopped_never_complete() {
 
 #[test]
 fn a_count_that_could_not_be_read_holds_nobody() {
-    let decision = decide(HoldMode::Stop, &judged(CheckOutcome::Unmet, "x"), HoldStreak { times: None, most: 7 });
+    let decision = decide(HoldPoint::Stop, &judged(CheckOutcome::Unmet, "x"), HoldStreak { times: None, most: 7 });
     assert_eq!(decision.reply.act, HookAction::Nothing);
     assert!(decision.reply.message.is_some_and(|told| told.contains("error (store_error)") && told.contains("not met: x")));
 }
@@ -118,7 +118,7 @@ fn whoever_is_let_go_with_the_work_not_shown_is_told_so() {
         (judged(CheckOutcome::Failed, "odd"), "watchdog: review (verify_failed): a check could not tell"),
         (judged(CheckOutcome::TimedOut, "late"), "watchdog: review (verify_timeout): a check did not end in time"),
     ] {
-        for holding in [HoldMode::Stop, HoldMode::Output, HoldMode::OutputTaken { finish: true }] {
+        for holding in [HoldPoint::Stop, HoldPoint::Output, HoldPoint::OutputTaken { finish: true }] {
             let answer = answer(holding, &facts, held(0));
             let object = answer.as_object().expect("an object");
             assert_eq!(object.len(), 1, "{facts:?}: {answer}");
@@ -130,7 +130,7 @@ fn whoever_is_let_go_with_the_work_not_shown_is_told_so() {
 #[test]
 fn evidence_that_is_too_weak_is_for_a_person() {
     let facts = judged_with(CheckOutcome::Pass, "", Evidence::Claimed, Evidence::Verified);
-    let decision = decide(HoldMode::Stop, &facts, held(2));
+    let decision = decide(HoldPoint::Stop, &facts, held(2));
     assert_eq!((decision.reason, decision.counted), (Some(Reason::Disputed), HoldCountChange::Over));
     assert!(decision.message.contains("'claimed'") && decision.message.contains("'verified'"), "{}", decision.message);
 }
@@ -153,7 +153,7 @@ proptest! {
     fn only_unmet_checks_hold_anybody_and_never_beyond_the_cap(
         facts in grounds(), times in prop::option::of(0u32..20), most in 0u32..10, kind in 0u8..2
     ) {
-        let holding = if kind == 0 { HoldMode::Stop } else { HoldMode::Output };
+        let holding = if kind == 0 { HoldPoint::Stop } else { HoldPoint::Output };
         let decision = decide(holding, &facts, HoldStreak { times, most });
         let unmet = matches!(facts, StopFacts::Unmet { .. });
         let may = unmet && times.is_some_and(|times| times < most);
@@ -169,7 +169,7 @@ proptest! {
 #[test]
 fn changed_guards_are_told_and_hold_nobody() {
     let facts = StopFacts::CriteriaChanged { guarded: "tests/a.rs".into() };
-    for holding in [HoldMode::Stop, HoldMode::Output, HoldMode::OutputTaken { finish: true }] {
+    for holding in [HoldPoint::Stop, HoldPoint::Output, HoldPoint::OutputTaken { finish: true }] {
         let decision = decide(holding, &facts, held(3));
         let told = "watchdog: review (criteria_changed): guarded files changed since the anchor: tests/a.rs; a person must look at them";
         assert_eq!(decision.reply.to_json(), json!({"systemMessage": told}));

@@ -14,8 +14,8 @@ pub mod stop_criteria;
 mod entry;
 mod session_input;
 
-pub use entry::{HoldScope, HookEntries, shell_word};
-pub use hold::{HoldCountChange, HoldMode, HoldStreak, HookDecision, StopFacts, decide};
+pub use entry::{HeldAgents, HookEntries, shell_word};
+pub use hold::{HoldCountChange, HoldPoint, HoldStreak, HookDecision, StopFacts, decide};
 pub use input::{HookEvent, HookInput};
 pub use reply::{HookAction, HookReply};
 pub use session_input::context;

@@ -6,12 +6,12 @@ use expect_test::expect;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::hooks::HoldScope;
+use crate::hooks::HeldAgents;
 
 use super::*;
 
 fn usual() -> HookEntries {
-    HookEntries::usual("watchdog", Duration::from_secs(600), HoldScope::default())
+    HookEntries::usual("watchdog", Duration::from_secs(600), HeldAgents::default())
 }
 
 fn install(text: &str) -> String {

@@ -95,7 +95,7 @@ fn stop_facts(verdict: &Verdict, grounds: VerdictInputs) -> StopFacts {
 mod tests {
     use super::*;
     use watchdog_core::config::settings::ConfigSettings;
-    use watchdog_core::decision::machine::CriteriaFiles;
+    use watchdog_core::decision::machine::CriteriaFilesRole;
     use watchdog_facts::evidence::{CheckOutcome, FaultKind, UnreadableFact};
 
     fn unreadable() -> ReadFact<CriteriaChanged> {
@@ -110,7 +110,7 @@ mod tests {
     fn facts(outcome: Option<CheckOutcome>, on_no_criteria: OnNoCriteria, changed: ReadFact<CriteriaChanged>) -> StopFacts {
         let setup = MachineSetup {
             has_checks: outcome.is_some(),
-            criteria_files: CriteriaFiles::Guarded,
+            criteria_files: CriteriaFilesRole::Guarded,
             on_no_criteria,
             ..MachineSetup::of(&ConfigSettings::default())
         };

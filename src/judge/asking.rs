@@ -13,9 +13,9 @@ use watchdog_core::decision::standing_answer::{JudgementTrigger, is_last_word, s
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Changes, Commits, ProbeOutcome, Reply, ReplyStatus};
 use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Verdict};
-use watchdog_git::{BaselinePoint, RemoteState};
+use watchdog_git::{HistoryPoint, RemoteState};
 use watchdog_process::CancelFlag;
-use watchdog_store::answer::{self, AnswerRecord};
+use watchdog_store::answer::{self, StandingAnswer};
 use watchdog_store::{LocalStore, StoreError};
 
 use super::executor::ActionExecutor;
@@ -179,7 +179,7 @@ impl ActionExecutor {
         record
     }
 
-    fn stand_by(&self, standing: &AnswerRecord) -> ProbeRecord {
+    fn stand_by(&self, standing: &StandingAnswer) -> ProbeRecord {
         let record = ProbeRecord {
             at: standing.at,
             duration: std::time::Duration::ZERO,
@@ -233,8 +233,8 @@ impl ActionExecutor {
         let head = match &facts.0 {
             Some(commits) => commits.head.clone(),
             None => match self.worktree(|worktree| worktree.head()).ok()? {
-                BaselinePoint::Commit(commit) => Some(commit),
-                BaselinePoint::Unborn => None,
+                HistoryPoint::Commit(commit) => Some(commit),
+                HistoryPoint::Unborn => None,
             },
         };
         let work = match &facts.1 {
@@ -271,7 +271,7 @@ impl ActionExecutor {
             // A rescue of this judgement is no change that needs another probe.
             let state = if verdict.rescue_commits > 0 { self.state(&(None, None)).unwrap_or(state) } else { state };
             let before = answer::of(store, worktree, spec).ok().flatten().filter(|before| before.state == state);
-            let answer = AnswerRecord {
+            let answer = StandingAnswer {
                 since: before.as_ref().map_or(record.at, |before| before.since.min(record.at)),
                 pauses: before.map_or(0, |before| before.pauses.saturating_add(1)),
                 state,
@@ -287,7 +287,7 @@ impl ActionExecutor {
         let Some(standing) = self.asking.standing.as_ref().filter(|_| stood) else { return Ok(false) };
         if standing.reason != verdict.reason.as_str() {
             // The rounds of `--once` ended: report that once.
-            let ended = AnswerRecord { reason: verdict.reason.as_str().to_owned(), last_word: is_last_word(verdict), ..standing.clone() };
+            let ended = StandingAnswer { reason: verdict.reason.as_str().to_owned(), last_word: is_last_word(verdict), ..standing.clone() };
             answer::record(store, worktree, spec, &ended)?;
             return Ok(false);
         }

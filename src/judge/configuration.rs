@@ -9,7 +9,7 @@ use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::config::{ConfigError, parse_bytes};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
-use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::anchor::{self, CriteriaAnchor};
 use watchdog_store::trust::{TrustStore, fingerprint};
 
@@ -48,7 +48,7 @@ pub fn effective(
     command_env: &CommandEnv,
     open: &OpenWorktree,
     spec: Option<&str>,
-    baseline: Option<&BaselinePoint>,
+    baseline: Option<&HistoryPoint>,
 ) -> Result<EffectiveConfig, UnreadableFact> {
     let anchor = anchor::effective(open.store.as_ref(), &open.worktree_id, spec)?;
     settled(command_env, &open.worktree, anchor, baseline)
@@ -63,7 +63,7 @@ fn settled(
     command_env: &CommandEnv,
     worktree: &Worktree,
     anchor: Option<CriteriaAnchor>,
-    baseline: Option<&BaselinePoint>,
+    baseline: Option<&HistoryPoint>,
 ) -> Result<EffectiveConfig, UnreadableFact> {
     let path = worktree.root().join(FILE);
     if let Some(named) = &command_env.config {
@@ -159,12 +159,12 @@ impl EffectiveConfigFile {
 fn in_force(
     worktree: &Worktree,
     anchor: Option<&CriteriaAnchor>,
-    baseline: Option<&BaselinePoint>,
+    baseline: Option<&HistoryPoint>,
     in_worktree: Option<Vec<u8>>,
 ) -> Result<Option<EffectiveConfigFile>, UnreadableFact> {
     let commit = match anchor.map(point_of).as_ref().or(baseline) {
-        Some(BaselinePoint::Commit(commit)) => Some(commit.clone()),
-        Some(BaselinePoint::Unborn) | None => None,
+        Some(HistoryPoint::Commit(commit)) => Some(commit.clone()),
+        Some(HistoryPoint::Unborn) | None => None,
     };
     let committed = || commit.as_deref().map_or(Ok(None), |commit| worktree.blob_at(commit, FILE));
     let whose = if anchor.is_some() { "the one that was accepted" } else { "the baseline's" };
@@ -188,9 +188,9 @@ fn in_force(
 }
 
 /// A warning about a file that the user named, and that lies where the session could change it.
-fn named_one_changed(worktree: &Worktree, compared: Option<(&BaselinePoint, &str)>, path: &Path, bytes: &[u8]) -> Option<Degradation> {
+fn named_one_changed(worktree: &Worktree, compared: Option<(&HistoryPoint, &str)>, path: &Path, bytes: &[u8]) -> Option<Degradation> {
     let inside = path.canonicalize().ok()?.strip_prefix(worktree.root()).ok()?.to_str()?.to_owned();
-    let Some((BaselinePoint::Commit(commit), whose)) = compared else { return None };
+    let Some((HistoryPoint::Commit(commit), whose)) = compared else { return None };
     // If that commit has no such file, or is unreadable, there is nothing to compare.
     let before = worktree.blob_at(commit, &inside).ok().flatten()?;
     let detail = format!("{inside} differs from {whose}, and counts all the same, because --config names it");

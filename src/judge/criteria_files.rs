@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::session::anchor::{DifferingFiles, point_of};
-use watchdog_core::checks::{GateFile, GateFilePart, NamedFiles, gate_files, words};
+use watchdog_core::checks::{CriteriaFileNames, GateFile, GateFilePart, gate_files, words};
 use watchdog_core::config::settings::{CheckKind, CheckSpec, CommandLine, ConfigSettings, RescueMode};
-use watchdog_core::decision::machine::CriteriaFiles;
+use watchdog_core::decision::machine::CriteriaFilesRole;
 use watchdog_facts::evidence::{CriteriaChanged, FaultKind, ReadFact, UnreadableFact};
 use watchdog_facts::patterns::{path_glob, path_globs};
-use watchdog_git::{BaselinePoint, GuardedPaths, Worktree};
+use watchdog_git::{GuardedPaths, HistoryPoint, Worktree};
 
 use super::configuration::FILE;
 use super::judgement_input::JudgementInput;
@@ -18,13 +18,13 @@ use super::judgement_input::JudgementInput;
 const MOST_DIFFERING: usize = 20_000;
 
 /// The files to compare. Without a baseline nothing can be compared; the guarded files are then unknown, not unchanged.
-pub fn kind(input: &JudgementInput) -> CriteriaFiles {
+pub fn kind(input: &JudgementInput) -> CriteriaFilesRole {
     if !input.settings.guards.is_empty() || input.pins_file {
-        CriteriaFiles::Guarded
-    } else if input.criteria_point() == BaselinePoint::unknown() || NamedFiles::of(&input.settings).is_empty() {
-        CriteriaFiles::None
+        CriteriaFilesRole::Guarded
+    } else if input.criteria_point() == HistoryPoint::unknown() || CriteriaFileNames::of(&input.settings).is_empty() {
+        CriteriaFilesRole::None
     } else {
-        CriteriaFiles::Named
+        CriteriaFilesRole::Named
     }
 }
 
@@ -32,7 +32,7 @@ pub fn kind(input: &JudgementInput) -> CriteriaFiles {
 pub fn changed(input: &JudgementInput) -> ReadFact<CriteriaChanged> {
     let settings = &input.settings;
     let point = input.criteria_point();
-    if point == BaselinePoint::unknown() {
+    if point == HistoryPoint::unknown() {
         return Err(UnreadableFact {
             kind: FaultKind::Git,
             why: "no baseline is recorded to compare guarded files with".into(),
@@ -40,7 +40,7 @@ pub fn changed(input: &JudgementInput) -> ReadFact<CriteriaChanged> {
         });
     }
     let guards = path_globs(&settings.guards).map_err(wrong)?;
-    let NamedFiles { lists, words } = NamedFiles::of(settings);
+    let CriteriaFileNames { lists, words } = CriteriaFileNames::of(settings);
     let worktree = input.worktree.lock().expect("mutex poisoned");
     let root = worktree.root().to_owned();
     let mut named: BTreeSet<String> = lists.into_iter().filter_map(|path| inside(&root, path)).collect();
@@ -67,9 +67,9 @@ pub fn changed(input: &JudgementInput) -> ReadFact<CriteriaChanged> {
 
 /// The guarded, protected and named files of a worktree that differ from a commit already. Their present content is later not taken for a
 /// change.
-pub fn differing(worktree: &Worktree, settings: &ConfigSettings, point: &BaselinePoint) -> ReadFact<DifferingFiles> {
+pub fn differing(worktree: &Worktree, settings: &ConfigSettings, point: &HistoryPoint) -> ReadFact<DifferingFiles> {
     let root = worktree.root().to_owned();
-    let NamedFiles { lists, words } = NamedFiles::of(settings);
+    let CriteriaFileNames { lists, words } = CriteriaFileNames::of(settings);
     let mut named: BTreeSet<String> = lists.into_iter().filter_map(|path| inside(&root, path)).collect();
     named.extend(at_point(point, worktree, words)?);
     named.extend(rescue_words(settings).into_iter().filter_map(|word| inside(&root, word)));
@@ -133,7 +133,7 @@ pub fn changed_globs(input: &JudgementInput, globs: &[String]) -> ReadFact<Vec<S
 /// Quiet where there is none.
 pub fn changed_scripts(input: &JudgementInput, line: &CommandLine, cwd: Option<&str>) -> ReadFact<Vec<String>> {
     let point = input.criteria_point();
-    if point == BaselinePoint::unknown() {
+    if point == HistoryPoint::unknown() {
         return Ok(Vec::new());
     }
     let worktree = input.worktree.lock().expect("mutex poisoned");
@@ -159,7 +159,7 @@ fn add_gates(check: &CheckSpec, gates: &mut Vec<GateFile>) {
 }
 
 /// The gate files with a change in their relevant part.
-fn changed_gates(input: &JudgementInput, worktree: &Worktree, point: &BaselinePoint, gates: &[GateFile]) -> ReadFact<Vec<String>> {
+fn changed_gates(input: &JudgementInput, worktree: &Worktree, point: &HistoryPoint, gates: &[GateFile]) -> ReadFact<Vec<String>> {
     if gates.is_empty() {
         return Ok(Vec::new());
     }
@@ -176,10 +176,10 @@ fn changed_gates(input: &JudgementInput, worktree: &Worktree, point: &BaselinePo
 }
 
 /// Whether the relevant part of a file differs from the anchor's commit, in HEAD or on disk. A file that cannot be read counts as changed.
-fn part_changed(worktree: &Worktree, point: &BaselinePoint, path: &str, part: GateFilePart) -> bool {
-    let at = |point: &BaselinePoint| match point {
-        BaselinePoint::Commit(commit) => worktree.blob_at(commit, path).ok().flatten(),
-        BaselinePoint::Unborn => None,
+fn part_changed(worktree: &Worktree, point: &HistoryPoint, path: &str, part: GateFilePart) -> bool {
+    let at = |point: &HistoryPoint| match point {
+        HistoryPoint::Commit(commit) => worktree.blob_at(commit, path).ok().flatten(),
+        HistoryPoint::Unborn => None,
     };
     let Some(before) = at(point).and_then(|bytes| part.of(&bytes)) else { return true };
     let now = [worktree.head().ok().and_then(|head| at(&head)), std::fs::read(worktree.root().join(path)).ok()];
@@ -191,7 +191,7 @@ fn wrong((pattern, error): (String, globset::Error)) -> UnreadableFact {
 }
 
 /// The files of a commit that words of a command line name, links on the way included.
-fn at_point(point: &BaselinePoint, worktree: &Worktree, words: Vec<String>) -> ReadFact<BTreeSet<String>> {
+fn at_point(point: &HistoryPoint, worktree: &Worktree, words: Vec<String>) -> ReadFact<BTreeSet<String>> {
     let root = worktree.root();
     let paths: Vec<String> = words.into_iter().filter_map(|word| inside(root, word)).collect();
     Ok(worktree.files_named(point, &paths)?)

@@ -24,7 +24,7 @@ use watchdog_facts::evidence::{
     WarningCode,
 };
 use watchdog_facts::verdict::Evidence;
-use watchdog_git::{BaselinePoint, Snapshot, SnapshotRequest, StatFingerprints, Worktree};
+use watchdog_git::{HistoryPoint, Snapshot, SnapshotRequest, StatFingerprints, Worktree};
 use watchdog_process::{CancelFlag, SurvivingProcess};
 use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
@@ -37,9 +37,9 @@ use super::journal::CommandJournal;
 use super::judgement_input::JudgementInput;
 use super::machine_log;
 use super::origins::remember_rescued;
-use super::planner::CommitPlanner;
+use super::planner::PlannerAgent;
 use super::probe_history::ProbeHistory;
-use super::session_work::{self, SessionWork};
+use super::session_work::{self, DividedUncommitted};
 use super::survivors;
 use super::undone;
 use crate::clock::now;
@@ -73,7 +73,7 @@ pub struct ActionExecutor {
 /// The first facts, to compare later ones with.
 #[derive(Default)]
 struct InitialFacts {
-    head: Option<BaselinePoint>,
+    head: Option<HistoryPoint>,
     fingerprint: Option<u64>,
     transcript: Option<TranscriptFile>,
     snapshot: Option<Snapshot>,
@@ -223,12 +223,13 @@ impl ActionExecutor {
     fn commits(&self) -> ReadFact<Commits> {
         let mut commits = self.worktree(|worktree| worktree.session_commits(&self.input.baseline, &self.input.evidence))?;
         (commits.operation, commits.conflicts) = self.worktree(|worktree| worktree.half_done())?;
-        self.seen().head = Some(commits.head.clone().map_or(BaselinePoint::Unborn, BaselinePoint::Commit));
+        self.seen().head = Some(commits.head.clone().map_or(HistoryPoint::Unborn, HistoryPoint::Commit));
         Ok(commits)
     }
 
     fn changes(&self) -> ReadFact<Changes> {
-        let SessionWork { mut changes, fingerprints, others } = self.worktree(|worktree| session_work::read(worktree, &self.input.work))?;
+        let DividedUncommitted { mut changes, fingerprints, others } =
+            self.worktree(|worktree| session_work::read(worktree, &self.input.work))?;
         changes.degraded.extend(self.worktree(|worktree| undone::note(worktree, &self.input.baseline, &changes)));
         let mut seen = self.seen();
         seen.fingerprint.get_or_insert(changes.fingerprint);
@@ -320,7 +321,7 @@ impl ActionExecutor {
         let mut context = self.context.clone();
         context.worktree = Some(self.root.display().to_string());
         context.spec = Some(self.input.spec.clone());
-        context.baseline = Some(self.input.baseline.as_str().to_owned()).filter(|_| self.input.baseline != BaselinePoint::unknown());
+        context.baseline = Some(self.input.baseline.as_str().to_owned()).filter(|_| self.input.baseline != HistoryPoint::unknown());
         context.head = self.worktree(|worktree| worktree.head()).ok().map(|head| head.as_str().to_owned());
         Cow::Owned(context)
     }
@@ -343,7 +344,7 @@ impl ActionExecutor {
         let request =
             rescue::RescueRequest { settings: &self.input.settings.rescue, spec: &self.input.spec, snapshot: &snapshot, others: &others };
         let whom = self.whom();
-        let planner = CommitPlanner {
+        let planner = PlannerAgent {
             command_env: &self.command_env,
             agent: &self.input.settings.agent,
             root: &self.root,

@@ -12,8 +12,8 @@ use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::Degradation;
-use watchdog_facts::session_work::SessionUncommitted;
-use watchdog_git::{BaselinePoint, KnownRefs, OriginEvidence, Worktree};
+use watchdog_facts::session_work::SessionEdgeFiles;
+use watchdog_git::{HistoryPoint, KnownRefs, OriginEvidence, Worktree};
 use watchdog_store::anchor::CriteriaAnchor;
 
 /// The options of the command line, which override the configuration.
@@ -54,7 +54,7 @@ pub struct JudgementInput {
     /// The name of the work.
     pub spec: String,
     /// Where the session began.
-    pub baseline: BaselinePoint,
+    pub baseline: HistoryPoint,
     /// The refs of that moment, where they were recorded with this very baseline.
     pub known: Option<KnownRefs>,
     /// The same refs with everything else that was recorded about where commits come from.
@@ -66,7 +66,7 @@ pub struct JudgementInput {
     pub record_at: Option<Timestamp>,
     /// Where the work began, and the refs of that moment: the point that checks count and compare from. It is the baseline, except in a
     /// loop, where each session has a baseline of its own.
-    pub origin: (BaselinePoint, Option<KnownRefs>),
+    pub origin: (HistoryPoint, Option<KnownRefs>),
     /// The anchor: the criteria that hold from session to session, where they are recorded.
     pub anchor: Option<CriteriaAnchor>,
     /// Whether the anchor's file is the one in force, so that it must not vanish.
@@ -76,7 +76,7 @@ pub struct JudgementInput {
     /// The text of the worktree's file in force.
     pub governing_file: Option<String>,
     /// The uncommitted files when the session began, and at its recorded end.
-    pub work: SessionUncommitted,
+    pub work: SessionEdgeFiles,
     /// The settings in force, with the overrides of the command line.
     pub settings: ConfigSettings,
     /// The overrides of the command line.
@@ -89,12 +89,12 @@ pub struct JudgementInput {
 
 impl JudgementInput {
     /// The commit that guarded, named and protected files are compared with.
-    pub fn criteria_point(&self) -> BaselinePoint {
+    pub fn criteria_point(&self) -> HistoryPoint {
         self.anchor.as_ref().map_or_else(|| self.origin.0.clone(), point_of)
     }
 
     /// The same input as a part of work that began earlier.
-    pub fn begun_at(self, point: BaselinePoint, refs: KnownRefs) -> Self {
+    pub fn begun_at(self, point: HistoryPoint, refs: KnownRefs) -> Self {
         JudgementInput { origin: (point, Some(refs)), ..self }
     }
 
@@ -112,8 +112,8 @@ impl JudgementInput {
     /// The commit where the session began; `None` before the first one.
     pub fn baseline_commit(&self) -> Option<String> {
         match &self.baseline {
-            BaselinePoint::Unborn => None,
-            BaselinePoint::Commit(commit) => Some(commit.clone()),
+            HistoryPoint::Unborn => None,
+            HistoryPoint::Commit(commit) => Some(commit.clone()),
         }
     }
 }

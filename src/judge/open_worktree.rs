@@ -33,7 +33,7 @@ pub struct OpenWorktree {
 }
 
 /// Whether a worktree may be acted on.
-enum LockedWorktree {
+enum WorktreeLockOutcome {
     /// This process holds the lock until it drops it.
     Ours(WorktreeLock),
     /// Another process holds the lock; holds the verdict to give.
@@ -58,23 +58,23 @@ impl OpenWorktree {
     /// Takes the worktree's lock; refuses while another process holds it.
     pub fn lock(&self, command_env: &CommandEnv, command: &str, session_active: bool) -> Result<WorktreeLock, Refusal> {
         match self.try_lock(command_env, command, session_active)? {
-            LockedWorktree::Ours(lock) => Ok(lock),
-            LockedWorktree::Taken(verdict) => Err(Refusal::Verdict(verdict)),
+            WorktreeLockOutcome::Ours(lock) => Ok(lock),
+            WorktreeLockOutcome::Taken(verdict) => Err(Refusal::Verdict(verdict)),
         }
     }
 
     /// Takes the worktree's lock, or names its holder.
-    fn try_lock(&self, command_env: &CommandEnv, command: &str, session_active: bool) -> Result<LockedWorktree, UnreadableFact> {
+    fn try_lock(&self, command_env: &CommandEnv, command: &str, session_active: bool) -> Result<WorktreeLockOutcome, UnreadableFact> {
         let begun = Instant::now();
         loop {
             let holder = LockHolder { pid: std::process::id(), command: command.into(), since: now(), session_active, spec: None };
             match WorktreeLock::try_acquire(&command_env.state, &self.worktree_id, holder)? {
-                LockAttempt::Held(lock) => return Ok(LockedWorktree::Ours(lock)),
+                LockAttempt::Held(lock) => return Ok(WorktreeLockOutcome::Ours(lock)),
                 // A watch that judges a commit is done in some milliseconds, and must not keep away who comes right after it.
                 LockAttempt::Busy(Some(holder)) if holder.command == WATCH && begun.elapsed() < PATIENCE_WITH_WATCH => {
                     std::thread::sleep(Duration::from_millis(10));
                 }
-                LockAttempt::Busy(holder) => return Ok(LockedWorktree::Taken(Box::new(taken(holder)))),
+                LockAttempt::Busy(holder) => return Ok(WorktreeLockOutcome::Taken(Box::new(taken(holder)))),
             }
         }
     }

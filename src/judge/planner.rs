@@ -18,7 +18,7 @@ use super::command_env::CommandEnv;
 use crate::clock::{now, since};
 
 /// Which agent to ask for a plan, and for how long.
-pub struct CommitPlanner<'a> {
+pub struct PlannerAgent<'a> {
     /// Where watchdog works.
     pub command_env: &'a CommandEnv,
     /// The agent to ask.
@@ -37,7 +37,7 @@ pub struct CommitPlanner<'a> {
     pub spent: Mutex<ProbeUsage>,
 }
 
-impl CommitPlanner<'_> {
+impl PlannerAgent<'_> {
     /// Puts one question; blocks until it is answered, failed, out of time or cancelled.
     ///
     /// # Errors

@@ -4,13 +4,13 @@ use std::sync::Mutex;
 
 use crate::session::ProbeTarget;
 use watchdog_facts::verdict::{ProbeRecord, ProbeUsage};
-use watchdog_store::answer::AnswerRecord;
+use watchdog_store::answer::StandingAnswer;
 
 /// The questions of one judgement, and their answers.
 #[derive(Default)]
 pub struct ProbeHistory {
     /// The last answer, if this judgement reuses it.
-    pub(super) standing: Option<AnswerRecord>,
+    pub(super) standing: Option<StandingAnswer>,
     pub(super) seen: Mutex<JudgementProbes>,
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use watchdog_facts::evidence::ProcessExit;
-use watchdog_git::{GitAnswer, GitRunner, serve_with};
+use watchdog_git::{GitProcessOutput, GitRunner, serve_with};
 use watchdog_process::ProgramPurpose;
 use watchdog_process::builder::foreign_git_variables;
 use watchdog_process::program::ProgramRun;
@@ -21,13 +21,13 @@ const KEEP: usize = 64 << 20;
 
 /// Lets git read and write the refs of repositories in the reftable format, for the rest of this process.
 pub fn serve_refs(state: &StateDir) {
-    serve_with(ServingGit, state.served());
+    serve_with(GitProcessRunner, state.served());
 }
 
-struct ServingGit;
+struct GitProcessRunner;
 
-impl GitRunner for ServingGit {
-    fn run(&self, folder: &Path, args: &[&str], stdin: &[u8]) -> Result<GitAnswer, String> {
+impl GitRunner for GitProcessRunner {
+    fn run(&self, folder: &Path, args: &[&str], stdin: &[u8]) -> Result<GitProcessOutput, String> {
         let mut env: BTreeMap<OsString, Option<OsString>> = foreign_git_variables().into_iter().map(|name| (name, None)).collect();
         for (name, value) in [
             ("GIT_TERMINAL_PROMPT", "0"),
@@ -62,6 +62,6 @@ impl GitRunner for ServingGit {
             ProcessExit::Code(code) => Some(code),
             ProcessExit::Signal(_) => None,
         };
-        Ok(GitAnswer { code, stdout: finished.stdout.bytes, stderr: String::from_utf8_lossy(&finished.stderr.bytes).into_owned() })
+        Ok(GitProcessOutput { code, stdout: finished.stdout.bytes, stderr: String::from_utf8_lossy(&finished.stderr.bytes).into_owned() })
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use watchdog_facts::evidence::{Changes, Degradation, WarningCode};
-use watchdog_facts::session_work::{FileOwner, SessionUncommitted};
+use watchdog_facts::session_work::{SessionEdgeFiles, UncommittedOrigin};
 use watchdog_git::{Error, StatFingerprints, Worktree};
 
 /// The uncommitted files, divided into the session's work and the rest.
 #[derive(Debug, Default)]
-pub struct SessionWork {
+pub struct DividedUncommitted {
     /// All of it, with the session's part counted.
     pub changes: Changes,
     /// Fingerprints that change with any of the files.
@@ -18,7 +18,7 @@ pub struct SessionWork {
 }
 
 /// Reads the uncommitted changes. It reads contents only where the record names the path, or an end is recorded.
-pub fn read(worktree: &Worktree, record: &SessionUncommitted) -> Result<SessionWork, Error> {
+pub fn read(worktree: &Worktree, record: &SessionEdgeFiles) -> Result<DividedUncommitted, Error> {
     let (mut changes, fingerprints, paths) = worktree.changes_with_paths()?;
     let mut others = BTreeSet::new();
     let mut seen = BTreeMap::new();
@@ -27,32 +27,32 @@ pub fn read(worktree: &Worktree, record: &SessionUncommitted) -> Result<SessionW
     for path in paths {
         let whose = record.whose(&path, || worktree.content_id(&path));
         match whose {
-            FileOwner::Session => {
+            UncommittedOrigin::Session => {
                 changes.work += 1;
                 if changes.work_paths.len() < Changes::LISTED {
                     changes.work_paths.push(path.clone());
                 }
             }
-            FileOwner::Inherited => changes.inherited += 1,
-            FileOwner::SinceEnd => changes.since_end += 1,
-            FileOwner::Dropping => {}
+            UncommittedOrigin::Inherited => changes.inherited += 1,
+            UncommittedOrigin::SinceEnd => changes.since_end += 1,
+            UncommittedOrigin::Dropping => {}
         }
-        if whose != FileOwner::Session {
+        if whose != UncommittedOrigin::Session {
             others.insert(path.clone());
         }
         seen.insert(path, whose);
     }
     changes.degraded.extend(overwritten(worktree, record, &seen));
-    Ok(SessionWork { changes, fingerprints, others })
+    Ok(DividedUncommitted { changes, fingerprints, others })
 }
 
 /// Names inherited files that the session changed or removed. An inherited file that is neither uncommitted nor gone was committed.
-fn overwritten(worktree: &Worktree, record: &SessionUncommitted, seen: &BTreeMap<String, FileOwner>) -> Option<Degradation> {
+fn overwritten(worktree: &Worktree, record: &SessionEdgeFiles, seen: &BTreeMap<String, UncommittedOrigin>) -> Option<Degradation> {
     let gone: Vec<&str> = record
         .inherited
         .keys()
         .filter(|path| match seen.get(*path) {
-            Some(whose) => *whose == FileOwner::Session,
+            Some(whose) => *whose == UncommittedOrigin::Session,
             None => worktree.content_id(path) == "absent",
         })
         .map(String::as_str)

@@ -9,7 +9,7 @@ use crate::session::{RecordedBaseline, inside};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Status, Verdict};
-use watchdog_git::{BaselinePoint, Worktree, worktrees_of};
+use watchdog_git::{HistoryPoint, Worktree, worktrees_of};
 use watchdog_process::still_runs;
 use watchdog_store::LocalStore;
 use watchdog_store::anchor as records;
@@ -70,7 +70,7 @@ pub fn after_verdict(input: &JudgementInput, store: &dyn LocalStore, verdict: &V
         return Ok(());
     }
     let Some(commits) = &verdict.commits else { return Ok(()) };
-    let commit = commits.head.clone().map_or(BaselinePoint::Unborn, BaselinePoint::Commit);
+    let commit = commits.head.clone().map_or(HistoryPoint::Unborn, HistoryPoint::Commit);
     let worktree = input.worktree.lock().expect("mutex poisoned");
     // Later changes were not judged.
     if worktree.head()? != commit {

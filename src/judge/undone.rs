@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use watchdog_facts::evidence::{Changes, Degradation, WarningCode};
-use watchdog_git::{BaselinePoint, Worktree, unescape_path};
+use watchdog_git::{HistoryPoint, Worktree, unescape_path};
 
 /// The most changed paths that are compared.
 const MOST_PATHS: usize = 200;
@@ -16,9 +16,9 @@ const MOST_PATHS: usize = 200;
 const NAMED: usize = 3;
 
 /// The warning if the uncommitted changes undo commits since the baseline. Unreadable changes give no warning.
-pub fn note(worktree: &Worktree, baseline: &BaselinePoint, changes: &Changes) -> Option<Degradation> {
-    let (BaselinePoint::Commit(before), Ok(BaselinePoint::Commit(head))) = (baseline, worktree.head()) else { return None };
-    if *before == head || *baseline == BaselinePoint::unknown() {
+pub fn note(worktree: &Worktree, baseline: &HistoryPoint, changes: &Changes) -> Option<Degradation> {
+    let (HistoryPoint::Commit(before), Ok(HistoryPoint::Commit(head))) = (baseline, worktree.head()) else { return None };
+    if *before == head || *baseline == HistoryPoint::unknown() {
         return None;
     }
     let undone = |path: &&String| -> Option<()> {

@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use crate::session::{RecordedBaseline, recorded};
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Verdict};
-use watchdog_git::BaselinePoint;
+use watchdog_git::HistoryPoint;
 use watchdog_process::PidWaitOutcome;
 use watchdog_store::lock::WorktreeLock;
 
@@ -127,7 +127,7 @@ fn judgement_input(command_env: &CommandEnv, open: OpenWorktree, request: &Check
 }
 
 /// The baseline at a commit that the command line names. What was uncommitted when the session began stays as it was recorded.
-fn replaced(found: Option<RecordedBaseline>, point: BaselinePoint, spec: Option<&str>, open: &OpenWorktree) -> RecordedBaseline {
+fn replaced(found: Option<RecordedBaseline>, point: HistoryPoint, spec: Option<&str>, open: &OpenWorktree) -> RecordedBaseline {
     let no_record = || {
         let detail = "no baseline is recorded here, so everything uncommitted counts as the session's work".to_string();
         vec![Degradation { code: WarningCode::NoRecord, detail }]

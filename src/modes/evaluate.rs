@@ -13,7 +13,7 @@ use watchdog_facts::context::{SessionContext, running_tasks};
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
-use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 
@@ -107,14 +107,14 @@ fn open_input(
         (Some(point), Some(found)) if found.point == point => (found, true, true),
         (Some(point), _) => (made_up(point), false, true),
         (None, Some(found)) => (found, true, true),
-        (None, None) => (made_up(BaselinePoint::unknown()), false, false),
+        (None, None) => (made_up(HistoryPoint::unknown()), false, false),
     };
     let effective = effective(command_env, &open, Some(&recorded.spec), baseline_known.then_some(&recorded.point))?;
     Ok((JudgementInput::new(open, recorded, refs_known, effective, overrides), store, baseline_known))
 }
 
-fn resolve(worktree: &Worktree, rev: &str) -> Result<BaselinePoint, UnreadableFact> {
-    if rev == "unborn" { Ok(BaselinePoint::Unborn) } else { Ok(worktree.resolve(rev)?) }
+fn resolve(worktree: &Worktree, rev: &str) -> Result<HistoryPoint, UnreadableFact> {
+    if rev == "unborn" { Ok(HistoryPoint::Unborn) } else { Ok(worktree.resolve(rev)?) }
 }
 
 /// The verdict that needs no check: limits first, then what still runs, then the agent's own word.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::agent::transcript::{self, ClaudeHome};
 use crate::watch::last_change;
-use watchdog_core::decision::silence::{LastActivity, PersonWait, SilenceVerdict, USUAL_LIMIT, may_wait_for_person, silence};
+use watchdog_core::decision::silence::{LivenessSignals, PersonWait, SilenceVerdict, USUAL_LIMIT, may_wait_for_person, silence};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_process::session_meter::{ProcessSample, processes_below};
 use watchdog_process::still_runs;
@@ -35,7 +35,7 @@ pub enum SessionActivity {
 
 /// The state of a running session at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LiveSession {
+pub struct SessionLiveness {
     /// How it is doing.
     pub doing: SessionActivity,
     /// For how long it has been silent; `None` where nothing shows that.
@@ -53,7 +53,7 @@ impl SessionActivity {
     }
 }
 
-impl LiveSession {
+impl SessionLiveness {
     /// The same for a verdict.
     pub fn to_session(self, record: &SessionRecord) -> JudgedSession {
         let known_by = if record.log.is_some() { "output" } else { "hook" };
@@ -78,7 +78,7 @@ pub struct RunningSession {
     pid: u32,
     record: SessionRecord,
     /// How it is doing.
-    pub live: LiveSession,
+    pub live: SessionLiveness,
 }
 
 impl RunningSession {
@@ -121,7 +121,7 @@ impl RunningSession {
 }
 
 /// Looks at a session that runs in the work tree `root`.
-pub fn live_session(record: &SessionRecord, root: &Path, state: &StateDir, home: &ClaudeHome) -> LiveSession {
+pub fn live_session(record: &SessionRecord, root: &Path, state: &StateDir, home: &ClaudeHome) -> SessionLiveness {
     let since = |at: Timestamp| Duration::try_from(at.duration_since(record.started_at)).unwrap_or_default();
     let at = since(now());
     let limit = record.idle_limit.unwrap_or(USUAL_LIMIT);
@@ -134,9 +134,9 @@ pub fn live_session(record: &SessionRecord, root: &Path, state: &StateDir, home:
     let written = found.as_ref().and_then(|found| Timestamp::try_from(found.modified).ok()).map(since);
     // Without output or transcript its activity is unknown: that proves no stall.
     if output.is_none() && written.is_none() {
-        return LiveSession { doing: SessionActivity::Running, idle: None };
+        return SessionLiveness { doing: SessionActivity::Running, idle: None };
     }
-    let mut signals = LastActivity { output: output.unwrap_or_default(), transcript: written, ..LastActivity::default() };
+    let mut signals = LivenessSignals { output: output.unwrap_or_default(), transcript: written, ..LivenessSignals::default() };
     let mut judged = silence(at, Some(limit), &signals);
     if !matches!(judged, SilenceVerdict::Alive { .. }) {
         let except = [state.root().to_owned()];
@@ -160,10 +160,10 @@ pub fn live_session(record: &SessionRecord, root: &Path, state: &StateDir, home:
     }
     match judged {
         SilenceVerdict::Alive { quiet } | SilenceVerdict::Finished { quiet } => {
-            LiveSession { doing: SessionActivity::Running, idle: Some(quiet) }
+            SessionLiveness { doing: SessionActivity::Running, idle: Some(quiet) }
         }
-        SilenceVerdict::Waiting { quiet } => LiveSession { doing: SessionActivity::Waiting, idle: Some(quiet) },
-        SilenceVerdict::Fallen { quiet } => LiveSession { doing: SessionActivity::Stalled, idle: Some(quiet) },
+        SilenceVerdict::Waiting { quiet } => SessionLiveness { doing: SessionActivity::Waiting, idle: Some(quiet) },
+        SilenceVerdict::Fallen { quiet } => SessionLiveness { doing: SessionActivity::Stalled, idle: Some(quiet) },
     }
 }
 
@@ -230,7 +230,7 @@ mod tests {
             (Scene { scratch, child }, record)
         }
 
-        fn sample(&self, record: &SessionRecord) -> LiveSession {
+        fn sample(&self, record: &SessionRecord) -> SessionLiveness {
             let state = StateDir::resolve(Some(self.scratch.path().join("state")), None, None).expect("a state folder");
             let home = ClaudeHome { config_dir: Some(self.scratch.path().join("claude").into()), home: None };
             live_session(record, &self.scratch.path().join("tree"), &state, &home)
@@ -279,7 +279,7 @@ mod tests {
     fn what_neither_log_nor_transcript_tells_of_proves_no_stall() {
         let (scene, record) = Scene::new();
         let record = SessionRecord { log: None, idle_limit: Some(Duration::ZERO), ..record };
-        assert_eq!(scene.sample(&record), LiveSession { doing: SessionActivity::Running, idle: None });
+        assert_eq!(scene.sample(&record), SessionLiveness { doing: SessionActivity::Running, idle: None });
         drop(scene.child);
     }
 }

@@ -17,7 +17,7 @@ use crate::judge::configuration::{EffectiveConfig, effective};
 use crate::judge::expiry::expire;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::origins::remember_rescued;
-use crate::judge::planner::CommitPlanner;
+use crate::judge::planner::PlannerAgent;
 use crate::judge::refusal::Refusal;
 use crate::wire::judgement_events::manual_rescue_data;
 
@@ -47,7 +47,7 @@ pub struct RescueOptions {
 }
 
 /// How to ask the agent for a plan of the commits, and how to cancel that: only the caller knows of signals.
-pub type CommitPlanSource<'a> = &'a dyn Fn(&CommitPlanner<'_>, &str, u32) -> Result<Map<String, Value>, PlanError>;
+pub type CommitPlanSource<'a> = &'a dyn Fn(&PlannerAgent<'_>, &str, u32) -> Result<Map<String, Value>, PlanError>;
 
 /// Rescues the uncommitted files. Returns warnings for a person as well.
 ///
@@ -117,7 +117,7 @@ fn commit(
     ask: CommitPlanSource<'_>,
 ) -> Result<RescueOutcome, Refusal> {
     let session = sessions::of(open.store.as_ref(), &open.worktree_id, spec)?.and_then(|session| session.session_id);
-    let planner = CommitPlanner {
+    let planner = PlannerAgent {
         command_env,
         agent: &settings.agent,
         root: open.root(),

@@ -8,7 +8,7 @@ use serde_json::Value;
 use watchdog_core::config::settings::NotifyRule;
 use watchdog_store::engine::NewEvent;
 use watchdog_store::journal::kind;
-use watchdog_store::notice_record::RepeatedNotice;
+use watchdog_store::notice_record::NoticeRepeatRule;
 use watchdog_store::outbox::{self, OutboxNotice};
 use watchdog_store::{LocalStore, StoreError, answer, notice_record};
 
@@ -71,13 +71,13 @@ fn is_repeated(store: &dyn LocalStore, event: &NewEvent) -> Result<bool, StoreEr
             // Without a known HEAD nothing shows that it moved.
             let state = (!text("head").is_empty()).then_some(state.as_str());
             let again =
-                if matches!(text("status"), "error" | "failed") { RepeatedNotice::AfterOthers } else { RepeatedNotice::NewStateOnly };
+                if matches!(text("status"), "error" | "failed") { NoticeRepeatRule::AfterOthers } else { NoticeRepeatRule::NewStateOnly };
             let what = [text("status"), text("reason")].join(" ");
             notice_record::is_repeated(store, &event.worktree, spec, state, (&what, again))
         }
         // Opened again about the same state, it is no news.
         kind::BREAKER if text("state") == "open" => {
-            notice_record::is_repeated(store, &event.worktree, spec, None, ("breaker open", RepeatedNotice::NewStateOnly))
+            notice_record::is_repeated(store, &event.worktree, spec, None, ("breaker open", NoticeRepeatRule::NewStateOnly))
         }
         kind::COMPLETE | kind::REVIEW | kind::FAILED => {
             let before = notice_record::last(store, &event.worktree, spec)?;

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::PathFilter;
 use crate::agent::transcript::ClaudeHome;
-use crate::modes::live_session::{LiveSession, SessionActivity, live_session};
+use crate::modes::live_session::{SessionActivity, SessionLiveness, live_session};
 use crate::wire::breaker_json::BreakerFields;
 use crate::wire::last_verdict::LastVerdict;
 use crate::wire::status_json::{StatusSession, WorktreeStatus, status_json, worktree_status_json};
@@ -63,7 +63,7 @@ pub struct StatusRow {
     /// A session that runs now.
     pub session: Option<SessionRecord>,
     /// How that session is doing.
-    pub live: Option<LiveSession>,
+    pub live: Option<SessionLiveness>,
     /// The loop that is not over.
     pub looped: Option<LoopRecord>,
     /// The running session of the worktree.

@@ -11,7 +11,7 @@ use super::request::RescueRequest;
 use super::single::{CommitAttempt, CommitGroup, commit};
 use super::task_list::{UncheckedBox, open_tasks};
 use watchdog_facts::evidence::{Degradation, WarningCode};
-use watchdog_git::{Error, SnapshotKind, SnapshotPath, Worktree};
+use watchdog_git::{Error, SnapshotPath, SnapshotPathKind, Worktree};
 
 /// Longer lists are not read.
 const LONGEST: u64 = 1 << 20;
@@ -148,7 +148,7 @@ impl CheckboxCommit {
         let path = SnapshotPath {
             path: path.into(),
             text: path.into(),
-            kind: SnapshotKind::File,
+            kind: SnapshotPathKind::File,
             bytes: 0,
             untracked: false,
             hidden: false,

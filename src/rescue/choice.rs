@@ -8,7 +8,7 @@ use super::single::without_replaced;
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::evidence::{Degradation, LeftOut, LeftOutReason, WarningCode};
 use watchdog_facts::secret_shapes::{self, LIMIT};
-use watchdog_git::{Error, FileVersions, SnapshotKind, SnapshotPath, Worktree};
+use watchdog_git::{Error, FileBeforeAfter, SnapshotPath, SnapshotPathKind, Worktree};
 
 /// The paths to commit, and the others.
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ fn choose_by<'p>(
     worktree: &Worktree,
     settings: &RescueSettings,
     (paths, others): (&'p [SnapshotPath], &BTreeSet<String>),
-    versions: &dyn Fn(&[u8]) -> Result<FileVersions, Error>,
+    versions: &dyn Fn(&[u8]) -> Result<FileBeforeAfter, Error>,
 ) -> Result<CommitChoice<'p>, Error> {
     let selection = select(paths, others, settings);
     let max = settings.max_files;
@@ -68,8 +68,8 @@ fn choose_by<'p>(
     Ok(choice)
 }
 
-fn secret_in(path: &SnapshotPath, versions: &dyn Fn(&[u8]) -> Result<FileVersions, Error>) -> Result<Option<&'static str>, Error> {
-    if path.kind != SnapshotKind::File {
+fn secret_in(path: &SnapshotPath, versions: &dyn Fn(&[u8]) -> Result<FileBeforeAfter, Error>) -> Result<Option<&'static str>, Error> {
+    if path.kind != SnapshotPathKind::File {
         return Ok(None);
     }
     let versions = versions(&path.path)?;

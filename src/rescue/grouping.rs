@@ -10,7 +10,7 @@ use super::{message, plan_diff};
 use crate::agent::plan_prompt::{CommitPlanFacts, plan_prompt};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::secret_shapes::mask;
-use watchdog_git::{Error, SnapshotKind, SnapshotPath, Worktree};
+use watchdog_git::{Error, SnapshotPath, SnapshotPathKind, Worktree};
 
 /// Asks for a plan, with the number of the attempt from 1. The answer is an object with `commits`.
 pub type PlanSource<'a> = &'a dyn Fn(&str, u32) -> Result<Map<String, Value>, PlanError>;
@@ -112,10 +112,10 @@ fn plan(
 
 fn change(path: &SnapshotPath) -> &'static str {
     match path.kind {
-        SnapshotKind::Deleted => "deleted",
-        SnapshotKind::Submodule => "submodule",
-        SnapshotKind::File if path.untracked => "new",
-        SnapshotKind::File => "changed",
+        SnapshotPathKind::Deleted => "deleted",
+        SnapshotPathKind::Submodule => "submodule",
+        SnapshotPathKind::File if path.untracked => "new",
+        SnapshotPathKind::File => "changed",
     }
 }
 

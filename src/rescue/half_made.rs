@@ -16,7 +16,7 @@ const KILLED: Duration = Duration::from_secs(10);
 
 /// The state of a new worktree's folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HalfMadeWorktree {
+pub(super) enum RestoreFolderState {
     /// No worktree: git is to make one, and complains where something else is in the way.
     Nothing,
     /// One that a restore of the same snapshot was killed in.
@@ -28,12 +28,12 @@ pub(super) enum HalfMadeWorktree {
 ///
 /// # Errors
 /// The obstacle, for a person.
-pub(super) fn left_at(worktree: &Worktree, folder: &Path, id: &str) -> Result<HalfMadeWorktree, String> {
-    let Some(found) = registered(worktree, folder) else { return Ok(HalfMadeWorktree::Nothing) };
+pub(super) fn left_at(worktree: &Worktree, folder: &Path, id: &str) -> Result<RestoreFolderState, String> {
+    let Some(found) = registered(worktree, folder) else { return Ok(RestoreFolderState::Nothing) };
     if let Some(of) = read(&found.git_dir.join(MARK)) {
         let again = "watchdog rescue restore";
         return match of.trim() == id {
-            true => Ok(HalfMadeWorktree::Begun),
+            true => Ok(RestoreFolderState::Begun),
             false => {
                 Err(format!("a restore of {0} was cut short there; end it with {again} {0} --worktree, or name another folder", of.trim()))
             }
@@ -41,14 +41,14 @@ pub(super) fn left_at(worktree: &Worktree, folder: &Path, id: &str) -> Result<Ha
     }
     let lock = found.git_dir.join("locked");
     if read(&lock).is_none_or(|reason| reason.trim() != MAKING) {
-        return Ok(HalfMadeWorktree::Nothing);
+        return Ok(RestoreFolderState::Nothing);
     }
     let age = lock.symlink_metadata().and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok()).unwrap_or_default();
     if age < KILLED {
         return Err(format!("git is making a worktree there, or was killed a moment ago; try again in {} s", KILLED.as_secs()));
     }
     clear(worktree, &found, folder)?;
-    Ok(HalfMadeWorktree::Nothing)
+    Ok(RestoreFolderState::Nothing)
 }
 
 /// The worktree of this repository that is, or was to be, at `folder`.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::half_made::{self, HalfMadeWorktree, RestoreInProgress};
+use super::half_made::{self, RestoreFolderState, RestoreInProgress};
 use watchdog_git::{Error, RestoreError, RestoreResult, RestoreTarget, Worktree};
 use watchdog_process::git_program::{git, tail};
 
@@ -54,7 +54,7 @@ pub fn restore_into_worktree(worktree: &Worktree, id: &str, folder: &Path) -> Re
     let not_made = |why: String| RestoreIntoError::NotMade { path: folder.to_owned(), why };
     let unfilled = |source| RestoreIntoError::Unfilled { path: folder.to_owned(), source };
     let text = folder.to_str().ok_or_else(|| not_made("its name is not UTF-8; name another, or restore with --to".into()))?;
-    if half_made::left_at(worktree, folder, &info.id).map_err(not_made)? == HalfMadeWorktree::Nothing {
+    if half_made::left_at(worktree, folder, &info.id).map_err(not_made)? == RestoreFolderState::Nothing {
         let args = ["-c", "core.hooksPath=/dev/null", "worktree", "add", "--quiet", "--detach", "--no-checkout", "--", text, &base];
         let finished = git(worktree.root(), &args, &[], true, DEADLINE).run().map_err(|error| not_made(error.to_string()))?;
         if !finished.exit.success() {

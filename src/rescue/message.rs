@@ -1,7 +1,7 @@
 //! The messages of a rescue's commits. Pure.
 
 use super::request::RescueRequest;
-use watchdog_git::{Snapshot, SnapshotKind, SnapshotPath};
+use watchdog_git::{Snapshot, SnapshotPath, SnapshotPathKind};
 
 /// How many files are listed.
 const LISTED: usize = 50;
@@ -16,8 +16,8 @@ pub(super) fn single(request: &RescueRequest<'_>, paths: &[&SnapshotPath]) -> St
     let mut out = format!("{subject}: rescue uncommitted work\n\nLeft uncommitted by a session, and committed as it was found:\n\n");
     for path in paths.iter().take(LISTED) {
         let did = match path.kind {
-            SnapshotKind::Deleted => "deleted ",
-            SnapshotKind::File | SnapshotKind::Submodule => "",
+            SnapshotPathKind::Deleted => "deleted ",
+            SnapshotPathKind::File | SnapshotPathKind::Submodule => "",
         };
         // A name with a line break must not become a line of its own, let alone a trailer.
         out.push_str(&format!("- {did}{}\n", path.text.chars().map(|c| if c.is_control() { '?' } else { c }).collect::<String>()));
@@ -103,7 +103,7 @@ mod tests {
         let path = SnapshotPath {
             path: vec![],
             text: "a\nSigned-off-by: x".into(),
-            kind: SnapshotKind::Deleted,
+            kind: SnapshotPathKind::Deleted,
             bytes: 0,
             untracked: false,
             hidden: false,

@@ -12,7 +12,7 @@ use super::single::{CommitAttempt, CommitGroup, commit, obstacle, protection};
 use super::{checkboxes, fallback_branch, fixed, message, smuggled};
 use watchdog_core::config::settings::RescueMode;
 use watchdog_facts::evidence::{Degradation, RescueOutcome, WarningCode};
-use watchdog_git::{CommitState, Error, SnapshotPath, Worktree, escape_path};
+use watchdog_git::{CommitReadiness, Error, SnapshotPath, Worktree, escape_path};
 
 /// The commits made, for the proof.
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ pub(super) fn make(
     worktree: &Worktree,
     request: &RescueRequest<'_>,
     ask: Option<PlanSource<'_>>,
-    state: &CommitState,
+    state: &CommitReadiness,
     outcome: &mut RescueOutcome,
 ) -> Result<CommittedWork, Error> {
     let mut committed = CommittedWork::default();
@@ -126,7 +126,7 @@ fn group<'p>(
 fn one_by_one<'g, 'p>(
     worktree: &Worktree,
     request: &RescueRequest<'_>,
-    state: &CommitState,
+    state: &CommitReadiness,
     groups: &'g [CommitGroup<'p>],
     begun: Instant,
     committed: &mut CommittedWork,

@@ -8,7 +8,7 @@ use super::index_lock::{named_in, wait};
 use super::private_rule::private_rule;
 use super::request::RescueRequest;
 use watchdog_facts::evidence::RescueOutcome;
-use watchdog_git::{CommitState, Error, Snapshot, SnapshotRequest, Worktree};
+use watchdog_git::{CommitReadiness, Error, Snapshot, SnapshotRequest, Worktree};
 
 /// git's messages after another commit landed meanwhile and included the paths.
 const OVERTAKEN: [&str; 4] = ["cannot lock ref", "nothing to commit", "nothing added to commit", "did not match any file"];
@@ -36,7 +36,7 @@ pub(super) fn commit(
     worktree: &Worktree,
     request: &RescueRequest<'_>,
     outcome: &mut RescueOutcome,
-    mut commit: impl FnMut(&RescueRequest<'_>, &CommitState, &mut RescueOutcome) -> Result<(), Error>,
+    mut commit: impl FnMut(&RescueRequest<'_>, &CommitReadiness, &mut RescueOutcome) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let deadline = Instant::now() + request.settings.timeout;
     let index_lock = worktree.git_dir().join("index.lock");

@@ -7,7 +7,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use super::secrets::{bulk_folder, is_env_file, looks_secret};
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
-use watchdog_git::{SnapshotKind, SnapshotPath};
+use watchdog_git::{SnapshotPath, SnapshotPathKind};
 
 /// The paths of a commit, and the paths that are left out.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(super) fn select<'p>(paths: &'p [SnapshotPath], others: &BTreeSet<String>, s
         false => untracked.contains(wanted),
     };
     let judged = paths.iter().filter(|path| !others.contains(&path.text)).map(|path| {
-        let deleted = path.kind == SnapshotKind::Deleted;
+        let deleted = path.kind == SnapshotPathKind::Deleted;
         let why = if path.nested {
             Some(LeftOutReason::NestedRepository)
         } else if !deleted && looks_secret(&path.text) {
@@ -125,7 +125,7 @@ mod tests {
         SnapshotPath {
             path: text.as_bytes().to_vec(),
             text: text.into(),
-            kind: SnapshotKind::File,
+            kind: SnapshotPathKind::File,
             bytes: 10,
             untracked: true,
             hidden: false,
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn a_file_that_became_a_folder_brings_no_secret_along() {
         let mut paths = [path("config"), path("config/.env"), path("config/open")];
-        paths[0].kind = SnapshotKind::Deleted;
+        paths[0].kind = SnapshotPathKind::Deleted;
         let selection = select(&paths, &BTreeSet::new(), &ConfigSettings::default().rescue);
         assert_eq!(selection.commit, [&paths[2]]);
     }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::selection::PathPatterns;
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
-use watchdog_git::{CommitState, Error, SavedIndex, SnapshotKind, SnapshotPath, Worktree};
+use watchdog_git::{CommitReadiness, Error, IndexBackup, SnapshotPath, SnapshotPathKind, Worktree};
 use watchdog_process::git_program::{git, tail};
 
 /// Files that go into one commit.
@@ -49,7 +49,7 @@ pub(super) enum CommitAttempt {
 }
 
 /// The obstacle to any commit, for a person.
-pub(super) fn obstacle(state: &CommitState) -> Option<String> {
+pub(super) fn obstacle(state: &CommitReadiness) -> Option<String> {
     if let Some(operation) = state.operation {
         let article = if operation.as_str().starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
         return Some(format!("{article} {} is in progress: finish or abort it first", operation.as_str()));
@@ -64,7 +64,7 @@ pub(super) fn obstacle(state: &CommitState) -> Option<String> {
 }
 
 /// The obstacle to a commit on this branch.
-pub(super) fn protection(state: &CommitState, settings: &RescueSettings) -> Option<String> {
+pub(super) fn protection(state: &CommitReadiness, settings: &RescueSettings) -> Option<String> {
     let branch = state.branch.as_deref().filter(|branch| PathPatterns::matches_branch(&settings.protect, branch))?;
     Some(format!("the branch '{branch}' is protected by rescue.protect"))
 }
@@ -89,7 +89,7 @@ pub(super) fn commit(worktree: &Worktree, group: &CommitGroup<'_>, deadline: Dur
             false => Err(format!("git {} ended with {}\n{last_lines}", args[0], finished.exit)),
         }
     };
-    let untracked = |p: &&&SnapshotPath| p.untracked && p.kind != SnapshotKind::Deleted;
+    let untracked = |p: &&&SnapshotPath| p.untracked && p.kind != SnapshotPathKind::Deleted;
     let new: Vec<&[u8]> = group.paths.iter().filter(untracked).map(|p| p.path.as_slice()).collect();
     let all = group.names();
     let from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"];
@@ -164,7 +164,8 @@ fn settle(worktree: &Worktree, committed: &[&[u8]], run: impl Fn(&[&str], &[&[u8
 pub(super) fn without_replaced<'p>(paths: Vec<&'p SnapshotPath>, root: &Path, left_out: &mut Vec<LeftOut>) -> Vec<&'p SnapshotPath> {
     let all: BTreeSet<&[u8]> = paths.iter().map(|path| path.path.as_slice()).collect();
     let stays = |path: &&SnapshotPath| {
-        if path.kind != SnapshotKind::Deleted || !root.join(OsStr::from_bytes(&path.path)).symlink_metadata().is_ok_and(|m| m.is_dir()) {
+        if path.kind != SnapshotPathKind::Deleted || !root.join(OsStr::from_bytes(&path.path)).symlink_metadata().is_ok_and(|m| m.is_dir())
+        {
             return true;
         }
         let below = [path.path.as_slice(), b"/"].concat();
@@ -181,8 +182,8 @@ pub(super) fn without_replaced<'p>(paths: Vec<&'p SnapshotPath>, root: &Path, le
 /// Takes the announced names out of the index again.
 fn undo(
     worktree: &Worktree,
-    saved: &SavedIndex,
-    announced: &SavedIndex,
+    saved: &IndexBackup,
+    announced: &IndexBackup,
     new: &[&[u8]],
     run: impl Fn(&[&str], &[&[u8]]) -> Result<(), String>,
 ) -> Result<(), Error> {
@@ -202,15 +203,15 @@ mod tests {
 
     #[test]
     fn obstacles_are_told_the_strongest_first() {
-        let free = CommitState { head: None, branch: Some("main".into()), operation: None, conflicted: 0 };
+        let free = CommitReadiness { head: None, branch: Some("main".into()), operation: None, conflicted: 0 };
         assert_eq!(obstacle(&free), None);
-        let rebase = CommitState { operation: Some(GitOperation::Rebase), branch: None, conflicted: 1, ..free.clone() };
+        let rebase = CommitReadiness { operation: Some(GitOperation::Rebase), branch: None, conflicted: 1, ..free.clone() };
         assert_eq!(obstacle(&rebase).unwrap(), "a rebase is in progress: finish or abort it first");
-        assert!(obstacle(&CommitState { conflicted: 2, ..free.clone() }).unwrap().starts_with("2 paths are in conflict"));
-        assert!(obstacle(&CommitState { branch: None, ..free.clone() }).unwrap().starts_with("HEAD is detached"));
+        assert!(obstacle(&CommitReadiness { conflicted: 2, ..free.clone() }).unwrap().starts_with("2 paths are in conflict"));
+        assert!(obstacle(&CommitReadiness { branch: None, ..free.clone() }).unwrap().starts_with("HEAD is detached"));
         let settings = RescueSettings { protect: vec!["release/*".into()], ..ConfigSettings::default().rescue };
         assert_eq!(protection(&free, &settings), None);
-        assert!(protection(&CommitState { branch: Some("release/1".into()), ..free }, &settings).unwrap().contains("protected"));
+        assert!(protection(&CommitReadiness { branch: Some("release/1".into()), ..free }, &settings).unwrap().contains("protected"));
     }
 
     #[test]

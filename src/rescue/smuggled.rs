@@ -7,7 +7,7 @@ use super::fallback_branch;
 use super::request::RescueRequest;
 use watchdog_facts::evidence::{Degradation, LeftOut, LeftOutReason, RescueOutcome, WarningCode};
 use watchdog_facts::secret_shapes::{self, LIMIT};
-use watchdog_git::{CommittedContent, Error, SnapshotPath, Worktree};
+use watchdog_git::{CommitMismatch, Error, SnapshotPath, Worktree};
 
 /// Shorter lines and values are in many files.
 const TELLING: usize = 8;
@@ -76,7 +76,7 @@ pub(super) fn found_in(
 }
 
 /// The secret in a commit that was neither committed before nor in the file itself.
-fn rule(content: &CommittedContent, secrets: &[Vec<u8>]) -> Option<&'static str> {
+fn rule(content: &CommitMismatch, secrets: &[Vec<u8>]) -> Option<&'static str> {
     let known = [content.before.as_deref(), content.kept.as_deref()];
     if super::looks_secret(&content.path) && content.before.as_ref() != Some(&content.after) {
         return Some("name");
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn lines_and_values_of_a_left_out_file_are_known_again() {
         let secrets = [b"# a comment that is long\nDB_PASSWORD=\"correct horse\"\nPORT=1\n".to_vec()];
-        let content = |kept: &str, after: &str| CommittedContent {
+        let content = |kept: &str, after: &str| CommitMismatch {
             path: "notes.txt".into(),
             before: None,
             kept: Some(kept.as_bytes().to_vec()),
@@ -134,7 +134,7 @@ mod tests {
         }
         // The file on disk was judged before.
         assert_eq!(rule(&content("correct horse\n", "CORRECT\ncorrect horse\n"), &secrets), None);
-        let named = CommittedContent { path: ".env".into(), ..content("", "x") };
+        let named = CommitMismatch { path: ".env".into(), ..content("", "x") };
         assert_eq!(rule(&named, &[]), Some("name"));
     }
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use watchdog_core::config::parse_bytes;
 use watchdog_facts::evidence::UnreadableFact;
-use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::anchor::{self, CriteriaAnchor, RefsAtSessionEnd};
 use watchdog_store::{LocalStore, StoreError};
 
@@ -22,20 +22,20 @@ pub struct AnchorParts {
     /// The text of the governing file, if there is one.
     pub file: Option<String>,
     /// The commit that guards compare with.
-    pub commit: BaselinePoint,
+    pub commit: HistoryPoint,
     /// The files that differed from it already.
     pub differing: DifferingFiles,
 }
 
 /// The commit of an anchor.
-pub fn point_of(anchor: &CriteriaAnchor) -> BaselinePoint {
-    anchor.commit.clone().map_or(BaselinePoint::Unborn, BaselinePoint::Commit)
+pub fn point_of(anchor: &CriteriaAnchor) -> HistoryPoint {
+    anchor.commit.clone().map_or(HistoryPoint::Unborn, HistoryPoint::Commit)
 }
 
-fn commit_of(point: &BaselinePoint) -> Option<String> {
+fn commit_of(point: &HistoryPoint) -> Option<String> {
     match point {
-        BaselinePoint::Unborn => None,
-        BaselinePoint::Commit(commit) => Some(commit.clone()),
+        HistoryPoint::Unborn => None,
+        HistoryPoint::Commit(commit) => Some(commit.clone()),
     }
 }
 
@@ -117,9 +117,9 @@ pub fn follow(store: &dyn LocalStore, worktree: &Worktree, spec: Option<&str>, f
     let id = worktree.worktree_id();
     let Some((own, found)) = with_spec(store, &id, spec)? else { return Ok(()) };
     let Some(end) = &found.end else { return Ok(()) };
-    let head_then = end.head.clone().map_or(BaselinePoint::Unborn, BaselinePoint::Commit);
+    let head_then = end.head.clone().map_or(HistoryPoint::Unborn, HistoryPoint::Commit);
     let Some(to) = worktree.fetched_since(&point_of(&found), &head_then, &end.remotes)? else { return Ok(()) };
-    let BaselinePoint::Commit(commit) = &to else { return Ok(()) };
+    let HistoryPoint::Commit(commit) = &to else { return Ok(()) };
     let committed = |commit: &str| worktree.blob_at(commit, file);
     let was = found.commit.as_deref().map_or(Ok(None), committed)?;
     let file = if was.as_deref() == found.file.as_ref().map(String::as_bytes) {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
-use watchdog_facts::session_work::{ContentIds, SessionUncommitted, inherited};
-use watchdog_git::{BaselinePoint, KnownRefs, Worktree};
+use watchdog_facts::session_work::{ContentIds, SessionEdgeFiles, inherited};
+use watchdog_git::{HistoryPoint, KnownRefs, Worktree};
 use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
 use watchdog_store::uncommitted::UncommittedRecord;
 use watchdog_store::{LocalStore, baseline, refs, session, uncommitted};
@@ -17,7 +17,7 @@ pub struct RecordedBaseline {
     /// The name of the work.
     pub spec: String,
     /// Where it began.
-    pub point: BaselinePoint,
+    pub point: HistoryPoint,
     /// The tips of all refs at that moment.
     pub refs: KnownRefs,
     /// When it was recorded.
@@ -25,23 +25,15 @@ pub struct RecordedBaseline {
     /// When the spec's own baseline was recorded, also where another commit was named in its place.
     pub record_at: Option<Timestamp>,
     /// The uncommitted files then, and at the recorded end of the session.
-    pub work: SessionUncommitted,
+    pub work: SessionEdgeFiles,
     /// Faults of the record.
     pub notes: Vec<Degradation>,
 }
 
 impl RecordedBaseline {
     /// A baseline without a record: the state when the session began is unknown.
-    pub fn made_up(spec: String, point: BaselinePoint, at: Timestamp) -> Self {
-        RecordedBaseline {
-            spec,
-            point,
-            refs: Vec::new().into(),
-            at,
-            record_at: None,
-            work: SessionUncommitted::default(),
-            notes: Vec::new(),
-        }
+    pub fn made_up(spec: String, point: HistoryPoint, at: Timestamp) -> Self {
+        RecordedBaseline { spec, point, refs: Vec::new().into(), at, record_at: None, work: SessionEdgeFiles::default(), notes: Vec::new() }
     }
 }
 
@@ -83,8 +75,8 @@ pub fn record(
     let tips = worktree.ref_tips()?;
     let mut notes = Vec::new();
     let commit = match &point {
-        BaselinePoint::Unborn => None,
-        BaselinePoint::Commit(commit) => {
+        HistoryPoint::Unborn => None,
+        HistoryPoint::Commit(commit) => {
             // The ref keeps the commit from garbage collection. Without it the baseline still holds, so a failure to write it
             // is a warning and no refusal.
             if let Err(error) = worktree.keep_baseline(&spec, commit) {
@@ -107,7 +99,7 @@ fn record_uncommitted(
     spec: &str,
     uncommitted: UncommittedRule,
     now: Timestamp,
-) -> Result<SessionUncommitted, UnreadableFact> {
+) -> Result<SessionEdgeFiles, UnreadableFact> {
     let worktree_id = worktree.worktree_id();
     let (_, ids) = worktree.uncommitted_contents()?;
     let earlier = uncommitted::of(store, &worktree_id, spec)?.filter(|earlier| !earlier.completed);
@@ -126,13 +118,13 @@ fn record_uncommitted(
             inherited(ids, &left)
         }
     };
-    let work = SessionUncommitted { inherited, end: None };
+    let work = SessionEdgeFiles { inherited, end: None };
     uncommitted::record(store, &worktree_id, spec, &UncommittedRecord { baseline_at: now, work: work.clone(), completed: false })?;
     Ok(work)
 }
 
 /// The record of uncommitted work with a baseline, and the files that watchdog itself wrote into the worktree.
-fn work_recorded(store: &dyn LocalStore, worktree_id: &str, spec: &str, at: Timestamp) -> Result<SessionUncommitted, UnreadableFact> {
+fn work_recorded(store: &dyn LocalStore, worktree_id: &str, spec: &str, at: Timestamp) -> Result<SessionEdgeFiles, UnreadableFact> {
     let found = uncommitted::of(store, worktree_id, spec)?.filter(|found| found.baseline_at == at);
     Ok(found.map(|found| found.work).unwrap_or_default())
 }
@@ -150,7 +142,7 @@ pub fn recorded(store: &Arc<dyn LocalStore>, worktree_id: &str, spec: Option<&st
     }
     Ok(Some(RecordedBaseline {
         spec,
-        point: record.commit.map_or(BaselinePoint::Unborn, BaselinePoint::Commit),
+        point: record.commit.map_or(HistoryPoint::Unborn, HistoryPoint::Commit),
         refs: known(store, record.refs),
         at: record.at,
         record_at: Some(record.at),

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 
 use crate::agent::transcript::{self, ClaudeHome, TranscriptFile};
-use watchdog_store::conversation::{self, ConversationRecord};
+use watchdog_store::conversation::{self, SpecConversations};
 use watchdog_store::session::SessionRecord;
 use watchdog_store::{LocalStore, StoreError, hook_session, session};
 
@@ -81,7 +81,7 @@ impl ProbeTarget {
             }
             record = conversation::of(store, worktree_id, spec)?.filter(|record| record.baseline_at == at);
         }
-        if let Some(ConversationRecord { pinned: Some((id, how)), before, .. }) = &record {
+        if let Some(SpecConversations { pinned: Some((id, how)), before, .. }) = &record {
             let known_by = if how == SessionIdSource::Transcript.as_str() { SessionIdSource::Transcript } else { SessionIdSource::Latest };
             let now = transcripts.iter().find(|transcript| transcript.session_id == *id);
             let has_grown = now.and_then(|transcript| grown(before, transcript)).filter(|_| known_by == SessionIdSource::Latest);
@@ -110,7 +110,7 @@ impl ProbeTarget {
         if found.pinned == pinned {
             return Ok(());
         }
-        conversation::record(store, worktree_id, spec, &ConversationRecord { pinned, ..found })
+        conversation::record(store, worktree_id, spec, &SpecConversations { pinned, ..found })
     }
 
     /// Why a `complete` of this conversation proves nothing, if it does not.
@@ -130,7 +130,7 @@ pub fn note_conversations(
 ) -> Result<(), StoreError> {
     let mut before: Vec<(String, u64)> = transcript::sessions(root, home).into_iter().map(|seen| (seen.session_id, seen.size)).collect();
     before.sort();
-    conversation::record(store, worktree_id, spec, &ConversationRecord { baseline_at, before, pinned: None })
+    conversation::record(store, worktree_id, spec, &SpecConversations { baseline_at, before, pinned: None })
 }
 
 fn grown(before: &[(String, u64)], transcript: &TranscriptFile) -> Option<bool> {

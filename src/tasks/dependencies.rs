@@ -7,7 +7,7 @@ use watchdog_core::config::task_file::TaskStatus;
 
 /// A task as far as dependencies go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DependencyLink {
+pub struct DependencyNode {
     /// Its id.
     pub id: String,
     /// Its status.
@@ -47,7 +47,7 @@ pub struct DependencyGraph {
 
 impl DependencyGraph {
     /// Of two tasks with the same id the last counts; callers have told them apart before.
-    pub fn new(tasks: impl IntoIterator<Item = DependencyLink>) -> Self {
+    pub fn new(tasks: impl IntoIterator<Item = DependencyNode>) -> Self {
         DependencyGraph { tasks: tasks.into_iter().map(|link| (link.id, (link.status, link.depends_on))).collect() }
     }
 
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     fn links(tasks: &[(&str, TaskStatus, &[&str])]) -> DependencyGraph {
-        DependencyGraph::new(tasks.iter().map(|(id, status, wanted)| DependencyLink {
+        DependencyGraph::new(tasks.iter().map(|(id, status, wanted)| DependencyNode {
             id: (*id).into(),
             status: *status,
             depends_on: wanted.iter().map(ToString::to_string).collect(),
@@ -153,7 +153,7 @@ mod tests {
             let link = |text: &str| {
                 let (id, wanted) = text.split_once(':').unwrap_or((text, ""));
                 let depends_on = wanted.split(',').filter(|id| !id.is_empty()).map(Into::into).collect();
-                DependencyLink { id: id.into(), status: TaskStatus::Pending, depends_on }
+                DependencyNode { id: id.into(), status: TaskStatus::Pending, depends_on }
             };
             let found: Vec<String> =
                 DependencyGraph::new(tasks.split(' ').map(link)).cycles().iter().map(|circle| circle.join(" ")).collect();
@@ -164,21 +164,21 @@ mod tests {
     #[test]
     fn a_chain_of_many_thousands_is_walked_without_recursion() {
         let task =
-            |n: u32| DependencyLink { id: format!("{n}"), status: TaskStatus::Pending, depends_on: vec![format!("{}", (n + 1) % 50_000)] };
+            |n: u32| DependencyNode { id: format!("{n}"), status: TaskStatus::Pending, depends_on: vec![format!("{}", (n + 1) % 50_000)] };
         assert_eq!(DependencyGraph::new((0..50_000).map(task)).cycles().len(), 1);
     }
 
     proptest! {
         #[test]
         fn tasks_that_only_wait_for_earlier_ones_have_no_circle(edges in prop::collection::vec((0u8..12, 0u8..12), 0..40)) {
-            let link = |n: u8| DependencyLink {
+            let link = |n: u8| DependencyNode {
                 id: format!("{n:02}"),
                 status: TaskStatus::Pending,
                 depends_on: edges.iter().filter(|(from, to)| *from == n && to < from).map(|(_, to)| format!("{to:02}")).collect(),
             };
             prop_assert!(DependencyGraph::new((0..12).map(link)).cycles().is_empty());
             // One edge back from the first to the last of a chain closes a circle.
-            let mut closed: Vec<DependencyLink> = (0..12).map(link).collect();
+            let mut closed: Vec<DependencyNode> = (0..12).map(link).collect();
             if let Some((from, to)) = edges.iter().find(|(from, to)| to < from) {
                 closed[usize::from(*to)].depends_on.push(format!("{from:02}"));
                 prop_assert!(!DependencyGraph::new(closed).cycles().is_empty());

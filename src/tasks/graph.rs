@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::dependencies::DependencyLink;
+use super::dependencies::DependencyNode;
 use watchdog_core::config::task_file::TaskStatus;
 
 /// A task to be drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskGraphNode {
     /// Its id, status and dependencies.
-    pub link: DependencyLink,
+    pub link: DependencyNode,
     /// Its title.
     pub title: String,
 }
@@ -101,7 +101,7 @@ mod tests {
 
     fn nodes() -> Vec<TaskGraphNode> {
         let node = |id: &str, title: &str, status, wanted: &[&str]| TaskGraphNode {
-            link: DependencyLink { id: id.into(), status, depends_on: wanted.iter().map(ToString::to_string).collect() },
+            link: DependencyNode { id: id.into(), status, depends_on: wanted.iter().map(ToString::to_string).collect() },
             title: title.into(),
         };
         vec![node("T1", "The \"schema\"\nand [more]", TaskStatus::Complete, &[]), node("T2", "Login", TaskStatus::Blocked, &["T1", "NOPE"])]

@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 
-use super::dependencies::{DependencyGraph, DependencyLink};
+use super::dependencies::{DependencyGraph, DependencyNode};
 use watchdog_core::config::task_file::{TaskPriority, TaskStatus};
 
 /// A task as far as the queue goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedTask {
     /// Its id, its status, and its dependencies.
-    pub link: DependencyLink,
+    pub link: DependencyNode,
     /// How urgent it is.
     pub priority: TaskPriority,
     /// Which agents take it; `None` = any.
@@ -60,7 +60,7 @@ mod tests {
 
     fn task(id: &str, priority: TaskPriority, role: Option<&str>, status: TaskStatus, wanted: &[&str]) -> QueuedTask {
         QueuedTask {
-            link: DependencyLink { id: id.into(), status, depends_on: wanted.iter().map(ToString::to_string).collect() },
+            link: DependencyNode { id: id.into(), status, depends_on: wanted.iter().map(ToString::to_string).collect() },
             priority,
             role: role.map(Into::into),
             since: Timestamp::UNIX_EPOCH,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::dependencies::{BlockedBy, DependencyGraph, DependencyLink};
+use super::dependencies::{BlockedBy, DependencyGraph, DependencyNode};
 use super::folder::{LoadedTask, TaskFolder};
 use super::graph;
 use super::queue::{QueuedTask, settled};
@@ -58,8 +58,8 @@ impl BoardTask {
         &self.loaded.task.id
     }
 
-    fn link(&self) -> DependencyLink {
-        DependencyLink { id: self.id().to_owned(), status: self.record.status, depends_on: self.loaded.task.depends_on.clone() }
+    fn link(&self) -> DependencyNode {
+        DependencyNode { id: self.id().to_owned(), status: self.record.status, depends_on: self.loaded.task.depends_on.clone() }
     }
 
     /// For the picture.

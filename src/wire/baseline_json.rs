@@ -5,12 +5,12 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use watchdog_git::BaselinePoint;
+use watchdog_git::HistoryPoint;
 
 /// A baseline that was recorded just now.
 pub struct NewBaseline<'a> {
     /// The commit.
-    pub point: &'a BaselinePoint,
+    pub point: &'a HistoryPoint,
     /// The worktree's top folder.
     pub worktree: &'a Path,
     /// The name of the work.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use watchdog_store::rebuild::RebuildResult;
+use watchdog_store::rebuild::RestoredRowCounts;
 
 /// One thing that was looked at.
 pub struct DoctorFinding {
@@ -21,6 +21,6 @@ pub fn findings_json(healthy: bool, findings: &[DoctorFinding]) -> Value {
 }
 
 /// `watchdog doctor --rebuild --json`. `without_anchor` = the specs whose criteria nothing but the lost database had.
-pub fn rebuilt_json(rebuilt: &RebuildResult, without_anchor: &[String]) -> Value {
+pub fn rebuilt_json(rebuilt: &RestoredRowCounts, without_anchor: &[String]) -> Value {
     json!({"schema": 1, "baselines": rebuilt.baselines, "snapshots": rebuilt.snapshots, "without_anchor": without_anchor})
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use watchdog_facts::evidence::{Changes, CheckResult, Commits, CriteriaChanged, RescueOutcome};
-use watchdog_git::{BaselinePoint, SnapshotSummary};
+use watchdog_git::{HistoryPoint, SnapshotSummary};
 
 use super::verdict_json::left_out_json;
 
@@ -11,7 +11,7 @@ use super::verdict_json::left_out_json;
 const NAMED: usize = 50;
 
 /// The commit, or `unborn`, from which the work is judged.
-pub fn baseline_data(point: &BaselinePoint) -> Value {
+pub fn baseline_data(point: &HistoryPoint) -> Value {
     json!({"baseline": point.as_str()})
 }
 

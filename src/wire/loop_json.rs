@@ -7,7 +7,7 @@ use watchdog_core::decision::iteration::next::PauseReason;
 use watchdog_core::decision::iteration::record::IterationRecord;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::verdict::Reason;
-use watchdog_git::BaselinePoint;
+use watchdog_git::HistoryPoint;
 
 use super::verdict_json::{EndedLoop, millis};
 
@@ -27,7 +27,7 @@ pub fn record_json(record: &IterationRecord) -> Value {
 }
 
 /// The beginning of a loop, as an event has it.
-pub fn loop_started_data(id: &str, resumed: bool, max_iterations: u32, first_baseline: &BaselinePoint) -> Value {
+pub fn loop_started_data(id: &str, resumed: bool, max_iterations: u32, first_baseline: &HistoryPoint) -> Value {
     json!({"loop": id, "resumed": resumed, "max_iterations": max_iterations, "first_baseline": first_baseline.as_str()})
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use watchdog_facts::evidence::LeftOut;
-use watchdog_git::{FileDiff, RestoreResult, SnapshotDiff, SnapshotKind, SnapshotSummary};
+use watchdog_git::{FileDiff, RestoreResult, SnapshotDiff, SnapshotPathKind, SnapshotSummary};
 
 use super::verdict_json::left_out_json;
 
@@ -59,10 +59,10 @@ fn file_json(file: &FileDiff) -> Value {
 /// How a file of a snapshot differs from the commit that it started from.
 pub fn change_word(file: &FileDiff) -> &'static str {
     match file.kind {
-        SnapshotKind::Deleted => "deleted",
-        SnapshotKind::Submodule => "submodule",
-        SnapshotKind::File if file.is_new => "new",
-        SnapshotKind::File => "changed",
+        SnapshotPathKind::Deleted => "deleted",
+        SnapshotPathKind::Submodule => "submodule",
+        SnapshotPathKind::File if file.is_new => "new",
+        SnapshotPathKind::File => "changed",
     }
 }
 

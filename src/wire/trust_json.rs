@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use watchdog_git::BaselinePoint;
+use watchdog_git::HistoryPoint;
 use watchdog_store::trust::TrustGrant;
 
 /// `watchdog trust --json` of one file.
@@ -64,7 +64,7 @@ pub enum PersonDeed<'a> {
     /// The criteria of a commit were accepted.
     Accepted {
         /// The commit.
-        baseline: &'a BaselinePoint,
+        baseline: &'a HistoryPoint,
         /// The spec whose criteria they are.
         spec: &'a str,
     },

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_git::{HistoryPoint, Worktree};
 
 use crate::support::scratch_repo::{ScratchRepo, instant};
 use crate::support::wait_until;
@@ -98,7 +98,7 @@ fn refs_that_are_packed_meanwhile_are_all_seen() {
 #[test]
 fn facts_are_read_beside_a_git_that_packs() {
     let repo = busy_repo();
-    let start = BaselinePoint::Commit(repo.git(["rev-parse", "HEAD"]));
+    let start = HistoryPoint::Commit(repo.git(["rev-parse", "HEAD"]));
     repo.git(["add", "work"]);
     repo.git(["commit", "-q", "-m", "work"]);
     repo.write("work", "left");

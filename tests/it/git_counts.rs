@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
-use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_git::{HistoryPoint, Worktree};
 
 use crate::support::lone_repo::Repo;
 
@@ -81,7 +81,7 @@ fn counts_are_those_of_git_on_random_histories_also_where_clocks_were_wrong() {
             let (baseline, head) = (&ids[dice.roll(80) as usize], &ids[dice.roll(80) as usize]);
             fs::write(repo.path(".git/HEAD"), format!("{head}\n")).unwrap();
             let worktree = Worktree::open(repo.root()).unwrap();
-            let commits = worktree.commits_since(&BaselinePoint::Commit(baseline.clone()), None).unwrap();
+            let commits = worktree.commits_since(&HistoryPoint::Commit(baseline.clone()), None).unwrap();
             let of_git = repo.git(&["rev-list", &format!("{baseline}..{head}")]);
             assert_eq!(commits.new_commits, of_git.lines().count() as u64, "seed {seed}: {baseline}..{head}");
             let listed: Vec<String> = commits.listed.into_iter().map(|c| c.id).collect();
@@ -92,7 +92,7 @@ fn counts_are_those_of_git_on_random_histories_also_where_clocks_were_wrong() {
         }
         let head = &ids[79];
         fs::write(repo.path(".git/HEAD"), format!("{head}\n")).unwrap();
-        let all = Worktree::open(repo.root()).unwrap().commits_since(&BaselinePoint::Unborn, None).unwrap();
+        let all = Worktree::open(repo.root()).unwrap().commits_since(&HistoryPoint::Unborn, None).unwrap();
         assert_eq!(all.new_commits.to_string(), repo.git(&["rev-list", "--count", head]), "seed {seed}");
     }
     assert!(compared > 4000, "the histories were too simple to prove anything: {compared}");

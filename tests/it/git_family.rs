@@ -3,17 +3,17 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use watchdog_git::{BaselinePoint, FoundWorktree, RepoCache, Worktree, WorktreeState, worktrees_of};
+use watchdog_git::{FoundWorktree, HistoryPoint, RepoCache, Worktree, WorktreeState, worktrees_of};
 
 use crate::support::lone_repo::Repo;
 
 /// A repository with linked worktrees `a`, `b` and `c`: `a` is clean, `b` has a file staged and a commit, `c` one that is neither, and no branch.
-fn repo() -> (Repo, BaselinePoint, Vec<FoundWorktree>) {
+fn repo() -> (Repo, HistoryPoint, Vec<FoundWorktree>) {
     let repo = Repo::init();
     repo.write("kept", "one\n");
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "start"]);
-    let baseline = BaselinePoint::Commit(repo.head());
+    let baseline = HistoryPoint::Commit(repo.head());
     for name in ["a", "b", "c"] {
         repo.git(&["worktree", "add", "-q", "-b", name, &format!("../linked/{name}")]);
     }
@@ -28,7 +28,7 @@ fn repo() -> (Repo, BaselinePoint, Vec<FoundWorktree>) {
     (repo, baseline, worktrees_of(&common))
 }
 
-fn tells(worktree: &Worktree, baseline: &BaselinePoint) -> String {
+fn tells(worktree: &Worktree, baseline: &HistoryPoint) -> String {
     let changes = worktree.changes().unwrap();
     let commits = worktree.commits_since(baseline, None).unwrap();
     let touched = worktree.touched_since(baseline, None, &|_| true).unwrap();

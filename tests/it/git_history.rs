@@ -1,14 +1,14 @@
 //! The commits since a baseline: how many, made where, and whether they changed anything.
 
 use watchdog_facts::evidence::{CommitOrigin, Commits};
-use watchdog_git::{BaselinePoint, Error, KnownRefs, Worktree};
+use watchdog_git::{Error, HistoryPoint, KnownRefs, Worktree};
 
 use crate::support::lone_repo::Repo;
 
 /// A session as the tests see it: the baseline with the refs of that moment.
 pub struct Session<'r> {
     repo: &'r Repo,
-    baseline: BaselinePoint,
+    baseline: HistoryPoint,
     known: Vec<(String, String)>,
 }
 
@@ -23,8 +23,8 @@ impl<'r> Session<'r> {
     pub fn commits(&self) -> Commits {
         let commits = since(self.repo, &self.baseline, Some(&self.known)).unwrap();
         let range = match &self.baseline {
-            BaselinePoint::Unborn => "HEAD".to_string(),
-            BaselinePoint::Commit(id) => format!("{id}..HEAD"),
+            HistoryPoint::Unborn => "HEAD".to_string(),
+            HistoryPoint::Commit(id) => format!("{id}..HEAD"),
         };
         if commits.head.is_some() {
             assert_eq!(commits.new_commits.to_string(), self.repo.git(&["rev-list", "--count", &range]), "git counts differently");
@@ -39,7 +39,7 @@ impl<'r> Session<'r> {
     }
 }
 
-fn since(repo: &Repo, baseline: &BaselinePoint, known: Option<&[(String, String)]>) -> Result<Commits, Error> {
+fn since(repo: &Repo, baseline: &HistoryPoint, known: Option<&[(String, String)]>) -> Result<Commits, Error> {
     let known = known.map(|tips| KnownRefs::from(tips.to_vec()));
     Worktree::open(repo.root()).unwrap().commits_since(baseline, known.as_ref())
 }
@@ -96,7 +96,7 @@ fn commits_are_listed_newest_first_with_their_subjects() {
 fn everything_is_new_after_an_unborn_baseline() {
     let repo = Repo::init();
     let session = Session::begin(&repo);
-    assert_eq!(session.baseline, BaselinePoint::Unborn);
+    assert_eq!(session.baseline, HistoryPoint::Unborn);
     assert_eq!(session.sum(), (0, 0, 0, false, vec![]));
     assert_eq!(session.commits().head, None);
     repo.commit("one");
@@ -353,7 +353,7 @@ fn an_unknown_baseline_is_an_error_that_names_it() {
     let repo = Repo::init();
     repo.commit("one");
     for rev in ["1".repeat(40), "garbage".to_string(), repo.git(&["rev-parse", "HEAD^{tree}"])] {
-        let error = since(&repo, &BaselinePoint::Commit(rev.clone()), None).unwrap_err();
+        let error = since(&repo, &HistoryPoint::Commit(rev.clone()), None).unwrap_err();
         assert!(matches!(&error, Error::UnknownRevision { rev: named } if *named == rev), "{error}");
     }
 }
@@ -383,10 +383,10 @@ fn shallow_clones_count_as_git_counts_and_replacements_and_grafts_are_never_foll
     let session = Session::begin(&shallow);
     shallow.commit("e");
     assert_eq!(session.sum(), (1, 1, 0, true, vec![]));
-    let all = Session { repo: &shallow, baseline: BaselinePoint::Unborn, known: Vec::new() };
+    let all = Session { repo: &shallow, baseline: HistoryPoint::Unborn, known: Vec::new() };
     assert_eq!(all.commits().new_commits, 3);
 
-    let first = Session { repo: &repo, baseline: BaselinePoint::Commit(repo.git(&["rev-parse", "HEAD~3"])), known: Vec::new() };
+    let first = Session { repo: &repo, baseline: HistoryPoint::Commit(repo.git(&["rev-parse", "HEAD~3"])), known: Vec::new() };
     assert_eq!(first.commits().new_commits, 3);
     repo.git(&["commit-graph", "write", "--reachable"]);
     // Whoever works in the repository can make replacements and grafts: they are never followed.

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_git::{HistoryPoint, Worktree};
 
 use crate::support::lone_repo::{Repo, hermetic};
 
@@ -122,7 +122,7 @@ fn a_missing_object_is_never_fetched() {
     let commits = worktree.commits_since(&worktree.resolve("HEAD~1").unwrap(), None);
     assert!(commits.unwrap_err().to_string().contains(&tree), "what cannot be compared is unknown");
     assert!(worktree.changes().unwrap_err().to_string().contains(&tree));
-    assert!(worktree.commits_since(&BaselinePoint::Commit("1".repeat(40)), None).is_err());
+    assert!(worktree.commits_since(&HistoryPoint::Commit("1".repeat(40)), None).is_err());
     assert!(!trap.sprung(), "a fetch was tried");
     repo.try_git(&["status"]);
     assert!(trap.sprung(), "no trap: git itself did not fetch");

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
-use watchdog_git::{BaselinePoint, Error, Worktree};
+use watchdog_git::{Error, HistoryPoint, Worktree};
 
 use crate::support::lone_repo::Repo;
 
@@ -127,13 +127,13 @@ fn sha256_repositories_shallow_clones_and_relative_worktrees_open() {
     let repo = Repo::init_with(&["--object-format=sha256"]);
     let head = repo.commit("one");
     assert_eq!(head.len(), 64);
-    assert_eq!(Worktree::open(repo.root()).unwrap().head().unwrap(), BaselinePoint::Commit(head));
+    assert_eq!(Worktree::open(repo.root()).unwrap().head().unwrap(), HistoryPoint::Commit(head));
 
     let repo = Repo::init();
     repo.commit("one");
     let head = repo.commit("two");
     repo.git(&["clone", "-q", "--depth=1", &format!("file://{}", repo.root().display()), "../shallow"]);
-    assert_eq!(Worktree::open(repo.at("shallow").root()).unwrap().head().unwrap(), BaselinePoint::Commit(head));
+    assert_eq!(Worktree::open(repo.at("shallow").root()).unwrap().head().unwrap(), HistoryPoint::Commit(head));
 }
 
 #[test]
@@ -158,15 +158,15 @@ fn the_repository_of_another_user_is_refused_as_git_refuses_it() {
 fn head_is_a_commit_a_detached_commit_or_unborn() {
     let repo = Repo::init();
     let worktree = Worktree::open(repo.root()).unwrap();
-    assert_eq!((worktree.head().unwrap(), worktree.branch().as_deref()), (BaselinePoint::Unborn, Some("main")));
+    assert_eq!((worktree.head().unwrap(), worktree.branch().as_deref()), (HistoryPoint::Unborn, Some("main")));
     let one = repo.commit("one");
-    assert_eq!(worktree.head().unwrap(), BaselinePoint::Commit(one.clone()));
+    assert_eq!(worktree.head().unwrap(), HistoryPoint::Commit(one.clone()));
     repo.git(&["checkout", "-q", "--detach"]);
-    assert_eq!((worktree.head().unwrap(), worktree.branch()), (BaselinePoint::Commit(one.clone()), None));
+    assert_eq!((worktree.head().unwrap(), worktree.branch()), (HistoryPoint::Commit(one.clone()), None));
     assert_eq!(worktree.default_spec(), "detached");
     repo.git(&["symbolic-ref", "refs/heads/alias", "refs/heads/main"]);
     repo.git(&["symbolic-ref", "HEAD", "refs/heads/alias"]);
-    assert_eq!(worktree.head().unwrap(), BaselinePoint::Commit(one));
+    assert_eq!(worktree.head().unwrap(), HistoryPoint::Commit(one));
 }
 
 #[test]
@@ -202,9 +202,9 @@ fn revisions_resolve_to_commits() {
         (&one[..8], &one),
         (one.as_str(), &one),
     ] {
-        assert_eq!(worktree.resolve(rev).unwrap_or_else(|e| panic!("{rev}: {e}")), BaselinePoint::Commit(expected.clone()), "{rev}");
+        assert_eq!(worktree.resolve(rev).unwrap_or_else(|e| panic!("{rev}: {e}")), HistoryPoint::Commit(expected.clone()), "{rev}");
     }
-    assert_eq!(worktree.resolve("unborn").unwrap(), BaselinePoint::Unborn);
+    assert_eq!(worktree.resolve("unborn").unwrap(), HistoryPoint::Unborn);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use watchdog_facts::evidence::{CommitOrigin, Commits};
-use watchdog_git::{BaselinePoint, KnownRefs, OriginEvidence, RescuedCommit, Worktree};
+use watchdog_git::{HistoryPoint, KnownRefs, OriginEvidence, RescuedCommit, Worktree};
 
 use crate::support::TestEnv;
 use crate::support::lone_repo::Repo;
@@ -10,7 +10,7 @@ use crate::support::lone_repo::Repo;
 /// A repository whose commit `work` was made by a rescue, as far as the store says.
 struct Rescued {
     repo: Repo,
-    baseline: BaselinePoint,
+    baseline: HistoryPoint,
     refs: KnownRefs,
     rescued: Vec<RescuedCommit>,
 }

@@ -3,32 +3,32 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use watchdog_git::{BaselinePoint, Error, GuardedPaths, HiddenEntries, RemoteState, WorkDiff, Worktree};
+use watchdog_git::{Error, GuardedPaths, HiddenEntries, HistoryPoint, RemoteState, WorkDiff, Worktree};
 
 use crate::support::lone_repo::Repo;
 
 /// A repository with `kept`, `tests/a` and `tests/b` at its baseline.
-fn repo() -> (Repo, BaselinePoint) {
+fn repo() -> (Repo, HistoryPoint) {
     let repo = Repo::init();
     repo.write("tests/a", "a\n");
     repo.write("tests/b", "b\n");
     repo.write("kept", "one\ntwo\n");
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "start"]);
-    let baseline = BaselinePoint::Commit(repo.head());
+    let baseline = HistoryPoint::Commit(repo.head());
     (repo, baseline)
 }
 
-fn touched(repo: &Repo, baseline: &BaselinePoint) -> Vec<String> {
+fn touched(repo: &Repo, baseline: &HistoryPoint) -> Vec<String> {
     Worktree::open(repo.root()).unwrap().touched_since(baseline, None, &|_| true).unwrap()
 }
 
 /// The files that differ from the baseline, as they are guarded.
-fn changed(repo: &Repo, baseline: &BaselinePoint) -> Vec<String> {
+fn changed(repo: &Repo, baseline: &HistoryPoint) -> Vec<String> {
     changed_but(repo, baseline, &BTreeMap::new())
 }
 
-fn changed_but(repo: &Repo, baseline: &BaselinePoint, differing: &BTreeMap<String, Option<String>>) -> Vec<String> {
+fn changed_but(repo: &Repo, baseline: &HistoryPoint, differing: &BTreeMap<String, Option<String>>) -> Vec<String> {
     Worktree::open(repo.root()).unwrap().changed_files(baseline, differing, &everything()).unwrap()
 }
 
@@ -74,7 +74,7 @@ fn what_the_commits_own_rules_ignore_or_convert_is_no_change() {
     repo.write("link.txt", "");
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "rules"]);
-    let baseline = BaselinePoint::Commit(repo.head());
+    let baseline = HistoryPoint::Commit(repo.head());
     repo.write("tests/run.log", "x");
     repo.write("build/out/file", "x");
     assert!(changed(&repo, &baseline).is_empty(), "{:?}", changed(&repo, &baseline));
@@ -176,7 +176,7 @@ fn what_a_pull_brought_does_not_count_until_somebody_here_changes_it() {
     other.git(&["config", "user.email", "o@example.org"]);
     other.commit_file("tests/a", "by others\n", "theirs");
     other.git(&["push", "-q", "origin", "HEAD"]);
-    let baseline = BaselinePoint::Commit(repo.commit_file("own", "x", "before the session"));
+    let baseline = HistoryPoint::Commit(repo.commit_file("own", "x", "before the session"));
     repo.git(&["pull", "-q", "--no-rebase", "--no-edit", "origin", "main"]);
     assert_eq!(repo.git(&["show", "HEAD:tests/a"]), "by others");
     assert!(touched(&repo, &baseline).is_empty());
@@ -192,28 +192,28 @@ fn what_a_pull_brought_does_not_count_until_somebody_here_changes_it() {
 fn before_the_first_commit_everything_is_new() {
     let repo = Repo::init();
     let open = || Worktree::open(repo.root()).unwrap();
-    assert!(open().touched_since(&BaselinePoint::Unborn, None, &|_| true).unwrap().is_empty());
+    assert!(open().touched_since(&HistoryPoint::Unborn, None, &|_| true).unwrap().is_empty());
     assert_eq!(open().pushed().unwrap(), RemoteState::Unborn);
     repo.write("staged", "x");
     repo.git(&["add", "-A"]);
     repo.write("untracked", "x");
-    assert_eq!(touched(&repo, &BaselinePoint::Unborn), ["staged", "untracked"]);
+    assert_eq!(touched(&repo, &HistoryPoint::Unborn), ["staged", "untracked"]);
     repo.git(&["commit", "-qm", "first"]);
-    assert_eq!(touched(&repo, &BaselinePoint::Unborn), ["staged", "untracked"]);
-    let diff = open().diff_since(&BaselinePoint::Unborn, None, 10_000, &|_| false).unwrap();
+    assert_eq!(touched(&repo, &HistoryPoint::Unborn), ["staged", "untracked"]);
+    let diff = open().diff_since(&HistoryPoint::Unborn, None, 10_000, &|_| false).unwrap();
     assert!(diff.text.contains("--- /dev/null\n+++ b/staged\n@@ -0,0 +1,1 @@\n+x\n"), "{}", diff.text);
 }
 
 #[test]
 fn a_baseline_that_is_not_here_is_no_empty_one() {
     let (repo, _) = repo();
-    let missing = BaselinePoint::Commit("0123456789012345678901234567890123456789".into());
+    let missing = HistoryPoint::Commit("0123456789012345678901234567890123456789".into());
     let worktree = Worktree::open(repo.root()).unwrap();
     assert!(matches!(worktree.touched_since(&missing, None, &|_| true), Err(Error::UnknownRevision { .. })));
     assert!(matches!(worktree.diff_since(&missing, None, 1000, &|_| false), Err(Error::UnknownRevision { .. })));
 }
 
-fn diff(repo: &Repo, baseline: &BaselinePoint, limit: usize) -> WorkDiff {
+fn diff(repo: &Repo, baseline: &HistoryPoint, limit: usize) -> WorkDiff {
     Worktree::open(repo.root()).unwrap().diff_since(baseline, None, limit, &|path| path.ends_with(".env")).unwrap()
 }
 

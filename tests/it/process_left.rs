@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use watchdog_process::{CancelFlag, OutputMirror, SessionLaunch, SessionOutcome, SessionProcess, StdinSource};
+use watchdog_process::{CancelFlag, MirrorTarget, SessionLaunch, SessionOutcome, SessionProcess, StdinSource};
 
 use crate::process_scene::Scene;
 
@@ -13,7 +13,7 @@ fn rounds() -> u32 {
 fn run(scene: &Scene, script: &str, end_survivors: bool) -> SessionOutcome {
     let mut spec = SessionLaunch::new(["sh", "-c", script], scene.path("."));
     spec.env.insert("SCENE".into(), Some(scene.path("").components().as_path().into()));
-    (spec.mirror, spec.stdin) = (OutputMirror::Off, StdinSource::Null);
+    (spec.mirror, spec.stdin) = (MirrorTarget::Off, StdinSource::Null);
     (spec.child_wait, spec.end_survivors) = (Duration::ZERO, end_survivors);
     SessionProcess::start(&spec).expect("it starts").wait(None, Duration::from_secs(2), &CancelFlag::new())
 }

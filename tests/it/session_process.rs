@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use watchdog_facts::evidence::ProcessExit;
-use watchdog_process::{CancelFlag, OutputMirror, SessionLaunch, SessionOutcome, SessionProcess, StdinSource};
+use watchdog_process::{CancelFlag, MirrorTarget, SessionLaunch, SessionOutcome, SessionProcess, StdinSource};
 
 use crate::process_scene::{Scene, alive, in_own_process, until};
 
@@ -13,7 +13,7 @@ const GRACE: Duration = Duration::from_secs(2);
 fn spec(scene: &Scene, script: &str) -> SessionLaunch {
     let mut spec = SessionLaunch::new(["sh", "-c", script], scene.path("."));
     spec.env.insert("SCENE".into(), Some(scene.path("").components().as_path().into()));
-    (spec.mirror, spec.stdin, spec.log) = (OutputMirror::Off, StdinSource::Null, Some(scene.path("log")));
+    (spec.mirror, spec.stdin, spec.log) = (MirrorTarget::Off, StdinSource::Null, Some(scene.path("log")));
     spec
 }
 
@@ -171,9 +171,9 @@ fn a_mirrored_session() {
     let mut spec = spec(&scene, &format!("printf 'out{BYTES}'; printf 'err{BYTES}' >&2; cat >&2"));
     spec.stdin = StdinSource::Inherit;
     spec.mirror = match std::env::var("MIRROR").as_deref() {
-        Ok("through") => OutputMirror::Through,
-        Ok("stderr") => OutputMirror::ToStderr,
-        _ => OutputMirror::Off,
+        Ok("through") => MirrorTarget::Through,
+        Ok("stderr") => MirrorTarget::ToStderr,
+        _ => MirrorTarget::Off,
     };
     let outcome = run(&spec, None);
     assert!(String::from_utf8_lossy(&outcome.tail).contains("what is given"), "its stdin is ours");
@@ -208,7 +208,7 @@ fn a_terminal_that_stands_still_holds_the_session_but_not_its_timeout() {
 fn a_shown_session_of_20_mb() {
     let scene = Scene::new();
     let mut spec = spec(&scene, "head -c 20000000 /dev/zero");
-    spec.mirror = OutputMirror::Through;
+    spec.mirror = MirrorTarget::Through;
     let outcome = run(&spec, Some(Duration::from_secs(2)));
     let logged = std::fs::metadata(scene.path("log")).unwrap().len();
     let report = format!("{:?} timed_out={} logged={logged} ms={}", outcome.exit.unwrap(), outcome.timed_out, outcome.duration.as_millis());
@@ -236,7 +236,7 @@ fn a_flood() {
     let begin = Instant::now();
     assert!(scene.sh(&format!("{source} | head -c {BYTES} | cat >/dev/null")).run().unwrap().exit.success());
     let mut figures = vec![format!("{:.0} MB/s through cat", speed(begin))];
-    for (log, mirror) in [(false, OutputMirror::Off), (false, OutputMirror::Through), (true, OutputMirror::Off)] {
+    for (log, mirror) in [(false, MirrorTarget::Off), (false, MirrorTarget::Through), (true, MirrorTarget::Off)] {
         let mut spec = spec(&scene, &format!("{source} | head -c {BYTES}"));
         (spec.log, spec.mirror) = (log.then(|| scene.path("log")), mirror);
         let begin = Instant::now();

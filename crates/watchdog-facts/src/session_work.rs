@@ -7,7 +7,7 @@ pub type ContentIds = BTreeMap<String, String>;
 
 /// The uncommitted files when the session began, and when it ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SessionUncommitted {
+pub struct SessionEdgeFiles {
     /// The files from before the session, which are no work while their content stays the same.
     pub inherited: ContentIds,
     /// The uncommitted files at the recorded end; `None` where no end is recorded.
@@ -16,7 +16,7 @@ pub struct SessionUncommitted {
 
 /// Whose an uncommitted file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileOwner {
+pub enum UncommittedOrigin {
     /// The session made it, or changed it.
     Session,
     /// It was uncommitted when the session began, and is as it was.
@@ -27,24 +27,24 @@ pub enum FileOwner {
     Dropping,
 }
 
-impl SessionUncommitted {
+impl SessionEdgeFiles {
     /// The owner of the file at `path`; `id` returns its present content id, and is only called if it decides.
-    pub fn whose(&self, path: &str, id: impl Fn() -> String) -> FileOwner {
+    pub fn whose(&self, path: &str, id: impl Fn() -> String) -> UncommittedOrigin {
         let before = self.inherited.get(path);
         let at_end = self.end.as_ref().map(|end| end.get(path));
         if before.is_none() && is_dropping(path) {
-            return FileOwner::Dropping;
+            return UncommittedOrigin::Dropping;
         }
         if before.is_none() && at_end.is_none() {
-            return FileOwner::Session;
+            return UncommittedOrigin::Session;
         }
         let now = id();
         if before == Some(&now) {
-            return FileOwner::Inherited;
+            return UncommittedOrigin::Inherited;
         }
         match at_end {
-            Some(at_end) if at_end != Some(&now) => FileOwner::SinceEnd,
-            Some(_) | None => FileOwner::Session,
+            Some(at_end) if at_end != Some(&now) => UncommittedOrigin::SinceEnd,
+            Some(_) | None => UncommittedOrigin::Session,
         }
     }
 
@@ -99,20 +99,20 @@ mod tests {
 
     #[test]
     fn a_file_is_inherited_only_while_it_is_as_it_was() {
-        let record = SessionUncommitted { inherited: ids(&[("notes", "1")]), end: None };
-        assert_eq!(record.whose("notes", || "1".into()), FileOwner::Inherited);
-        assert_eq!(record.whose("notes", || "2".into()), FileOwner::Session);
-        assert_eq!(record.whose("notes", || "absent".into()), FileOwner::Session);
-        assert_eq!(record.whose("new", || unreachable!("nothing was there before")), FileOwner::Session);
+        let record = SessionEdgeFiles { inherited: ids(&[("notes", "1")]), end: None };
+        assert_eq!(record.whose("notes", || "1".into()), UncommittedOrigin::Inherited);
+        assert_eq!(record.whose("notes", || "2".into()), UncommittedOrigin::Session);
+        assert_eq!(record.whose("notes", || "absent".into()), UncommittedOrigin::Session);
+        assert_eq!(record.whose("new", || unreachable!("nothing was there before")), UncommittedOrigin::Session);
     }
 
     #[test]
     fn what_changes_after_the_end_is_nobodys() {
-        let record = SessionUncommitted { inherited: ids(&[("notes", "1")]), end: Some(ids(&[("notes", "1"), ("made", "5")])) };
-        assert_eq!(record.whose("made", || "5".into()), FileOwner::Session);
-        assert_eq!(record.whose("made", || "6".into()), FileOwner::SinceEnd);
-        assert_eq!(record.whose("later", || "7".into()), FileOwner::SinceEnd);
-        assert_eq!(record.whose("notes", || "1".into()), FileOwner::Inherited);
+        let record = SessionEdgeFiles { inherited: ids(&[("notes", "1")]), end: Some(ids(&[("notes", "1"), ("made", "5")])) };
+        assert_eq!(record.whose("made", || "5".into()), UncommittedOrigin::Session);
+        assert_eq!(record.whose("made", || "6".into()), UncommittedOrigin::SinceEnd);
+        assert_eq!(record.whose("later", || "7".into()), UncommittedOrigin::SinceEnd);
+        assert_eq!(record.whose("notes", || "1".into()), UncommittedOrigin::Inherited);
         assert_eq!(record.left_by_session(), ids(&[("made", "5")]));
     }
 
@@ -143,8 +143,8 @@ mod tests {
 
     #[test]
     fn a_dropping_that_was_there_before_is_inherited() {
-        let record = SessionUncommitted { inherited: ids(&[(".DS_Store", "1")]), end: None };
-        assert_eq!(record.whose(".DS_Store", || "1".into()), FileOwner::Inherited);
-        assert_eq!(SessionUncommitted::default().whose(".DS_Store", String::new), FileOwner::Dropping);
+        let record = SessionEdgeFiles { inherited: ids(&[(".DS_Store", "1")]), end: None };
+        assert_eq!(record.whose(".DS_Store", || "1".into()), UncommittedOrigin::Inherited);
+        assert_eq!(SessionEdgeFiles::default().whose(".DS_Store", String::new), UncommittedOrigin::Dropping);
     }
 }

@@ -9,32 +9,32 @@ use super::open::Worktree;
 
 /// A place in history: a commit, or the void before the first one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BaselinePoint {
+pub enum HistoryPoint {
     /// The branch has no commit yet.
     Unborn,
     /// Full hexadecimal object name of a commit.
     Commit(String),
 }
 
-impl BaselinePoint {
-    /// The word for [`BaselinePoint::Unborn`] on the command line, in JSON and in the store.
+impl HistoryPoint {
+    /// The word for [`HistoryPoint::Unborn`] on the command line, in JSON and in the store.
     pub const UNBORN: &'static str = "unborn";
 
     /// A commit id that no repository has: every operation that needs the unknown baseline fails.
     pub fn unknown() -> Self {
-        BaselinePoint::Commit("0".repeat(40))
+        HistoryPoint::Commit("0".repeat(40))
     }
 
     /// The full object name, or `unborn`.
     pub fn as_str(&self) -> &str {
         match self {
-            BaselinePoint::Unborn => BaselinePoint::UNBORN,
-            BaselinePoint::Commit(id) => id,
+            HistoryPoint::Unborn => HistoryPoint::UNBORN,
+            HistoryPoint::Commit(id) => id,
         }
     }
 }
 
-impl std::fmt::Display for BaselinePoint {
+impl std::fmt::Display for HistoryPoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
     }
@@ -48,15 +48,15 @@ impl Worktree {
     ///
     /// # Errors
     /// [`Error::Read`] where HEAD or its branch is damaged.
-    pub fn head(&self) -> Result<BaselinePoint, Error> {
-        Ok(self.head_id()?.map_or(BaselinePoint::Unborn, |id| BaselinePoint::Commit(id.to_hex().to_string())))
+    pub fn head(&self) -> Result<HistoryPoint, Error> {
+        Ok(self.head_id()?.map_or(HistoryPoint::Unborn, |id| HistoryPoint::Commit(id.to_hex().to_string())))
     }
 
     /// The commit of a point, which must be here; `None` for the void before the first commit.
-    pub(super) fn commit_of(&self, point: &BaselinePoint) -> Result<Option<ObjectId>, Error> {
+    pub(super) fn commit_of(&self, point: &HistoryPoint) -> Result<Option<ObjectId>, Error> {
         match point {
-            BaselinePoint::Unborn => Ok(None),
-            BaselinePoint::Commit(hex) => {
+            HistoryPoint::Unborn => Ok(None),
+            HistoryPoint::Commit(hex) => {
                 let unknown = || Error::UnknownRevision { rev: hex.clone() };
                 let id = ObjectId::from_hex(hex.as_bytes()).map_err(|_| unknown())?;
                 if self.repo.has_object(id) { Ok(Some(id)) } else { Err(unknown()) }
@@ -105,13 +105,13 @@ impl Worktree {
     /// # Errors
     /// [`Error::UnknownRevision`] where it names nothing here, [`Error::Read`] where it names another
     /// kind of object, or one that is missing.
-    pub fn resolve(&self, rev: &str) -> Result<BaselinePoint, Error> {
+    pub fn resolve(&self, rev: &str) -> Result<HistoryPoint, Error> {
         self.retry_while_packing(|| self.resolve_now(rev))
     }
 
-    fn resolve_now(&self, rev: &str) -> Result<BaselinePoint, Error> {
-        if rev == BaselinePoint::UNBORN {
-            return Ok(BaselinePoint::Unborn);
+    fn resolve_now(&self, rev: &str) -> Result<HistoryPoint, Error> {
+        if rev == HistoryPoint::UNBORN {
+            return Ok(HistoryPoint::Unborn);
         }
         let unknown = || Error::UnknownRevision { rev: rev.to_string() };
         self.refresh()?;
@@ -130,7 +130,7 @@ impl Worktree {
         if end.kind != gix::object::Kind::Commit {
             return Err(Error::Read { doing: doing(), why: format!("it names a {}, not a commit", end.kind) });
         }
-        Ok(BaselinePoint::Commit(end.id.to_hex().to_string()))
+        Ok(HistoryPoint::Commit(end.id.to_hex().to_string()))
     }
 
     /// All refs with the objects they name, sorted by name, our own snapshots left out, and HEAD of each worktree of the repository, as git

@@ -11,7 +11,7 @@ use gix::ObjectId;
 use gix::bstr::{BStr, ByteSlice};
 use sha2::{Digest, Sha256};
 
-use super::comparison_parts::ComparisonParts;
+use super::comparison_parts::WorkTreeStatus;
 use super::error::Error;
 use super::hidden;
 use super::open::Worktree;
@@ -62,7 +62,7 @@ impl Worktree {
         let doing = || format!("read the index of {}", self.root().display());
         let head = self.head_id()?;
         let index = self.index().map_err(|e| Error::read(doing(), e))?;
-        let mut found = ComparisonParts::default();
+        let mut found = WorkTreeStatus::default();
         let cached = staged::cached_tree(&index);
         let prepared = hidden::prepare(self, &index, &mut found)?;
         let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);
@@ -73,7 +73,7 @@ impl Worktree {
         Ok((changes, fingerprints, paths))
     }
 
-    fn sum(&self, mut found: ComparisonParts, head: Option<ObjectId>) -> (Changes, Vec<String>) {
+    fn sum(&self, mut found: WorkTreeStatus, head: Option<ObjectId>) -> (Changes, Vec<String>) {
         for list in [&mut found.unstaged, &mut found.untracked, &mut found.conflicted] {
             list.sort();
             list.dedup();
@@ -122,7 +122,7 @@ impl Worktree {
         (changes, all)
     }
 
-    fn fingerprint(&self, found: &ComparisonParts, paths: &BTreeSet<&BStr>, head: Option<ObjectId>) -> u64 {
+    fn fingerprint(&self, found: &WorkTreeStatus, paths: &BTreeSet<&BStr>, head: Option<ObjectId>) -> u64 {
         let mut hash = Sha256::new();
         hash.update(head.map_or_else(Vec::new, |id| id.as_bytes().to_vec()));
         for path in paths {

@@ -3,12 +3,12 @@
 use gix::ObjectId;
 use gix::bstr::BString;
 
-use super::file_state::FileState;
+use super::file_state::StatStamp;
 use watchdog_facts::evidence::Degradation;
 
 /// The findings of each part of the comparison.
 #[derive(Default)]
-pub(super) struct ComparisonParts {
+pub(super) struct WorkTreeStatus {
     /// Paths whose index entry differs from HEAD, with the object that is staged.
     pub staged: Vec<(BString, ObjectId)>,
     /// Paths whose file differs from the index.
@@ -28,12 +28,12 @@ pub(super) struct ComparisonParts {
     /// Every folder that was looked through, from the top; with a slash at the end.
     pub folders: Vec<BString>,
     /// The state of files at these places in the index, where that may be wanted again.
-    pub states: Vec<(usize, FileState)>,
+    pub states: Vec<(usize, StatStamp)>,
 }
 
-impl ComparisonParts {
+impl WorkTreeStatus {
     /// Adds what one thread found to the whole.
-    pub(super) fn give_to(mut self, whole: &mut ComparisonParts) {
+    pub(super) fn give_to(mut self, whole: &mut WorkTreeStatus) {
         whole.staged.append(&mut self.staged);
         whole.unstaged.append(&mut self.unstaged);
         whole.untracked.append(&mut self.untracked);

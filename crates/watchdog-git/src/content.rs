@@ -23,17 +23,17 @@ pub(super) enum FileComparison {
 
 /// The repository's configuration of comparisons.
 #[derive(Clone, Copy)]
-pub(super) struct ContentRules {
+pub(super) struct ComparisonOptions {
     pub stat: stat::Options,
     pub executable_bit: bool,
     pub symlinks: bool,
     pub fold_case: bool,
 }
 
-impl ContentRules {
+impl ComparisonOptions {
     pub(crate) fn of(repo: &gix::Repository) -> gix::Result<Self> {
         let files = repo.filesystem_options()?;
-        Ok(ContentRules {
+        Ok(ComparisonOptions {
             stat: repo.stat_options()?,
             executable_bit: files.executable_bit,
             symlinks: files.symlink,
@@ -46,13 +46,13 @@ impl ContentRules {
 pub(super) struct FileComparer<'w> {
     repo: &'w gix::Repository,
     index: &'w State,
-    rules: ContentRules,
+    rules: ComparisonOptions,
     /// Built when the first content must be read: it reads attributes.
     filters: Option<gix::filter::Pipeline<'w>>,
 }
 
 impl<'w> FileComparer<'w> {
-    pub(crate) fn new(repo: &'w gix::Repository, index: &'w State, rules: ContentRules) -> Self {
+    pub(crate) fn new(repo: &'w gix::Repository, index: &'w State, rules: ComparisonOptions) -> Self {
         FileComparer { repo, index, rules, filters: None }
     }
 

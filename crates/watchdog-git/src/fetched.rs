@@ -2,7 +2,7 @@
 
 use gix::ObjectId;
 
-use super::baseline::BaselinePoint;
+use super::baseline::HistoryPoint;
 use super::error::Error;
 use super::known_refs::RefTip;
 use super::open::Worktree;
@@ -31,11 +31,11 @@ impl Worktree {
     /// When refs or commits cannot be read.
     pub fn fetched_since(
         &self,
-        anchor: &BaselinePoint,
-        head_then: &BaselinePoint,
+        anchor: &HistoryPoint,
+        head_then: &HistoryPoint,
         remotes_then: &[RefTip],
-    ) -> Result<Option<BaselinePoint>, Error> {
-        let (BaselinePoint::Commit(_), Some(head)) = (anchor, self.head_id()?) else { return Ok(None) };
+    ) -> Result<Option<HistoryPoint>, Error> {
+        let (HistoryPoint::Commit(_), Some(head)) = (anchor, self.head_id()?) else { return Ok(None) };
         let Some(anchor) = self.commit_of(anchor)? else { return Ok(None) };
         let head_then = self.commit_of(head_then)?;
         if head_then == Some(head) {
@@ -60,7 +60,7 @@ impl Worktree {
                 newest = Some(base);
             }
         }
-        Ok(newest.map(|id| BaselinePoint::Commit(id.to_hex().to_string())))
+        Ok(newest.map(|id| HistoryPoint::Commit(id.to_hex().to_string())))
     }
 
     fn merge_base_of(&self, one: ObjectId, other: ObjectId) -> Result<Option<ObjectId>, Error> {

@@ -14,9 +14,9 @@ use gix::index::State;
 use gix::index::entry::{Flags, Mode, Stage};
 use globset::GlobSet;
 
-use super::baseline::BaselinePoint;
+use super::baseline::HistoryPoint;
 use super::error::Error;
-use super::guarded_disk::{DiskComparer, DiskState};
+use super::guarded_disk::{DiskComparer, DiskContent};
 use super::open::Worktree;
 use super::path_text::escape_path;
 use super::{hidden, staged};
@@ -96,7 +96,7 @@ impl Worktree {
     /// [`Error::UnknownRevision`] names a commit that is not here; [`Error::Read`] where a needed file or object cannot be read.
     pub fn changed_files(
         &self,
-        commit: &BaselinePoint,
+        commit: &HistoryPoint,
         differing: &BTreeMap<String, Option<String>>,
         wanted: &GuardedPaths,
     ) -> Result<Vec<String>, Error> {
@@ -127,16 +127,16 @@ impl Worktree {
     ///
     /// # Errors
     /// As [`Worktree::changed_files`].
-    pub fn differing_files(&self, commit: &BaselinePoint, wanted: &GuardedPaths) -> Result<BTreeMap<String, Option<String>>, Error> {
+    pub fn differing_files(&self, commit: &HistoryPoint, wanted: &GuardedPaths) -> Result<BTreeMap<String, Option<String>>, Error> {
         let before = staged::tree_of(self, self.commit_of(commit)?)?;
         let expected = self.files_of_tree(before, wanted)?;
         let mut differing = BTreeMap::new();
         for (path, found) in self.compare_disk(before, &expected, &BTreeMap::new(), wanted)? {
             let was = match found {
-                DiskState::Same => continue,
-                DiskState::Absent if expected.contains_key(&path) => None,
-                DiskState::Absent => continue,
-                DiskState::Content(id) => Some(id),
+                DiskContent::Same => continue,
+                DiskContent::Absent if expected.contains_key(&path) => None,
+                DiskContent::Absent => continue,
+                DiskContent::Content(id) => Some(id),
             };
             differing.insert(escape_path(path.as_bstr()), was);
         }
@@ -147,7 +147,7 @@ impl Worktree {
     ///
     /// # Errors
     /// As [`Worktree::changed_files`].
-    pub fn files_named(&self, commit: &BaselinePoint, words: &[String]) -> Result<BTreeSet<String>, Error> {
+    pub fn files_named(&self, commit: &HistoryPoint, words: &[String]) -> Result<BTreeSet<String>, Error> {
         let Some(id) = self.commit_of(commit)? else { return Ok(BTreeSet::new()) };
         let tree = staged::tree_of(self, Some(id))?;
         let mut found = BTreeSet::new();
@@ -203,7 +203,7 @@ impl Worktree {
         expected: &BTreeMap<BString, GitFileId>,
         staged: &BTreeMap<BString, GitFileId>,
         wanted: &GuardedPaths,
-    ) -> Result<BTreeMap<BString, DiskState>, Error> {
+    ) -> Result<BTreeMap<BString, DiskContent>, Error> {
         let doing = |path: &BStr| format!("read {}", self.root().join(gix::path::from_bstr(path).unwrap_or_default()).display());
         let mut disk = DiskComparer::new(self, before);
         let mut found = BTreeMap::new();
@@ -211,7 +211,7 @@ impl Worktree {
         let all: BTreeSet<BString> = expected.keys().chain(staged.keys()).cloned().chain(exact).collect();
         for path in all {
             let here = disk.at(path.as_bstr(), expected.get(&path).copied()).map_err(|e| Error::read(doing(path.as_bstr()), e))?;
-            if matches!(here, DiskState::Content(_)) && !expected.contains_key(&path) && !staged.contains_key(&path) {
+            if matches!(here, DiskContent::Content(_)) && !expected.contains_key(&path) && !staged.contains_key(&path) {
                 let ignored = disk.ignored(path.as_bstr())?;
                 if ignored {
                     continue;
@@ -296,11 +296,11 @@ fn compare<'a>(
     changed.extend(expected.keys().filter(|path| !found.contains_key(*path)).cloned());
 }
 
-fn is_as_then(found: &DiskState, is_expected: bool, then: AnchorContent<'_>) -> bool {
+fn is_as_then(found: &DiskContent, is_expected: bool, then: AnchorContent<'_>) -> bool {
     match found {
-        DiskState::Same => true,
-        DiskState::Absent => !is_expected || then == Some(&None),
-        DiskState::Content(id) => then.and_then(Option::as_deref) == Some(id),
+        DiskContent::Same => true,
+        DiskContent::Absent => !is_expected || then == Some(&None),
+        DiskContent::Content(id) => then.and_then(Option::as_deref) == Some(id),
     }
 }
 

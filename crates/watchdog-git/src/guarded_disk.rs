@@ -23,7 +23,7 @@ use super::worktrees::worktrees_of;
 
 /// The content of a path on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum DiskState {
+pub(super) enum DiskContent {
     /// The same as in the commit.
     Same,
     /// Nothing.
@@ -52,14 +52,14 @@ impl<'w> DiskComparer<'w> {
     }
 
     /// The content of a path on disk, compared with the tree. Follows no links on the way.
-    pub(crate) fn at(&mut self, path: &BStr, expected: Option<(Mode, ObjectId)>) -> io::Result<DiskState> {
+    pub(crate) fn at(&mut self, path: &BStr, expected: Option<(Mode, ObjectId)>) -> io::Result<DiskContent> {
         let file = self.path_of(path);
         if !self.parents_are_folders(path) {
-            return Ok(DiskState::Absent);
+            return Ok(DiskContent::Absent);
         }
         let found = match file.symlink_metadata() {
             Ok(found) => found,
-            Err(error) if is_absent(&error) => return Ok(DiskState::Absent),
+            Err(error) if is_absent(&error) => return Ok(DiskContent::Absent),
             Err(error) => return Err(error),
         };
         let expected_mode = expected.map(|(mode, _)| mode);
@@ -71,24 +71,24 @@ impl<'w> DiskComparer<'w> {
             let target = fs::read_link(&file)?;
             let id = hash(target.as_os_str().as_bytes()).map_err(io::Error::other)?;
             let same = expected == Some((Mode::SYMLINK, id));
-            return Ok(if same { DiskState::Same } else { DiskState::Content(format!("link {id}")) });
+            return Ok(if same { DiskContent::Same } else { DiskContent::Content(format!("link {id}")) });
         }
         if !found.is_file() {
-            return Ok(DiskState::Content(if found.is_dir() { "folder" } else { "special file" }.to_owned()));
+            return Ok(DiskContent::Content(if found.is_dir() { "folder" } else { "special file" }.to_owned()));
         }
         let bytes = read(&file)?;
         let id = hash(&bytes).map_err(io::Error::other)?;
         let Some((mode, wanted)) = expected.filter(|(mode, _)| *mode != Mode::SYMLINK) else {
-            return Ok(DiskState::Content(id.to_hex().to_string()));
+            return Ok(DiskContent::Content(id.to_hex().to_string()));
         };
         let executable = found.permissions().mode() & 0o100 != 0;
         let bits_count = self.worktree.repo.config_snapshot().boolean("core.fileMode").unwrap_or(true);
         if bits_count && executable != (mode == Mode::FILE_EXECUTABLE) {
-            return Ok(DiskState::Content(format!("mode {id}")));
+            return Ok(DiskContent::Content(format!("mode {id}")));
         }
         // Content that cannot be converted cannot be compared, and counts as changed.
         let same = id == wanted || self.is_converted(path, mode, wanted, &bytes).unwrap_or(false);
-        Ok(if same { DiskState::Same } else { DiskState::Content(id.to_hex().to_string()) })
+        Ok(if same { DiskContent::Same } else { DiskContent::Content(id.to_hex().to_string()) })
     }
 
     /// The files below a folder that are `new`, but for those that the tree's own rules ignore.
@@ -98,7 +98,7 @@ impl<'w> DiskComparer<'w> {
         folder: &str,
         depth: Option<usize>,
         new: &dyn Fn(&BStr) -> bool,
-    ) -> Result<BTreeMap<BString, DiskState>, Error> {
+    ) -> Result<BTreeMap<BString, DiskContent>, Error> {
         let top = BString::from(super::path_text::unescape_path(folder));
         let mut found = BTreeMap::new();
         if !top.is_empty() && (self.ignored(top.as_bstr())? || self.is_ignored(top.as_bstr(), true)?) {
@@ -204,18 +204,18 @@ impl<'w> DiskComparer<'w> {
         path.find_iter("/").all(|at| self.path_of(path[..at].as_bstr()).symlink_metadata().is_ok_and(|found| found.is_dir()))
     }
 
-    fn submodule(&self, folder: &Path, expected: Option<ObjectId>) -> DiskState {
+    fn submodule(&self, folder: &Path, expected: Option<ObjectId>) -> DiskContent {
         let dot_git = folder.join(".git");
         if dot_git.symlink_metadata().is_err() {
             // One that was never checked out is an empty folder.
             let empty = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
-            return if empty { DiskState::Same } else { DiskState::Content("folder".to_owned()) };
+            return if empty { DiskContent::Same } else { DiskContent::Content("folder".to_owned()) };
         }
         let is_clean = || -> Result<bool, Error> {
             let inner = Worktree::open_at(&dot_git, folder)?;
             Ok(inner.head_id()? == expected && !inner.changes()?.any())
         };
-        if is_clean().unwrap_or(false) { DiskState::Same } else { DiskState::Content("submodule".to_owned()) }
+        if is_clean().unwrap_or(false) { DiskContent::Same } else { DiskContent::Content("submodule".to_owned()) }
     }
 
     /// Whether bytes are what a checkout makes of a blob: line endings, encoding and `$Id$` by the tree's attributes, or a file of git-lfs.

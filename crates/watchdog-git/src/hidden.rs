@@ -8,7 +8,7 @@ use gix::bstr::{BString, ByteSlice};
 use gix::index::State;
 use gix::index::entry::{Flags, Mode, Stat};
 
-use super::comparison_parts::ComparisonParts;
+use super::comparison_parts::WorkTreeStatus;
 use super::error::Error;
 use super::open::Worktree;
 use super::path_text::escape_path;
@@ -19,7 +19,7 @@ use watchdog_facts::evidence::{Degradation, WarningCode};
 ///
 /// As git does: a sparse index is unfolded, and in a sparse checkout a file that is there after all is
 /// compared like any other.
-pub(super) fn prepare(worktree: &Worktree, index: &State, found: &mut ComparisonParts) -> Result<Option<State>, Error> {
+pub(super) fn prepare(worktree: &Worktree, index: &State, found: &mut WorkTreeStatus) -> Result<Option<State>, Error> {
     let unfolded = if index.is_sparse() { Some(unfold(worktree, index)?) } else { None };
     let current = unfolded.as_ref().unwrap_or(index);
     if !current.entries().iter().any(|entry| entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)) {

@@ -5,16 +5,16 @@ use std::collections::HashSet;
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
-use super::baseline::BaselinePoint;
+use super::baseline::HistoryPoint;
 use super::error::Error;
 use super::known_refs::KnownRefs;
-use super::net_change::{self, NetEffect, RangeParts};
+use super::net_change::{self, CommitsByOrigin, NetEffect};
 use super::open::Worktree;
 use super::origin::{self, CommitOrigins};
 use super::origin_evidence::OriginEvidence;
 use super::rescued;
 use super::rewritten;
-use super::walk::{CommitHistory, CommitPosition};
+use super::walk::{CommitHistory, HistoryIndex};
 use watchdog_facts::evidence::{Commit, CommitOrigin, Commits, Degradation, WarningCode};
 
 impl Worktree {
@@ -29,7 +29,7 @@ impl Worktree {
     /// # Errors
     /// [`Error::UnknownRevision`] names a baseline that is not here; [`Error::Read`] where an object or
     /// ref that is needed cannot be read. Nothing that could not be read is counted as zero.
-    pub fn commits_since(&self, baseline: &BaselinePoint, known: Option<&KnownRefs>) -> Result<Commits, Error> {
+    pub fn commits_since(&self, baseline: &HistoryPoint, known: Option<&KnownRefs>) -> Result<Commits, Error> {
         self.session_commits(baseline, &known.into())
     }
 
@@ -37,14 +37,14 @@ impl Worktree {
     ///
     /// # Errors
     /// As [`Worktree::commits_since`].
-    pub fn session_commits(&self, baseline: &BaselinePoint, evidence: &OriginEvidence) -> Result<Commits, Error> {
+    pub fn session_commits(&self, baseline: &HistoryPoint, evidence: &OriginEvidence) -> Result<Commits, Error> {
         self.retry_while_packing(|| self.session_commits_now(baseline, evidence))
     }
 
-    fn session_commits_now(&self, baseline: &BaselinePoint, evidence: &OriginEvidence) -> Result<Commits, Error> {
+    fn session_commits_now(&self, baseline: &HistoryPoint, evidence: &OriginEvidence) -> Result<Commits, Error> {
         let baseline = match baseline {
-            BaselinePoint::Unborn => None,
-            BaselinePoint::Commit(hex) => {
+            HistoryPoint::Unborn => None,
+            HistoryPoint::Commit(hex) => {
                 let unknown = || Error::UnknownRevision { rev: hex.clone() };
                 Some(ObjectId::from_hex(hex.as_bytes()).map_err(|_| unknown())?)
             }
@@ -72,7 +72,7 @@ impl Worktree {
         commits.imported = origins.imported.len() as u64;
         commits.degraded.extend(origins.degraded.iter().cloned());
 
-        let mut made: HashSet<CommitPosition> = new.iter().filter(|node| !origins.imported.contains(node)).copied().collect();
+        let mut made: HashSet<HistoryIndex> = new.iter().filter(|node| !origins.imported.contains(node)).copied().collect();
         let rescued = rescued::among(self, &mut history, &made, &origins.amended, evidence)?;
         commits.rescued = rescued.len() as u64;
         made.retain(|node| !rescued.contains(node));
@@ -93,7 +93,7 @@ impl Worktree {
             &mut history,
             baseline,
             head,
-            &RangeParts { new: &new, made: &made, rescued: &rescued, origins: &origins },
+            &CommitsByOrigin { new: &new, made: &made, rescued: &rescued, origins: &origins },
         )?;
         let ours = commits.made_here + commits.rescued > 0;
         commits.net_change = ours && effect != NetEffect::Nothing && effect != NetEffect::Empty;
@@ -105,9 +105,9 @@ impl Worktree {
     fn list(
         &self,
         history: &CommitHistory<'_>,
-        new: &[CommitPosition],
+        new: &[HistoryIndex],
         origins: &CommitOrigins,
-        rescued: &HashSet<CommitPosition>,
+        rescued: &HashSet<HistoryIndex>,
     ) -> Result<Vec<Commit>, Error> {
         let mut listed = Vec::with_capacity(new.len().min(Commits::LISTED));
         for node in new.iter().take(Commits::LISTED) {

@@ -6,17 +6,17 @@ use std::ops::Range;
 use gix::index::State;
 
 /// The index entries of one folder, found by name.
-pub(super) struct IndexFolder<'i> {
+pub(super) struct FolderIndexEntries<'i> {
     files: Vec<(Cow<'i, [u8]>, Range<usize>)>,
     folders: Vec<(Cow<'i, [u8]>, Range<usize>)>,
     fold: bool,
 }
 
-impl<'i> IndexFolder<'i> {
+impl<'i> FolderIndexEntries<'i> {
     /// The children within `span`, all of whose paths begin with the same `prefix` bytes.
     /// With `fold`, names are compared regardless of case, as on file systems that do.
     pub(crate) fn new(index: &'i State, span: Range<usize>, prefix: usize, fold: bool) -> Self {
-        let mut children = IndexFolder { files: Vec::new(), folders: Vec::new(), fold };
+        let mut children = FolderIndexEntries { files: Vec::new(), folders: Vec::new(), fold };
         let entries = index.entries();
         let mut at = span.start;
         while at < span.end {
@@ -47,13 +47,13 @@ impl<'i> IndexFolder<'i> {
         children
     }
 
-    /// Where the entries of a file are, as a position in [`IndexFolder::files`].
+    /// Where the entries of a file are, as a position in [`FolderIndexEntries::files`].
     pub(crate) fn file(&self, name: &[u8]) -> Option<usize> {
         let name = folded(name, self.fold);
         self.files.binary_search_by(|(other, _)| other.cmp(&name)).ok()
     }
 
-    /// Where a folder is, as a position in [`IndexFolder::folders`].
+    /// Where a folder is, as a position in [`FolderIndexEntries::folders`].
     pub(crate) fn folder(&self, name: &[u8]) -> Option<usize> {
         let name = folded(name, self.fold);
         self.folders.binary_search_by(|(other, _)| other.cmp(&name)).ok()

@@ -61,9 +61,9 @@ mod work_tree;
 mod worktree_id;
 mod worktrees;
 
-pub use baseline::BaselinePoint;
+pub use baseline::HistoryPoint;
 pub use baseline_ref::KeptBaseline;
-pub use born_worktrees::BornWorktree;
+pub use born_worktrees::HelperWorktree;
 pub use error::Error;
 pub use guarded::GuardedPaths;
 pub use hidden::HiddenEntries;
@@ -74,17 +74,17 @@ pub use origin_evidence::{OriginEvidence, RescuedCommit};
 pub use own_refs::{OwnRef, OwnRefKind};
 pub use path_text::{escape_path, unescape_path};
 pub use pushed::RemoteState;
-pub use reftable::{GitAnswer, GitRunner, TABLES, serve_with};
+pub use reftable::{GitProcessOutput, GitRunner, TABLES, serve_with};
 pub use repo_cache::RepoCache;
 pub use rescue_branch::RescueBranch;
 pub use search::{SearchResult, find_worktrees};
 pub use snapshot::{
-    CommitSideEffects, CommitState, CommittedContent, EntryToCommit, FileDiff, FileVersions, PrivateRule, RestoreError, RestoreResult,
-    RestoreTarget, RestoredTo, SavedIndex, Snapshot, SnapshotCandidate, SnapshotDiff, SnapshotKind, SnapshotPath, SnapshotRequest,
-    SnapshotSummary, UncommittedFiles,
+    CommitMismatch, CommitReadiness, CommitSideEffects, EntryToCommit, FileBeforeAfter, FileDiff, IndexBackup, PrivacyClassifier,
+    RestoreError, RestoreResult, RestoreTarget, RestoredTo, Snapshot, SnapshotCandidate, SnapshotDiff, SnapshotPath, SnapshotPathKind,
+    SnapshotRequest, SnapshotSummary, UncommittedFiles,
 };
 pub use stat_fingerprint::{FingerprintScope, StatFingerprints};
 pub use submodule::UnsettledSubmodule;
-pub use unmerged::UnmergedWork;
+pub use unmerged::UnmergedHelperWork;
 pub use work_diff::WorkDiff;
 pub use worktrees::{FoundWorktree, WorktreeState, why_broken, worktrees_of};

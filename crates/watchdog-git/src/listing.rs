@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, FileType};
 
 /// Names and kinds of what is in a folder.
 #[derive(Default)]
-pub(super) struct NameListing {
+pub(super) struct DirectoryEntries {
     names: Vec<u8>,
     found: Vec<(Range<usize>, FileType)>,
     /// The buffer that the kernel fills.
@@ -20,7 +20,7 @@ pub(super) struct NameListing {
 #[cfg(target_os = "linux")]
 const RAW: usize = 32 << 10;
 
-impl NameListing {
+impl DirectoryEntries {
     /// Reads a folder, `.` and `..` left out, in place of what was read before.
     #[cfg(target_os = "linux")]
     pub(crate) fn read(&mut self, folder: &OwnedFd) -> rustix::io::Result<()> {
@@ -88,7 +88,7 @@ mod tests {
         }
         std::fs::create_dir(folder.path().join("folder")).unwrap();
         std::os::unix::fs::symlink("nowhere", folder.path().join("folder/link")).unwrap();
-        let mut listing = NameListing::default();
+        let mut listing = DirectoryEntries::default();
         let mut read = |path: &std::path::Path| {
             listing.read(&OwnedFd::from(std::fs::File::open(path).unwrap())).unwrap();
             let mut found: Vec<_> = listing.iter().map(|(name, kind)| (String::from_utf8(name.to_vec()).unwrap(), kind)).collect();

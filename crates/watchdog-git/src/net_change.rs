@@ -14,7 +14,7 @@ use super::error::Error;
 use super::open::Worktree;
 use super::origin::CommitOrigins;
 use super::tree_change::{self, ChangedFile, FileEntry};
-use super::walk::{CommitHistory, CommitPosition};
+use super::walk::{CommitHistory, HistoryIndex};
 
 /// The net effect of the commits made here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,13 +28,13 @@ pub(super) enum NetEffect {
 }
 
 /// The commits of a range by where they come from.
-pub(super) struct RangeParts<'p> {
+pub(super) struct CommitsByOrigin<'p> {
     /// All of them, newest first.
-    pub new: &'p [CommitPosition],
+    pub new: &'p [HistoryIndex],
     /// Those that count.
-    pub made: &'p HashSet<CommitPosition>,
+    pub made: &'p HashSet<HistoryIndex>,
     /// Those that a rescue made.
-    pub rescued: &'p HashSet<CommitPosition>,
+    pub rescued: &'p HashSet<HistoryIndex>,
     /// The evidence about the others.
     pub origins: &'p CommitOrigins,
 }
@@ -45,7 +45,7 @@ pub(super) fn of(
     history: &mut CommitHistory<'_>,
     baseline: Option<ObjectId>,
     head: ObjectId,
-    parts: &RangeParts<'_>,
+    parts: &CommitsByOrigin<'_>,
 ) -> Result<NetEffect, Error> {
     let head = history.node(head);
     let head_tree = history.tree(head)?;
@@ -75,19 +75,19 @@ pub(super) fn of(
 }
 
 /// Those of the imported commits that no other imported commit has for a parent.
-pub(super) fn newest(history: &CommitHistory<'_>, imported: &HashSet<CommitPosition>) -> Vec<CommitPosition> {
-    let inner: HashSet<CommitPosition> = imported.iter().flat_map(|node| history.parents(*node)).copied().collect();
+pub(super) fn newest(history: &CommitHistory<'_>, imported: &HashSet<HistoryIndex>) -> Vec<HistoryIndex> {
+    let inner: HashSet<HistoryIndex> = imported.iter().flat_map(|node| history.parents(*node)).copied().collect();
     imported.iter().filter(|node| !inner.contains(node)).copied().collect()
 }
 
 fn changes_a_file_of_head(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
-    baseline: Option<CommitPosition>,
+    baseline: Option<HistoryIndex>,
     (start_tree, head_tree): (ObjectId, ObjectId),
-    parts: &RangeParts<'_>,
+    parts: &CommitsByOrigin<'_>,
 ) -> Result<bool, Error> {
-    let all: HashSet<CommitPosition> = parts.new.iter().copied().collect();
+    let all: HashSet<HistoryIndex> = parts.new.iter().copied().collect();
     let (mut without, mut after_baseline) = (Vec::new(), true);
     for node in newest(history, &parts.origins.imported) {
         without.push(history.tree(node)?);
@@ -119,7 +119,7 @@ fn changes_a_file_of_head(
 }
 
 /// The files that a commit itself changed.
-fn changed_by(worktree: &Worktree, history: &mut CommitHistory<'_>, node: CommitPosition) -> Result<Vec<BString>, Error> {
+fn changed_by(worktree: &Worktree, history: &mut CommitHistory<'_>, node: HistoryIndex) -> Result<Vec<BString>, Error> {
     let tree = history.tree(node)?;
     let mut parents = Vec::new();
     for parent in history.parents(node).to_vec() {

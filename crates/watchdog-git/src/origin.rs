@@ -21,7 +21,7 @@ use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
 use super::ref_owner::{RefOwner, RefOwners};
 use super::reflog::{self, ReflogEntry};
-use super::walk::{CommitHistory, CommitPosition};
+use super::walk::{CommitHistory, HistoryIndex};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 
 /// The maximum number of commits outside of the range that are read to find other refs which reach it.
@@ -34,9 +34,9 @@ const STEPS: usize = 20_000_000;
 #[derive(Default)]
 pub(super) struct CommitOrigins {
     /// Proved to be imported.
-    pub imported: HashSet<CommitPosition>,
+    pub imported: HashSet<HistoryIndex>,
     /// Commits that HEAD's reflog shows being made by amending another.
-    pub amended: HashSet<CommitPosition>,
+    pub amended: HashSet<HistoryIndex>,
     /// Evidence that could not be read to its end.
     pub degraded: Vec<Degradation>,
 }
@@ -46,7 +46,7 @@ pub(super) fn sort(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
     baseline: Option<ObjectId>,
-    new: &[CommitPosition],
+    new: &[HistoryIndex],
     evidence: &OriginEvidence,
 ) -> Result<CommitOrigins, Error> {
     let mut origins = CommitOrigins::default();
@@ -66,7 +66,7 @@ pub(super) fn sort(
     let since = recent.first().filter(|entry| here(entry)).map(|entry| usize::from(Some(entry.new) == baseline));
     let recent = since.map_or(&[][..], |at| &recent[at..]);
     let made_since = made(worktree, history, recent, &mut origins)?;
-    let all: HashSet<CommitPosition> = new.iter().copied().collect();
+    let all: HashSet<HistoryIndex> = new.iter().copied().collect();
     let mut open = all.clone();
     let younger =
         evidence.recorded_at().is_some_and(|at| new.iter().all(|node| i64::try_from(history.date(*node)).is_ok_and(|made| made > at)));
@@ -122,7 +122,7 @@ fn made(
     history: &mut CommitHistory<'_>,
     entries: &[ReflogEntry],
     origins: &mut CommitOrigins,
-) -> Result<HashSet<CommitPosition>, Error> {
+) -> Result<HashSet<HistoryIndex>, Error> {
     let mut made = HashSet::new();
     for entry in entries.iter().filter(|entry| entry.action.makes()) {
         if let Some(node) = history.find(&entry.new)
@@ -163,9 +163,9 @@ fn fits(worktree: &Worktree, history: &mut CommitHistory<'_>, entry: &ReflogEntr
 }
 
 /// The findings in the logs of other worktrees and of branches.
-struct OtherReflogs {
-    made_by_helpers: HashSet<CommitPosition>,
-    had_by_others: HashSet<CommitPosition>,
+struct ReflogFindings {
+    made_by_helpers: HashSet<HistoryIndex>,
+    had_by_others: HashSet<HistoryIndex>,
 }
 
 fn commits_seen_by_others(
@@ -173,8 +173,8 @@ fn commits_seen_by_others(
     history: &mut CommitHistory<'_>,
     owners: &RefOwners,
     own: &[ReflogEntry],
-    all: &HashSet<CommitPosition>,
-) -> Result<OtherReflogs, Error> {
+    all: &HashSet<HistoryIndex>,
+) -> Result<ReflogFindings, Error> {
     let mut logs = Vec::new();
     for (name, path) in worktree.other_logs()? {
         let owner = owners.of(&name, worktree.common_dir());
@@ -202,7 +202,7 @@ fn commits_seen_by_others(
         made_by_others.extend(made(worktree, history, entries, &mut ignored)?);
     }
     made_by_helpers.retain(|node| !made_by_others.contains(node));
-    Ok(OtherReflogs { made_by_helpers, had_by_others: history.descend(&had, all) })
+    Ok(ReflogFindings { made_by_helpers, had_by_others: history.descend(&had, all) })
 }
 
 /// How a commit first reached HEAD.
@@ -221,9 +221,9 @@ fn arrivals(
     history: &mut CommitHistory<'_>,
     owners: &RefOwners,
     entries: &[ReflogEntry],
-    all: &HashSet<CommitPosition>,
+    all: &HashSet<HistoryIndex>,
     origins: &mut CommitOrigins,
-) -> Result<HashMap<CommitPosition, CommitArrival>, Error> {
+) -> Result<HashMap<HistoryIndex, CommitArrival>, Error> {
     let mut arrived = HashMap::new();
     let mut steps = 0;
     for entry in entries {

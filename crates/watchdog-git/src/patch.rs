@@ -10,7 +10,7 @@ use gix::objs::{Find, FindHeader};
 use sha2::{Digest, Sha256};
 
 use super::error::Error;
-use super::verified::VerifiedObjects;
+use super::verified::VerifyingObjectReader;
 
 /// The name of a change.
 pub(super) type PatchId = [u8; 32];
@@ -44,7 +44,7 @@ impl<'r> PatchIds<'r> {
             let left = find_tree(self.repo, from, &mut left)?;
             let right = find_tree(self.repo, to, &mut right)?;
             let mut recorder = gix::diff::tree::Recorder::default().track_location(Some(Location::Path));
-            gix::diff::tree(left, right, gix::diff::tree::State::default(), VerifiedObjects(&self.repo.objects), &mut recorder)
+            gix::diff::tree(left, right, gix::diff::tree::State::default(), VerifyingObjectReader(&self.repo.objects), &mut recorder)
                 .map_err(|e| Error::read(doing(), e))?;
             for change in recorder.records {
                 match self.file(change)? {
@@ -155,7 +155,7 @@ fn find_tree<'b>(repo: &gix::Repository, id: ObjectId, buf: &'b mut Vec<u8>) -> 
     if id.is_empty_tree() {
         return Ok(gix::objs::TreeRefIter::from_bytes(&[], id.kind()));
     }
-    match VerifiedObjects(&repo.objects).try_find(&id, buf).map_err(|e| Error::read(doing(), e))? {
+    match VerifyingObjectReader(&repo.objects).try_find(&id, buf).map_err(|e| Error::read(doing(), e))? {
         Some(data) if data.kind == gix::object::Kind::Tree => Ok(gix::objs::TreeRefIter::from_bytes(data.data, id.kind())),
         _ => Err(Error::Read { doing: doing(), why: "the object is missing".to_string() }),
     }
@@ -175,5 +175,5 @@ fn read(repo: &gix::Repository, id: Option<ObjectId>, buf: &mut Vec<u8>) -> Resu
         buf.clear();
         return Ok(());
     };
-    VerifiedObjects(&repo.objects).blob(id, buf)
+    VerifyingObjectReader(&repo.objects).blob(id, buf)
 }

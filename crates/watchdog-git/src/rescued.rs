@@ -11,7 +11,7 @@ use super::error::Error;
 use super::open::Worktree;
 use super::origin_evidence::{OriginEvidence, RescuedCommit};
 use super::patch::PatchIds;
-use super::walk::{CommitHistory, CommitPosition};
+use super::walk::{CommitHistory, HistoryIndex};
 
 /// How a rescue's commits name their snapshot, unless the configuration has other trailers.
 const TRAILER: &[u8] = b"Watchdog-Snapshot: refs/watchdog/rescue/";
@@ -32,7 +32,7 @@ impl Worktree {
             let id = ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read(format!("read commit {hex}"), e))?;
             let node = history.node(id);
             let patch = patch_of(&mut history, &mut patches, node)?;
-            described.push(RescuedCommit { id: hex.clone(), patch, authored: RescueMessage::read(self, id)?.authored });
+            described.push(RescuedCommit { id: hex.clone(), patch, authored: CommitAuthorship::read(self, id)?.authored });
         }
         Ok(described)
     }
@@ -43,10 +43,10 @@ impl Worktree {
 pub(super) fn among(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
-    candidates: &HashSet<CommitPosition>,
-    amended: &HashSet<CommitPosition>,
+    candidates: &HashSet<HistoryIndex>,
+    amended: &HashSet<HistoryIndex>,
     evidence: &OriginEvidence,
-) -> Result<HashSet<CommitPosition>, Error> {
+) -> Result<HashSet<HistoryIndex>, Error> {
     if candidates.is_empty() {
         return Ok(HashSet::new());
     }
@@ -62,7 +62,7 @@ pub(super) fn among(
             rescued.insert(node);
             continue;
         }
-        let message = RescueMessage::read(worktree, id)?;
+        let message = CommitAuthorship::read(worktree, id)?;
         let same = (message.names_a_snapshot || authored.contains(message.authored.as_str())) && !amended.contains(&node);
         let same =
             same || !changes.is_empty() && patch_of(history, &mut patches, node)?.is_some_and(|patch| changes.contains(patch.as_str()));
@@ -74,7 +74,7 @@ pub(super) fn among(
 }
 
 /// The patch id of a commit's change; `None` where there is none, or it is too large.
-fn patch_of(history: &mut CommitHistory<'_>, patches: &mut PatchIds<'_>, node: CommitPosition) -> Result<Option<String>, Error> {
+fn patch_of(history: &mut CommitHistory<'_>, patches: &mut PatchIds<'_>, node: HistoryIndex) -> Result<Option<String>, Error> {
     let after = history.tree(node)?;
     let before = match history.parents(node).first().copied() {
         Some(parent) if !history.load(parent)? => return Ok(None),
@@ -88,13 +88,13 @@ fn patch_of(history: &mut CommitHistory<'_>, patches: &mut PatchIds<'_>, node: C
 }
 
 /// The facts in a commit's own text.
-pub(super) struct RescueMessage {
+pub(super) struct CommitAuthorship {
     /// A name of author, author date and subject.
     pub authored: String,
     names_a_snapshot: bool,
 }
 
-impl RescueMessage {
+impl CommitAuthorship {
     pub(super) fn read(worktree: &Worktree, id: ObjectId) -> Result<Self, Error> {
         let doing = || format!("read commit {id}");
         let commit = worktree.repo.find_commit(id).map_err(|e| Error::read(doing(), e))?;
@@ -106,7 +106,7 @@ impl RescueMessage {
             hash.update([0]);
         }
         let names_a_snapshot = parsed.message.lines().any(|line| line.starts_with(TRAILER));
-        Ok(RescueMessage { authored: hex(&hash.finalize()[..16]), names_a_snapshot })
+        Ok(CommitAuthorship { authored: hex(&hash.finalize()[..16]), names_a_snapshot })
     }
 }
 

@@ -7,8 +7,8 @@ use gix::ObjectId;
 use super::error::Error;
 use super::open::Worktree;
 use super::patch::{PatchId, PatchIds};
-use super::rescued::RescueMessage;
-use super::walk::{CommitHistory, CommitPosition};
+use super::rescued::CommitAuthorship;
+use super::walk::{CommitHistory, HistoryIndex};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 
 /// How many commits of each side are compared at most.
@@ -25,12 +25,12 @@ const MAX_BYTES: u64 = 64 << 20;
 pub(super) fn made_anew(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
-    new: &[CommitPosition],
-    made: HashSet<CommitPosition>,
+    new: &[HistoryIndex],
+    made: HashSet<HistoryIndex>,
     (baseline, head): (ObjectId, ObjectId),
-    (boundary, amended): (&[CommitPosition], &HashSet<CommitPosition>),
+    (boundary, amended): (&[HistoryIndex], &HashSet<HistoryIndex>),
     degraded: &mut Vec<Degradation>,
-) -> Result<HashSet<CommitPosition>, Error> {
+) -> Result<HashSet<HistoryIndex>, Error> {
     let common = match boundary.first() {
         Some(node) => format!("it goes back to their common commit {}", history.id(*node).to_hex_with_len(12)),
         None => "the two have no commit in common".to_string(),
@@ -49,12 +49,12 @@ pub(super) fn made_anew(
     let (theirs, all_theirs) = patches(worktree, &mut other, &left_behind, empty_tree)?;
     let mut authored = HashSet::new();
     for &node in left_behind.iter().take(MAX_COMMITS) {
-        authored.insert(RescueMessage::read(worktree, other.id(node))?.authored);
+        authored.insert(CommitAuthorship::read(worktree, other.id(node))?.authored);
     }
     let mut had: HashSet<PatchId> = theirs.into_iter().map(|(_, patch)| patch).collect();
     // No change at all is not work.
     had.extend(PatchIds::new(&worktree.repo, 0).name(empty_tree, empty_tree)?);
-    let candidates: Vec<CommitPosition> = new.iter().filter(|node| made.contains(node)).copied().collect();
+    let candidates: Vec<HistoryIndex> = new.iter().filter(|node| made.contains(node)).copied().collect();
     let (ours, all_ours) = patches(worktree, history, &candidates, empty_tree)?;
     if !all_theirs || !all_ours {
         let detail = format!(
@@ -69,7 +69,7 @@ pub(super) fn made_anew(
     let mut anew = HashSet::new();
     for (node, patch) in ours {
         let is_new = !had.contains(&patch);
-        if is_new && (amended.contains(&node) || !authored.contains(&RescueMessage::read(worktree, history.id(node))?.authored)) {
+        if is_new && (amended.contains(&node) || !authored.contains(&CommitAuthorship::read(worktree, history.id(node))?.authored)) {
             anew.insert(node);
         }
     }
@@ -80,9 +80,9 @@ pub(super) fn made_anew(
 fn patches(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
-    commits: &[CommitPosition],
+    commits: &[HistoryIndex],
     empty_tree: ObjectId,
-) -> Result<(Vec<(CommitPosition, PatchId)>, bool), Error> {
+) -> Result<(Vec<(HistoryIndex, PatchId)>, bool), Error> {
     let mut patches = PatchIds::new(&worktree.repo, MAX_BYTES);
     let mut named = Vec::new();
     for &node in commits.iter().take(MAX_COMMITS) {

@@ -38,11 +38,11 @@ pub struct SearchResult {
 /// comes back as [`WorktreeState::Nothing`]. The search calls `is_over` between folders, and ends once it returns `true`.
 pub fn find_worktrees(paths: &[PathBuf], is_over: &dyn Fn() -> bool) -> SearchResult {
     let mut walk =
-        SearchWalk { found: Vec::new(), places: HashMap::new(), repositories: HashSet::new(), folders: 0, notes: Vec::new(), is_over };
+        WorktreeSearch { found: Vec::new(), places: HashMap::new(), repositories: HashSet::new(), folders: 0, notes: Vec::new(), is_over };
     for path in paths {
         walk.take(path);
     }
-    let SearchWalk { mut found, notes, .. } = walk;
+    let WorktreeSearch { mut found, notes, .. } = walk;
     // A broken `.git` does not name its repository; the repository's own list is then the source.
     let has_no_git_dir = |one: &FoundWorktree| one.git_dir == one.root.join(".git") || !one.git_dir.exists();
     let nameless = |one: &FoundWorktree| matches!(one.standing, WorktreeState::Broken { .. }) && has_no_git_dir(one);
@@ -53,7 +53,7 @@ pub fn find_worktrees(paths: &[PathBuf], is_over: &dyn Fn() -> bool) -> SearchRe
     SearchResult { worktrees: found, notes }
 }
 
-struct SearchWalk<'a> {
+struct WorktreeSearch<'a> {
     found: Vec<FoundWorktree>,
     /// Where in `found` a git directory is, so that nothing is found twice.
     places: HashMap<PathBuf, usize>,
@@ -64,7 +64,7 @@ struct SearchWalk<'a> {
     is_over: &'a dyn Fn() -> bool,
 }
 
-impl SearchWalk<'_> {
+impl WorktreeSearch<'_> {
     fn take(&mut self, path: &Path) {
         let top = match fs::canonicalize(path) {
             Ok(top) if top.is_dir() => top,

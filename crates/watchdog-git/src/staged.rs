@@ -6,7 +6,7 @@ use gix::index::State;
 use gix::status::tree_index::TrackRenames;
 use gix::worktree::stack::state::attributes::Source;
 
-use super::comparison_parts::ComparisonParts;
+use super::comparison_parts::WorkTreeStatus;
 use super::error::Error;
 use super::open::Worktree;
 
@@ -17,7 +17,7 @@ pub(super) fn find(
     index: &State,
     cached: Option<ObjectId>,
     head: Option<ObjectId>,
-    found: &mut ComparisonParts,
+    found: &mut WorkTreeStatus,
 ) -> Result<(), Error> {
     let doing = || format!("compare the index of {} with HEAD", worktree.root().display());
     let tree = tree_of(worktree, head)?;
@@ -33,7 +33,7 @@ pub(super) fn find(
 }
 
 /// As [`find`], against any tree, with a rename as a change of each of the two paths.
-pub(super) fn find_each(worktree: &Worktree, index: &State, tree: ObjectId, found: &mut ComparisonParts) -> Result<(), Error> {
+pub(super) fn find_each(worktree: &Worktree, index: &State, tree: ObjectId, found: &mut WorkTreeStatus) -> Result<(), Error> {
     let doing = || format!("compare the index of {} with a tree", worktree.root().display());
     compare(worktree, index, tree, TrackRenames::Disabled, found).map_err(|e| Error::read(doing(), e))
 }
@@ -54,7 +54,7 @@ pub(super) fn cached_tree(index: &State) -> Option<ObjectId> {
     index.tree().filter(|cached| cached.num_entries.is_some()).map(|cached| cached.id)
 }
 
-fn compare(worktree: &Worktree, index: &State, tree: ObjectId, renames: TrackRenames, found: &mut ComparisonParts) -> gix::Result<()> {
+fn compare(worktree: &Worktree, index: &State, tree: ObjectId, renames: TrackRenames, found: &mut WorkTreeStatus) -> gix::Result<()> {
     found.staged.clear();
     // Without patterns of our own gix would search only the current folder of this process.
     let nothing = State::new(worktree.repo.object_hash());

@@ -15,8 +15,8 @@ use gix::index::State;
 use gix::index::entry::{Flags, Mode};
 use sha2::{Digest, Sha256};
 
-use super::comparison_parts::ComparisonParts;
-use super::file_state::FileState;
+use super::comparison_parts::WorkTreeStatus;
+use super::file_state::StatStamp;
 use super::path_text::{escape_path, unescape_path};
 use super::reftable::TABLES;
 use super::worktrees::FoundWorktree;
@@ -38,7 +38,7 @@ pub struct StatFingerprints(Vec<PathStat>);
 struct PathStat {
     path: BString,
     /// The state during the scan itself, so that the next scan notices any later change.
-    state: Option<FileState>,
+    state: Option<StatStamp>,
 }
 
 /// Files and folders beside the work tree that a judgement rested on.
@@ -51,7 +51,7 @@ pub struct FingerprintScope<'a> {
 }
 
 /// The fingerprints of a scan; `None` where a part of it has none that are reliable.
-pub(super) fn of(repo: &gix::Repository, index: &State, found: &ComparisonParts) -> Option<StatFingerprints> {
+pub(super) fn of(repo: &gix::Repository, index: &State, found: &WorkTreeStatus) -> Option<StatFingerprints> {
     if !(found.unreadable.is_empty() && found.degraded.is_empty() && found.submodules.is_empty()) || index.is_sparse() {
         return None;
     }
@@ -183,7 +183,7 @@ fn add_all<'p>(hash: &mut Sha256, folder: &Path, names: impl IntoIterator<Item =
 
 fn add_found(hash: &mut Sha256, found: rustix::io::Result<rustix::fs::Stat>, scanned_at: SystemTime) -> Option<()> {
     match found {
-        Ok(stat) => take(hash, FileState::of(&stat), scanned_at),
+        Ok(stat) => take(hash, StatStamp::of(&stat), scanned_at),
         Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => {
             hash.update([1]);
             Some(())
@@ -211,7 +211,7 @@ fn add_metadata(hash: &mut Sha256, found: &Metadata, scanned_at: SystemTime) -> 
     if found.is_symlink() {
         return None;
     }
-    let state = FileState {
+    let state = StatStamp {
         seconds: [found.mtime(), found.ctime()],
         nanos: [found.mtime_nsec(), found.ctime_nsec()],
         rest: [found.mode().into(), found.ino(), found.size(), found.uid().into()],
@@ -220,7 +220,7 @@ fn add_metadata(hash: &mut Sha256, found: &Metadata, scanned_at: SystemTime) -> 
 }
 
 /// Adds one file's state, unless it may have changed since the scan began.
-fn take(hash: &mut Sha256, FileState { seconds, nanos, rest }: FileState, scanned_at: SystemTime) -> Option<()> {
+fn take(hash: &mut Sha256, StatStamp { seconds, nanos, rest }: StatStamp, scanned_at: SystemTime) -> Option<()> {
     let margin = if nanos == [0, 0] { COARSE } else { TICK };
     let latest = scanned_at.checked_sub(margin)?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
     let latest = (i64::try_from(latest.as_secs()).ok()?, i64::from(latest.subsec_nanos()));

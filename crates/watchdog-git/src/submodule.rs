@@ -10,7 +10,7 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::Mode;
 use gix::submodule::config::Ignore;
 
-use super::comparison_parts::ComparisonParts;
+use super::comparison_parts::WorkTreeStatus;
 use super::error::Error;
 use super::open::Worktree;
 use super::path_text::escape_path;
@@ -51,7 +51,7 @@ impl SubmoduleScan {
     }
 
     /// Hands over the collected notes.
-    pub(super) fn finish(self, found: &mut ComparisonParts) {
+    pub(super) fn finish(self, found: &mut WorkTreeStatus) {
         found.unreadable.append(&mut self.unreadable.lock().expect("no holder panics"));
         let hidden = self.hidden.lock().expect("no holder panics");
         if let Some(first) = hidden.first() {

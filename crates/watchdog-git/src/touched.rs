@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 
-use super::baseline::BaselinePoint;
-use super::comparison_parts::ComparisonParts;
+use super::baseline::HistoryPoint;
+use super::comparison_parts::WorkTreeStatus;
 use super::error::Error;
 use super::known_refs::KnownRefs;
 use super::net_change::newest;
@@ -27,7 +27,7 @@ impl Worktree {
     /// [`Error::UnknownRevision`] names a baseline that is not here; [`Error::Read`] where a needed object cannot be read.
     pub fn touched_since(
         &self,
-        baseline: &BaselinePoint,
+        baseline: &HistoryPoint,
         known: Option<&KnownRefs>,
         wanted: &dyn Fn(&str) -> bool,
     ) -> Result<Vec<String>, Error> {
@@ -38,13 +38,13 @@ impl Worktree {
         Ok(found)
     }
 
-    pub(super) fn touched_paths(&self, baseline: &BaselinePoint, known: Option<&KnownRefs>) -> Result<BTreeSet<BString>, Error> {
+    pub(super) fn touched_paths(&self, baseline: &HistoryPoint, known: Option<&KnownRefs>) -> Result<BTreeSet<BString>, Error> {
         let baseline = self.commit_of(baseline)?;
         let before = staged::tree_of(self, baseline)?;
         let mut paths: BTreeSet<BString> = BTreeSet::new();
         let doing = || format!("read the index of {}", self.root().display());
         let index = self.index().map_err(|e| Error::read(doing(), e))?;
-        let mut found = ComparisonParts::default();
+        let mut found = WorkTreeStatus::default();
         let prepared = hidden::prepare(self, &index, &mut found)?;
         let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);
         work_tree::find(self, index, 0, &mut found)?;
@@ -89,7 +89,7 @@ impl Worktree {
         for node in newest(&history, &origins.imported) {
             let tree = history.tree(node)?;
             let differ: BTreeSet<BString> = changes_between(&self.repo, tree, head_tree)?.into_iter().map(|change| change.path).collect();
-            let mut differs = ComparisonParts::default();
+            let mut differs = WorkTreeStatus::default();
             staged::find_each(self, index, tree, &mut differs)?;
             let staged: BTreeSet<&BStr> = differs.staged.iter().map(|(path, _)| path.as_bstr()).collect();
             paths.retain(|path| differ.contains(path) || staged.contains(path.as_bstr()));

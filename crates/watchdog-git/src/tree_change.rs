@@ -13,7 +13,7 @@ use gix::objs::{Find, FindHeader, TreeRefIter};
 use super::error::Error;
 use super::open::Worktree;
 use super::patch::{LINES_UP_TO, is_binary, is_partial};
-use super::verified::VerifiedObjects;
+use super::verified::VerifyingObjectReader;
 
 /// The entry of a file in a tree.
 pub(super) type FileEntry = (EntryMode, ObjectId);
@@ -84,7 +84,7 @@ pub(super) fn verify(worktree: &Worktree, file: Option<FileEntry>) -> Result<(),
     match header(worktree, id)? {
         // A partial clone may lack the object; its name is known all the same.
         None if is_partial(&worktree.repo) => Ok(()),
-        _ => VerifiedObjects(&worktree.repo.objects).blob(id, &mut Vec::new()),
+        _ => VerifyingObjectReader(&worktree.repo.objects).blob(id, &mut Vec::new()),
     }
 }
 
@@ -114,7 +114,7 @@ fn text(worktree: &Worktree, file: Option<FileEntry>) -> Result<Option<Vec<u8>>,
         return Ok(None);
     }
     let mut buffer = Vec::new();
-    VerifiedObjects(&worktree.repo.objects).blob(id, &mut buffer)?;
+    VerifyingObjectReader(&worktree.repo.objects).blob(id, &mut buffer)?;
     Ok((!is_binary(&buffer)).then_some(buffer))
 }
 
@@ -130,7 +130,7 @@ fn diff(worktree: &Worktree, from: ObjectId, to: ObjectId, delegate: &mut impl g
     let (mut left, mut right) = (Vec::new(), Vec::new());
     let left = read_tree(worktree, from, &mut left)?;
     let right = read_tree(worktree, to, &mut right)?;
-    gix::diff::tree(left, right, State::default(), VerifiedObjects(&worktree.repo.objects), delegate)
+    gix::diff::tree(left, right, State::default(), VerifyingObjectReader(&worktree.repo.objects), delegate)
         .map_err(|e| Error::read(format!("compare tree {from} with tree {to}"), e))
 }
 
@@ -139,7 +139,7 @@ fn read_tree<'b>(worktree: &Worktree, id: ObjectId, buffer: &'b mut Vec<u8>) -> 
         return Ok(TreeRefIter::from_bytes(&[], id.kind()));
     }
     let doing = || format!("read tree {id}");
-    match VerifiedObjects(&worktree.repo.objects).try_find(&id, buffer).map_err(|e| Error::read(doing(), e))? {
+    match VerifyingObjectReader(&worktree.repo.objects).try_find(&id, buffer).map_err(|e| Error::read(doing(), e))? {
         Some(data) if data.kind == gix::object::Kind::Tree => Ok(TreeRefIter::from_bytes(data.data, id.kind())),
         _ => Err(Error::Read { doing: doing(), why: "the object is missing".to_string() }),
     }

@@ -8,9 +8,9 @@ use super::error::Error;
 
 /// The objects of a repository, each checked against its name as it is read.
 #[derive(Clone, Copy)]
-pub(super) struct VerifiedObjects<'r>(pub &'r gix::OdbHandle);
+pub(super) struct VerifyingObjectReader<'r>(pub &'r gix::OdbHandle);
 
-impl Find for VerifiedObjects<'_> {
+impl Find for VerifyingObjectReader<'_> {
     fn try_find<'a>(&self, id: &oid, buffer: &'a mut Vec<u8>) -> Result<Option<Data<'a>>, gix::Error> {
         let Some(data) = self.0.try_find(id, buffer)? else { return Ok(None) };
         let found = gix::objs::compute_hash(id.kind(), data.kind, data.data)?;
@@ -21,7 +21,7 @@ impl Find for VerifiedObjects<'_> {
     }
 }
 
-impl VerifiedObjects<'_> {
+impl VerifyingObjectReader<'_> {
     /// Reads a file that must be there.
     pub(super) fn blob(self, id: ObjectId, buffer: &mut Vec<u8>) -> Result<(), Error> {
         match self.try_find(&id, buffer).map_err(|e| Error::read(format!("read object {id}"), e))? {

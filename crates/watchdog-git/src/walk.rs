@@ -9,10 +9,10 @@ use gix::objs::Find;
 
 use super::error::Error;
 use super::open::Worktree;
-use super::verified::VerifiedObjects;
+use super::verified::VerifyingObjectReader;
 
 /// A commit's place in [`CommitHistory`].
-pub(super) type CommitPosition = u32;
+pub(super) type HistoryIndex = u32;
 
 const UNINTERESTING: u8 = 1;
 const SEEN: u8 = 2;
@@ -28,7 +28,7 @@ const CHAIN: usize = 1_000;
 const GRAPH_AFTER: usize = 24;
 
 /// The facts about one commit.
-struct CommitFacts {
+struct CommitNode {
     id: ObjectId,
     flags: u8,
     parsed: Option<ParsedCommit>,
@@ -38,7 +38,7 @@ struct ParsedCommit {
     /// Committer time in seconds since 1970; 0 where malformed, as in git.
     date: u64,
     tree: ObjectId,
-    parents: Vec<CommitPosition>,
+    parents: Vec<HistoryIndex>,
     /// Whether the data come from the commit-graph file, which any process can write.
     from_graph: bool,
 }
@@ -46,8 +46,8 @@ struct ParsedCommit {
 /// The part of the commit graph that was read so far.
 pub(super) struct CommitHistory<'w> {
     worktree: &'w Worktree,
-    nodes: Vec<CommitFacts>,
-    by_id: HashMap<ObjectId, CommitPosition>,
+    nodes: Vec<CommitNode>,
+    by_id: HashMap<ObjectId, HistoryIndex>,
     shallow: Option<gix::shallow::Commits>,
     graph: CommitGraph,
     buf: Vec<u8>,
@@ -63,11 +63,11 @@ enum CommitGraph {
 /// Commits reachable from HEAD and not from the baseline.
 pub(super) struct CommitRange {
     /// Newest first by committer time, as git lists them.
-    pub commits: Vec<CommitPosition>,
+    pub commits: Vec<HistoryIndex>,
     /// Whether the baseline is still part of HEAD's history.
     pub contains_baseline: bool,
     /// Where the range touches the baseline's history; empty where the two share nothing.
-    pub boundary: Vec<CommitPosition>,
+    pub boundary: Vec<HistoryIndex>,
 }
 
 impl<'w> CommitHistory<'w> {
@@ -79,29 +79,29 @@ impl<'w> CommitHistory<'w> {
         Ok(CommitHistory { worktree, nodes: Vec::new(), by_id: HashMap::new(), shallow, graph, buf: Vec::new() })
     }
 
-    pub(super) fn id(&self, node: CommitPosition) -> ObjectId {
+    pub(super) fn id(&self, node: HistoryIndex) -> ObjectId {
         self.nodes[node as usize].id
     }
 
-    pub(super) fn node(&mut self, id: ObjectId) -> CommitPosition {
+    pub(super) fn node(&mut self, id: ObjectId) -> HistoryIndex {
         *self.by_id.entry(id).or_insert_with(|| {
-            self.nodes.push(CommitFacts { id, flags: 0, parsed: None });
-            CommitPosition::try_from(self.nodes.len() - 1).expect("fewer than 4 billion commits")
+            self.nodes.push(CommitNode { id, flags: 0, parsed: None });
+            HistoryIndex::try_from(self.nodes.len() - 1).expect("fewer than 4 billion commits")
         })
     }
 
     /// The node of a commit that was met already.
-    pub(super) fn find(&self, id: &ObjectId) -> Option<CommitPosition> {
+    pub(super) fn find(&self, id: &ObjectId) -> Option<HistoryIndex> {
         self.by_id.get(id).copied()
     }
 
     /// Parents of a commit that was read.
-    pub(super) fn parents(&self, node: CommitPosition) -> &[CommitPosition] {
+    pub(super) fn parents(&self, node: HistoryIndex) -> &[HistoryIndex] {
         self.nodes[node as usize].parsed.as_ref().map_or(&[], |p| &p.parents)
     }
 
     /// The tree of a commit, read if need be.
-    pub(super) fn tree(&mut self, node: CommitPosition) -> Result<ObjectId, Error> {
+    pub(super) fn tree(&mut self, node: HistoryIndex) -> Result<ObjectId, Error> {
         self.require(node)?;
         if self.nodes[node as usize].parsed.as_ref().is_some_and(|parsed| parsed.from_graph) {
             self.check_against_object(node)?;
@@ -110,16 +110,16 @@ impl<'w> CommitHistory<'w> {
     }
 
     /// Committer time in seconds since 1970 of a commit that was read.
-    pub(super) fn date(&self, node: CommitPosition) -> u64 {
+    pub(super) fn date(&self, node: HistoryIndex) -> u64 {
         self.nodes[node as usize].parsed.as_ref().map_or(0, |p| p.date)
     }
 
-    fn has(&self, node: CommitPosition, flag: u8) -> bool {
+    fn has(&self, node: HistoryIndex, flag: u8) -> bool {
         self.nodes[node as usize].flags & flag != 0
     }
 
     /// Reads a commit that must be there.
-    pub(super) fn require(&mut self, node: CommitPosition) -> Result<(), Error> {
+    pub(super) fn require(&mut self, node: HistoryIndex) -> Result<(), Error> {
         if self.load(node)? {
             return Ok(());
         }
@@ -127,7 +127,7 @@ impl<'w> CommitHistory<'w> {
     }
 
     /// Reads a commit; `false` where its object is missing or is no commit.
-    pub(super) fn load(&mut self, node: CommitPosition) -> Result<bool, Error> {
+    pub(super) fn load(&mut self, node: HistoryIndex) -> Result<bool, Error> {
         if self.nodes[node as usize].parsed.is_some() {
             return Ok(true);
         }
@@ -145,7 +145,7 @@ impl<'w> CommitHistory<'w> {
     fn read(&mut self, id: ObjectId) -> Result<Option<(u64, ObjectId, Vec<ObjectId>)>, Error> {
         let doing = || format!("read commit {id}");
         let (mut date, mut parents) = (0, Vec::new());
-        let found = VerifiedObjects(&self.worktree.repo.objects).try_find(&id, &mut self.buf).map_err(|e| Error::read(doing(), e))?;
+        let found = VerifyingObjectReader(&self.worktree.repo.objects).try_find(&id, &mut self.buf).map_err(|e| Error::read(doing(), e))?;
         let Some(data) = found.filter(|data| data.kind == gix::object::Kind::Commit) else {
             return Ok(None);
         };
@@ -165,19 +165,19 @@ impl<'w> CommitHistory<'w> {
         Ok(Some((date, tree, parents)))
     }
 
-    fn fill(&mut self, node: CommitPosition, date: u64, tree: ObjectId, parents: Vec<ObjectId>, from_graph: bool) {
+    fn fill(&mut self, node: HistoryIndex, date: u64, tree: ObjectId, parents: Vec<ObjectId>, from_graph: bool) {
         let parents = parents.into_iter().map(|id| self.node(id)).collect();
         self.nodes[node as usize].parsed = Some(ParsedCommit { date, tree, parents, from_graph });
     }
 
     /// The commit-graph file must say what the commit itself says, where more rests on it than a count.
-    fn check_against_object(&mut self, node: CommitPosition) -> Result<(), Error> {
+    fn check_against_object(&mut self, node: HistoryIndex) -> Result<(), Error> {
         let id = self.id(node);
         let doing = || format!("read commit {id}");
         let Some((_, tree, parents)) = self.read(id)? else {
             return Err(Error::Read { doing: doing(), why: "the object is missing".to_string() });
         };
-        let parents: Vec<CommitPosition> = parents.into_iter().map(|id| self.node(id)).collect();
+        let parents: Vec<HistoryIndex> = parents.into_iter().map(|id| self.node(id)).collect();
         let parsed = self.nodes[node as usize].parsed.as_mut().expect("it was read");
         if parsed.tree != tree || parsed.parents != parents {
             return Err(Error::Read {
@@ -264,7 +264,7 @@ impl<'w> CommitHistory<'w> {
             found.push(node);
         }
         found.retain(|node| !self.has(*node, UNINTERESTING));
-        let mut boundary: Vec<CommitPosition> = Vec::new();
+        let mut boundary: Vec<HistoryIndex> = Vec::new();
         for node in &found {
             boundary.extend(self.parents(*node).iter().filter(|p| self.has(**p, UNINTERESTING)));
         }
@@ -277,7 +277,7 @@ impl<'w> CommitHistory<'w> {
     }
 
     /// All commits reachable from `head`, newest first where clocks were right.
-    pub(super) fn all(&mut self, head: ObjectId) -> Result<Vec<CommitPosition>, Error> {
+    pub(super) fn all(&mut self, head: ObjectId) -> Result<Vec<HistoryIndex>, Error> {
         let mut queue = WalkQueue::default();
         let head = self.node(head);
         self.require(head)?;
@@ -297,7 +297,7 @@ impl<'w> CommitHistory<'w> {
     ///
     /// The ancestors of the baseline need no walk then: a commit that descends from it is none of them. `None` means that the range must be
     /// walked: there is a merge, or the baseline was not found this way.
-    fn chain(&mut self, baseline: CommitPosition, head: CommitPosition) -> Option<Vec<CommitPosition>> {
+    fn chain(&mut self, baseline: HistoryIndex, head: HistoryIndex) -> Option<Vec<HistoryIndex>> {
         let oldest = self.date(baseline);
         let (mut node, mut commits) = (head, Vec::new());
         while node != baseline {
@@ -319,15 +319,15 @@ impl<'w> CommitHistory<'w> {
     pub(super) fn reached(
         &mut self,
         tips: &[ObjectId],
-        new: &HashSet<CommitPosition>,
+        new: &HashSet<HistoryIndex>,
         limit: usize,
-    ) -> Result<(HashSet<CommitPosition>, bool), Error> {
+    ) -> Result<(HashSet<HistoryIndex>, bool), Error> {
         // A day of slack for clocks that were wrong; without proof a commit counts as made here anyway.
         let horizon = new.iter().map(|n| self.date(*n)).min().unwrap_or(0).saturating_sub(86_400);
         let mut starts = Vec::new();
         let mut seen = HashSet::new();
-        let mut around: BinaryHeap<(u64, CommitPosition)> = BinaryHeap::new();
-        let mut queue: Vec<CommitPosition> = Vec::new();
+        let mut around: BinaryHeap<(u64, HistoryIndex)> = BinaryHeap::new();
+        let mut queue: Vec<HistoryIndex> = Vec::new();
         for tip in tips {
             if let Some(node) = self.commit_of_tip(*tip)? {
                 queue.push(node);
@@ -353,9 +353,9 @@ impl<'w> CommitHistory<'w> {
     }
 
     /// The commits of `starts` and their ancestors inside of `new`.
-    pub(super) fn descend(&self, starts: &[CommitPosition], new: &HashSet<CommitPosition>) -> HashSet<CommitPosition> {
+    pub(super) fn descend(&self, starts: &[HistoryIndex], new: &HashSet<HistoryIndex>) -> HashSet<HistoryIndex> {
         let mut reached = HashSet::new();
-        let mut stack: Vec<CommitPosition> = starts.to_vec();
+        let mut stack: Vec<HistoryIndex> = starts.to_vec();
         while let Some(node) = stack.pop() {
             if new.contains(&node) && reached.insert(node) {
                 stack.extend_from_slice(self.parents(node));
@@ -365,7 +365,7 @@ impl<'w> CommitHistory<'w> {
     }
 
     /// The commit that a ref's object is or, for a tag, leads to.
-    fn commit_of_tip(&mut self, tip: ObjectId) -> Result<Option<CommitPosition>, Error> {
+    fn commit_of_tip(&mut self, tip: ObjectId) -> Result<Option<HistoryIndex>, Error> {
         if let Some(node) = self.find(&tip) {
             return Ok(Some(node));
         }
@@ -384,28 +384,28 @@ impl<'w> CommitHistory<'w> {
         Ok(Some(self.node(id)))
     }
 
-    fn meet(&mut self, node: CommitPosition, queue: &mut WalkQueue) {
+    fn meet(&mut self, node: HistoryIndex, queue: &mut WalkQueue) {
         if !self.has(node, SEEN) {
             self.nodes[node as usize].flags |= SEEN;
             self.push(node, queue);
         }
     }
 
-    fn push(&mut self, node: CommitPosition, queue: &mut WalkQueue) {
+    fn push(&mut self, node: HistoryIndex, queue: &mut WalkQueue) {
         queue.pushed += 1;
         queue.heap.push((self.date(node), Reverse(queue.pushed), node));
         self.nodes[node as usize].flags |= QUEUED;
         queue.interesting += usize::from(!self.has(node, UNINTERESTING));
     }
 
-    fn pop(&mut self, queue: &mut WalkQueue) -> Option<CommitPosition> {
+    fn pop(&mut self, queue: &mut WalkQueue) -> Option<HistoryIndex> {
         let (_, _, node) = queue.heap.pop()?;
         self.nodes[node as usize].flags &= !QUEUED;
         queue.interesting -= usize::from(!self.has(node, UNINTERESTING));
         Some(node)
     }
 
-    fn paint(&mut self, node: CommitPosition, queue: &mut WalkQueue) {
+    fn paint(&mut self, node: HistoryIndex, queue: &mut WalkQueue) {
         if !self.has(node, UNINTERESTING) {
             queue.interesting -= usize::from(self.has(node, QUEUED));
             self.nodes[node as usize].flags |= UNINTERESTING;
@@ -413,7 +413,7 @@ impl<'w> CommitHistory<'w> {
     }
 
     /// Paints the known ancestors of a commit, up to those that were painted before.
-    fn paint_parents(&mut self, node: CommitPosition, queue: &mut WalkQueue) {
+    fn paint_parents(&mut self, node: HistoryIndex, queue: &mut WalkQueue) {
         let mut stack = self.parents(node).to_vec();
         while let Some(node) = stack.pop() {
             if !self.has(node, UNINTERESTING) {
@@ -427,7 +427,7 @@ impl<'w> CommitHistory<'w> {
 /// Newest first; of the same second, first come first served.
 #[derive(Default)]
 struct WalkQueue {
-    heap: BinaryHeap<(u64, Reverse<usize>, CommitPosition)>,
+    heap: BinaryHeap<(u64, Reverse<usize>, HistoryIndex)>,
     pushed: usize,
     interesting: usize,
 }

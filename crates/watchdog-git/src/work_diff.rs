@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use gix::bstr::{BStr, ByteSlice};
 
-use super::baseline::BaselinePoint;
+use super::baseline::HistoryPoint;
 use super::error::Error;
 use super::known_refs::KnownRefs;
 use super::line_hunks::line_hunks;
@@ -45,7 +45,7 @@ impl Worktree {
     /// As [`Worktree::touched_since`].
     pub fn diff_since(
         &self,
-        baseline: &BaselinePoint,
+        baseline: &HistoryPoint,
         known: Option<&KnownRefs>,
         limit: usize,
         hide: &dyn Fn(&str) -> bool,

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::error::Error;
 use super::open::Worktree;
-use super::snapshot::{PrivateRule, SnapshotRequest};
+use super::snapshot::{PrivacyClassifier, SnapshotRequest};
 
 impl Worktree {
     /// HEAD's tree if nothing is uncommitted, half done or hidden, so that the tree is the complete state apart from ignored files; `None`
@@ -26,7 +26,7 @@ impl Worktree {
     ///
     /// # Errors
     /// As [`Worktree::take_snapshot`].
-    pub fn work_state(&self, spec: &str, at: Timestamp, rule: PrivateRule<'_>) -> Result<String, Error> {
+    pub fn work_state(&self, spec: &str, at: Timestamp, rule: PrivacyClassifier<'_>) -> Result<String, Error> {
         self.refresh()?;
         let committed = self.head_tree()?;
         let request = SnapshotRequest { spec, at, why: "between two sessions" };

@@ -15,13 +15,13 @@ use gix::index::entry::{Flags, Mode};
 use gix::worktree::stack::state::ignore::Source;
 use rustix::fs::{AtFlags, FileType, Mode as Access, OFlags};
 
-use super::comparison_parts::ComparisonParts;
-use super::content::{ContentRules, FileComparer, FileComparison, innermost, odd};
+use super::comparison_parts::WorkTreeStatus;
+use super::content::{ComparisonOptions, FileComparer, FileComparison, innermost, odd};
 use super::discover;
 use super::error::Error;
-use super::file_state::FileState;
-use super::index_folder::IndexFolder;
-use super::listing::NameListing;
+use super::file_state::StatStamp;
+use super::index_folder::FolderIndexEntries;
+use super::listing::DirectoryEntries;
 use super::open::Worktree;
 use super::path_text::escape_path;
 use super::stat_fingerprint;
@@ -45,9 +45,9 @@ struct PendingFolder {
 }
 
 /// Adds what differs between index and work tree.
-pub(super) fn find(worktree: &Worktree, index: &State, depth: usize, found: &mut ComparisonParts) -> Result<(), Error> {
+pub(super) fn find(worktree: &Worktree, index: &State, depth: usize, found: &mut WorkTreeStatus) -> Result<(), Error> {
     let doing = || format!("compare {} with its index", worktree.root().display());
-    let rules = ContentRules::of(&worktree.repo).map_err(|e| Error::read(doing(), e))?;
+    let rules = ComparisonOptions::of(&worktree.repo).map_err(|e| Error::read(doing(), e))?;
     let submodules = SubmoduleScan::new(worktree, index, depth)?;
     let root = open_folder(rustix::fs::CWD, worktree.root()).map_err(|e| Error::read(doing(), e))?;
     let roots = (&root, worktree.common_dir());
@@ -140,23 +140,23 @@ impl FolderQueue {
 struct ScanThread<'w> {
     repo: &'w gix::Repository,
     index: &'w State,
-    rules: ContentRules,
+    rules: ComparisonOptions,
     root: &'w OwnedFd,
     common_dir: &'w Path,
     comparer: FileComparer<'w>,
     submodules: &'w SubmoduleScan,
     ignores: Option<gix::AttributeStack<'w>>,
-    listing: NameListing,
+    listing: DirectoryEntries,
     /// Whether to keep the states of the files, for fingerprints.
     keeps_states: bool,
-    found: ComparisonParts,
+    found: WorkTreeStatus,
 }
 
 impl<'w> ScanThread<'w> {
     fn new(
         repo: &'w gix::Repository,
         index: &'w State,
-        rules: ContentRules,
+        rules: ComparisonOptions,
         (root, common_dir): (&'w OwnedFd, &'w Path),
         submodules: &'w SubmoduleScan,
     ) -> Self {
@@ -171,9 +171,9 @@ impl<'w> ScanThread<'w> {
             comparer,
             submodules,
             ignores: None,
-            listing: NameListing::default(),
+            listing: DirectoryEntries::default(),
             keeps_states,
-            found: ComparisonParts::default(),
+            found: WorkTreeStatus::default(),
         }
     }
 
@@ -184,7 +184,7 @@ impl<'w> ScanThread<'w> {
         self.listing = listing;
     }
 
-    fn scan_listing(&mut self, listing: &mut NameListing, mut folder: PendingFolder, queue: &mut Vec<PendingFolder>) {
+    fn scan_listing(&mut self, listing: &mut DirectoryEntries, mut folder: PendingFolder, queue: &mut Vec<PendingFolder>) {
         let open = match self.open(&folder).and_then(|open| listing.read(&open).map(|()| open)) {
             Ok(open) => open,
             // It went away after its parent was read.
@@ -204,7 +204,7 @@ impl<'w> ScanThread<'w> {
             folder.ignores = false;
             self.unreadable(join(&folder.path, b".gitignore").as_bstr(), "it is neither a file nor a link".to_string());
         }
-        let children = IndexFolder::new(self.index, folder.span.clone(), folder.path.len(), self.rules.fold_case);
+        let children = FolderIndexEntries::new(self.index, folder.span.clone(), folder.path.len(), self.rules.fold_case);
         let (mut files, mut folders) = (vec![false; children.files().len()], vec![false; children.folders().len()]);
         for (name, kind) in listing.iter() {
             if self.is_git(name) {
@@ -290,7 +290,7 @@ impl<'w> ScanThread<'w> {
         match rustix::fs::statat(open, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => {
                 if self.keeps_states {
-                    self.found.states.push((at, FileState::of(&found)));
+                    self.found.states.push((at, StatStamp::of(&found)));
                 }
                 self.comparer.compare(open.as_fd(), name, &self.index.entries()[at], &found)
             }

@@ -13,7 +13,7 @@ use os_pipe::PipeReader;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use super::mirror::MirrorEnd;
+use super::mirror::MirrorWriter;
 
 /// How long an open but silent stream is listened to after the end of the leader.
 const LEAK_GRACE: Duration = Duration::from_millis(200);
@@ -65,7 +65,7 @@ impl DrainProgress {
 }
 
 /// How far one stream was when its leader had ended.
-struct DrainPosition {
+struct DrainTarget {
     /// Once more than this was read, all that the leader wrote was dealt with.
     until: u64,
     read: u64,
@@ -74,7 +74,7 @@ struct DrainPosition {
 
 impl<K: OutputSink> OutputDrain<K> {
     /// Starts reading. Of each stream a copy goes to `mirrors`.
-    pub(crate) fn start(stdout: PipeReader, stderr: PipeReader, keep: K, mirrors: [Option<MirrorEnd>; 2]) -> io::Result<Self> {
+    pub(crate) fn start(stdout: PipeReader, stderr: PipeReader, keep: K, mirrors: [Option<MirrorWriter>; 2]) -> io::Result<Self> {
         let (tell, ends) = channel();
         let drain = OutputDrain {
             kept: Arc::new(Mutex::new(Some(keep))),
@@ -105,11 +105,11 @@ impl<K: OutputSink> OutputDrain<K> {
     /// Waits until all output of the ended leader was read: both streams have ended, or are silent and held open by another process.
     /// Waits for a slow terminal until `give_up` is raised.
     pub(crate) fn settle(&mut self, give_up: impl Fn() -> bool) {
-        let mut rests: [DrainPosition; 2] = std::array::from_fn(|at| {
+        let mut rests: [DrainTarget; 2] = std::array::from_fn(|at| {
             let unread = self.unread(at);
             let read = self.progress[at].read.load(Ordering::Acquire);
             // The bytes in hand may not be counted yet, and those that are may not be dealt with: each at most a chunk.
-            DrainPosition { until: read + unread + 2 * CHUNK as u64, read, quiet_since: Instant::now() }
+            DrainTarget { until: read + unread + 2 * CHUNK as u64, read, quiet_since: Instant::now() }
         });
         while self.open > 0 && !give_up() {
             match self.ends.recv_timeout(Duration::from_millis(10)) {
@@ -122,7 +122,7 @@ impl<K: OutputSink> OutputDrain<K> {
     }
 
     /// Whether all that the ended leader wrote to a stream was dealt with, and what others write is not worth waiting for.
-    fn has_come(&self, at: usize, rest: &mut DrainPosition) -> bool {
+    fn has_come(&self, at: usize, rest: &mut DrainTarget) -> bool {
         // The order matters: nothing unread first, then nothing in hand. A thread that gets no processor time on a busy machine is not mistaken
         // for a silent stream.
         let unread = self.unread(at);
@@ -155,7 +155,7 @@ fn read_to_end<K: OutputSink>(
     mut pipe: PipeReader,
     from: OutputStream,
     kept: &Mutex<Option<K>>,
-    mut mirror: Option<MirrorEnd>,
+    mut mirror: Option<MirrorWriter>,
     phase: &AtomicU8,
     progress: &DrainProgress,
     tell: &Sender<()>,

@@ -17,7 +17,7 @@ const PLENTY: u64 = 1024;
 
 /// Why there is no room.
 #[derive(Debug, thiserror::Error)]
-pub enum NoRoom {
+pub enum HeadroomError {
     /// Too few further threads.
     #[error("no {wanted} further threads or processes may be had: {source}")]
     Threads {
@@ -34,12 +34,12 @@ pub enum NoRoom {
     },
 }
 
-impl NoRoom {
+impl HeadroomError {
     /// The remedy.
     pub fn hint(&self) -> &'static str {
         match self {
-            NoRoom::Threads { .. } => "end some processes, or raise ulimit -u or the limit of pids",
-            NoRoom::AddressSpace { .. } => "raise ulimit -v to 1 GiB at least, or limit memory by a cgroup instead",
+            HeadroomError::Threads { .. } => "end some processes, or raise ulimit -u or the limit of pids",
+            HeadroomError::AddressSpace { .. } => "raise ulimit -v to 1 GiB at least, or limit memory by a cgroup instead",
         }
     }
 }
@@ -48,16 +48,16 @@ impl NoRoom {
 ///
 /// # Errors
 /// Where there is none.
-pub fn check_headroom() -> Result<(), NoRoom> {
+pub fn check_headroom() -> Result<(), HeadroomError> {
     #[cfg(target_os = "linux")]
     if let Some(allowed) = rustix::process::getrlimit(rustix::process::Resource::As).current.filter(|allowed| *allowed < ADDRESS_SPACE) {
-        return Err(NoRoom::AddressSpace { allowed });
+        return Err(HeadroomError::AddressSpace { allowed });
     }
     if limits_leave_plenty() {
         return Ok(());
     }
     let wanted = THREADS + std::thread::available_parallelism().map_or(1, usize::from).min(CORES);
-    hold_threads(wanted).map_err(|source| NoRoom::Threads { wanted, source })
+    hold_threads(wanted).map_err(|source| HeadroomError::Threads { wanted, source })
 }
 
 /// Whether neither the user's own limit nor one of the control groups is near. With an exhausted high limit, starting a thread reports
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn there_is_room_where_the_tests_run_and_a_shortage_says_what_helps() {
         assert!(check_headroom().is_ok());
-        let short = NoRoom::AddressSpace { allowed: 300 << 20 };
+        let short = HeadroomError::AddressSpace { allowed: 300 << 20 };
         assert_eq!(short.to_string(), "no more than 300 MiB of memory may be addressed");
         assert!(short.hint().contains("ulimit -v"));
     }

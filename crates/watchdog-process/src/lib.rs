@@ -40,7 +40,7 @@ pub use builder::StdinSource;
 pub use call_log::ProgramPurpose;
 pub use cancel::CancelFlag;
 pub use line_program::{LineAnswer, LineProgram};
-pub use mirror::OutputMirror;
+pub use mirror::MirrorTarget;
 pub use process_tree::SurvivingProcess;
 pub use program::{BoundedOutput, FinishedProgram, ProgramRun, StartError, SurvivorRule};
 pub use session_process::{OutputReader, SessionLaunch, SessionOutcome, SessionProcess};

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 /// Where the output of a session is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OutputMirror {
+pub enum MirrorTarget {
     /// Its stdout on our stdout, its stderr on our stderr.
     #[default]
     Through,
@@ -27,24 +27,24 @@ const PIECE: usize = 4096;
 const POLL: Duration = Duration::from_millis(50);
 
 /// One of our own streams, as a writer that gives up on a closed reader and can be interrupted while it waits for a slow one.
-pub(super) struct MirrorEnd {
+pub(super) struct MirrorWriter {
     /// A duplicate: closing it does not close ours. `None` once the reader is gone.
     to: Option<File>,
     piece: usize,
 }
 
-impl OutputMirror {
+impl MirrorTarget {
     /// The ends for stdout and stderr of the session.
-    pub(super) fn ends(self) -> [Option<MirrorEnd>; 2] {
+    pub(super) fn ends(self) -> [Option<MirrorWriter>; 2] {
         match self {
-            OutputMirror::Through => [MirrorEnd::new(std::io::stdout()), MirrorEnd::new(std::io::stderr())],
-            OutputMirror::ToStderr => [MirrorEnd::new(std::io::stderr()), MirrorEnd::new(std::io::stderr())],
-            OutputMirror::Off => [None, None],
+            MirrorTarget::Through => [MirrorWriter::new(std::io::stdout()), MirrorWriter::new(std::io::stderr())],
+            MirrorTarget::ToStderr => [MirrorWriter::new(std::io::stderr()), MirrorWriter::new(std::io::stderr())],
+            MirrorTarget::Off => [None, None],
         }
     }
 }
 
-impl MirrorEnd {
+impl MirrorWriter {
     /// None if the stream is closed.
     fn new(stream: impl AsFd) -> Option<Self> {
         let stream = stream.as_fd();
@@ -55,7 +55,7 @@ impl MirrorEnd {
         let again = if slow && kind != FileType::Socket { never_blocking(stream) } else { None };
         let piece = if slow && again.is_none() { PIECE } else { usize::MAX };
         let to = again.or_else(|| stream.try_clone_to_owned().ok())?;
-        Some(MirrorEnd { to: Some(File::from(to)), piece })
+        Some(MirrorWriter { to: Some(File::from(to)), piece })
     }
 
     /// Writes all of `bytes`, unless the reader is gone, or it is slow and `stop` says that there is no time for it.
@@ -102,7 +102,7 @@ mod tests {
         let (mut read, write) = os_pipe::pipe().unwrap();
         let bytes: Vec<u8> = (0..300_000_u32).flat_map(u32::to_ne_bytes).collect();
         let expected = bytes.clone();
-        let writer = std::thread::spawn(move || MirrorEnd::new(write).unwrap().show(&bytes, || false));
+        let writer = std::thread::spawn(move || MirrorWriter::new(write).unwrap().show(&bytes, || false));
         let mut got = Vec::new();
         read.read_to_end(&mut got).unwrap();
         writer.join().unwrap();
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_reader_that_left_is_forgotten() {
         let (read, write) = os_pipe::pipe().unwrap();
-        let mut end = MirrorEnd::new(write).unwrap();
+        let mut end = MirrorWriter::new(write).unwrap();
         drop(read);
         end.show(b"unseen", || false);
         assert!(end.to.is_none());
@@ -124,7 +124,7 @@ mod tests {
         let (read, write) = os_pipe::pipe().unwrap();
         let hurry = std::sync::Arc::new(AtomicBool::new(false));
         let told = hurry.clone();
-        let writer = std::thread::spawn(move || MirrorEnd::new(write).unwrap().show(&[0; 1 << 20], || told.load(Ordering::SeqCst)));
+        let writer = std::thread::spawn(move || MirrorWriter::new(write).unwrap().show(&[0; 1 << 20], || told.load(Ordering::SeqCst)));
         hurry.store(true, Ordering::SeqCst);
         writer.join().unwrap();
         drop(read);

@@ -62,12 +62,12 @@ pub(crate) struct ProcessTree {
     leader: Pid,
     #[cfg(target_os = "linux")]
     pidfd: Option<rustix::fd::OwnedFd>,
-    tracking: DescendantTracking,
+    tracking: DescendantScanSchedule,
     finished: bool,
 }
 
 /// When to scan the descendants next.
-struct DescendantTracking {
+struct DescendantScanSchedule {
     next: Instant,
     interval: Duration,
 }
@@ -81,7 +81,7 @@ impl ProcessTree {
             leader,
             #[cfg(target_os = "linux")]
             pidfd: rustix::process::pidfd_open(leader, rustix::process::PidfdFlags::empty()).ok(),
-            tracking: DescendantTracking { next: Instant::now() + FIRST_TRACKING, interval: FIRST_TRACKING },
+            tracking: DescendantScanSchedule { next: Instant::now() + FIRST_TRACKING, interval: FIRST_TRACKING },
             finished: false,
         }
     }

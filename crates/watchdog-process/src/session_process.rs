@@ -10,7 +10,7 @@ use super::builder::{self, LaunchPlan, StartedProcess, StdinSource};
 use super::cancel::CancelFlag;
 use super::drain::{OutputDrain, OutputSink, OutputStream};
 use super::log_file::{LogFile, LogLimits};
-use super::mirror::OutputMirror;
+use super::mirror::MirrorTarget;
 use super::output::OutputTail;
 use super::process_tree::{ProcessTree, SurvivingProcess, TreeWaitOutcome};
 use super::program::StartError;
@@ -42,7 +42,7 @@ pub struct SessionLaunch {
     /// Bytes that are kept of the end of its output.
     pub keep_tail: usize,
     /// Where its output is shown.
-    pub mirror: OutputMirror,
+    pub mirror: MirrorTarget,
     /// The reader of its stdout while it runs.
     pub tap: Option<Arc<dyn OutputReader>>,
     /// How long processes that outlive its normal end are waited for.
@@ -84,7 +84,7 @@ pub struct SessionOutcome {
 /// A session that runs. Dropped without [`wait`](Self::wait), its tree is ended, with half a second between TERM and KILL.
 pub struct SessionProcess {
     tree: ProcessTree,
-    drain: OutputDrain<OutputRecord>,
+    drain: OutputDrain<OutputCapture>,
     begin: Instant,
     child_wait: Duration,
     end_survivors: bool,
@@ -100,7 +100,7 @@ impl SessionLaunch {
             stdin: StdinSource::Inherit,
             log: None,
             keep_tail: 256 << 10,
-            mirror: OutputMirror::Through,
+            mirror: MirrorTarget::Through,
             tap: None,
             child_wait: Duration::from_secs(5),
             end_survivors: false,
@@ -116,7 +116,7 @@ impl SessionProcess {
     pub fn start(spec: &SessionLaunch) -> Result<SessionProcess, StartError> {
         let begin = Instant::now();
         let plan = LaunchPlan { argv: &spec.argv, cwd: &spec.cwd, env: &spec.env, stdin: spec.stdin.clone() };
-        let take_output = |stdout, stderr| OutputDrain::start(stdout, stderr, OutputRecord::new(spec), spec.mirror.ends());
+        let take_output = |stdout, stderr| OutputDrain::start(stdout, stderr, OutputCapture::new(spec), spec.mirror.ends());
         let StartedProcess { tree, output: drain, .. } = builder::start(plan, take_output).inspect_err(|_| {
             // A session that failed to start needs no log.
             if let Some(log) = spec.log.as_ref().filter(|log| log.metadata().is_ok_and(|about| about.len() == 0)) {
@@ -210,7 +210,7 @@ impl std::fmt::Debug for SessionProcess {
 
 /// The kept parts of the output.
 #[derive(Default)]
-struct OutputRecord {
+struct OutputCapture {
     stdout: OutputTail,
     both: OutputTail,
     tap: Option<Arc<dyn OutputReader>>,
@@ -220,7 +220,7 @@ struct OutputRecord {
 }
 
 /// The same, closed.
-struct ClosedOutputRecord {
+struct FinishedCapture {
     stdout: Vec<u8>,
     both: Vec<u8>,
     log: Option<PathBuf>,
@@ -228,13 +228,13 @@ struct ClosedOutputRecord {
     log_note: Option<String>,
 }
 
-impl OutputRecord {
+impl OutputCapture {
     fn new(spec: &SessionLaunch) -> Self {
-        let mut record = OutputRecord {
+        let mut record = OutputCapture {
             stdout: OutputTail::new(spec.keep_tail),
             both: OutputTail::new(spec.keep_tail),
             tap: spec.tap.clone(),
-            ..OutputRecord::default()
+            ..OutputCapture::default()
         };
         if let Some(path) = &spec.log {
             match LogFile::create(path, LogLimits::default()) {
@@ -245,10 +245,10 @@ impl OutputRecord {
         record
     }
 
-    fn finish(self) -> ClosedOutputRecord {
+    fn finish(self) -> FinishedCapture {
         let logged = self.log.map(LogFile::finish);
         let log_truncated = logged.as_ref().is_some_and(|logged| logged.dropped > 0 || logged.fault.is_some());
-        ClosedOutputRecord {
+        FinishedCapture {
             stdout: self.stdout.into_bytes(),
             both: self.both.into_bytes(),
             log: self.path,
@@ -258,7 +258,7 @@ impl OutputRecord {
     }
 }
 
-impl OutputSink for OutputRecord {
+impl OutputSink for OutputCapture {
     fn keep(&mut self, from: OutputStream, bytes: &[u8]) {
         if from == OutputStream::Stdout {
             self.stdout.push(bytes);

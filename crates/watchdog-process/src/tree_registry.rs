@@ -39,7 +39,7 @@ pub(super) struct TreeSignalResult {
 }
 
 /// The result of scanning a tree.
-struct TreeScan {
+struct TreeScanResult {
     /// The living members.
     alive: Vec<ProcessRow>,
     /// Members other than the leader that have ended since the previous scan. Reaped by now.
@@ -153,13 +153,13 @@ pub(super) fn left_by_ended_leader(id: u64) -> Option<Vec<ProcessRow>> {
 }
 
 /// One look, quick in the common case that this process has no children but leaders.
-fn scan_orphans(id: u64) -> Option<TreeScan> {
+fn scan_orphans(id: u64) -> Option<TreeScanResult> {
     let mut registry = lock();
     if become_subreaper()
         && let Some(children) = process_table::children()
         && children.iter().all(|pid| registry.process_trees.is_leader(*pid))
     {
-        return Some(TreeScan { alive: Vec::new(), ended: Vec::new() });
+        return Some(TreeScanResult { alive: Vec::new(), ended: Vec::new() });
     }
     scan(&mut registry, id)
 }
@@ -167,7 +167,7 @@ fn scan_orphans(id: u64) -> Option<TreeScan> {
 /// Signals every living member of a tree, parents first, so that none restarts its children.
 pub(super) fn signal(id: u64, signal: Signal) -> Option<TreeSignalResult> {
     let mut registry = lock();
-    let TreeScan { alive, ended } = scan(&mut registry, id)?;
+    let TreeScanResult { alive, ended } = scan(&mut registry, id)?;
     let refused = alive.iter().filter(|row| process_table::signal(row, signal) == SignalOutcome::Refused).count();
     Some(TreeSignalResult { alive, refused, restless: !ended.is_empty() })
 }
@@ -192,7 +192,7 @@ pub fn reap_orphans() {
     }
 }
 
-fn scan(registry: &mut TreeRegistry, id: u64) -> Option<TreeScan> {
+fn scan(registry: &mut TreeRegistry, id: u64) -> Option<TreeScanResult> {
     let mut table = process_table::read_all().ok()?;
     catch_up(&mut table);
     let leader = registry.process_trees.trees.get(&id).map(|tree| tree.leader);
@@ -202,7 +202,7 @@ fn scan(registry: &mut TreeRegistry, id: u64) -> Option<TreeScan> {
     let own = std::process::id();
     // A living parent reaps its own children; only a process that was handed to this one shows that children were handed on.
     let ended: Vec<ProcessRow> = Vec::into_iter(ended).filter(|row| Some(row.pid) != leader && row.parent == own).collect();
-    Some(TreeScan { alive, ended })
+    Some(TreeScanResult { alive, ended })
 }
 
 /// The names of all processes are listed before the first is read, so one that was born and handed to this process meanwhile is missing, and a

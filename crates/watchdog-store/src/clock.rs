@@ -9,7 +9,7 @@ use super::engine::EngineTime;
 
 /// Now, and the boot that it counts from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct BootTime {
+pub(super) struct BootInstant {
     /// Names the boot; empty with the wall clock.
     pub boot: String,
     /// Milliseconds since then.
@@ -17,12 +17,12 @@ pub(super) struct BootTime {
 }
 
 /// Reads the clock.
-pub(super) fn boot_time() -> BootTime {
+pub(super) fn boot_time() -> BootInstant {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     let uptime = std::fs::read_to_string("/proc/uptime").ok().and_then(|text| milliseconds(&text));
     match (boot, uptime) {
-        (Ok(boot), Some(at)) => BootTime { boot: boot.trim().to_string(), at: EngineTime(at) },
-        _ => BootTime { boot: String::new(), at: EngineTime(wall_micros() / 1000) },
+        (Ok(boot), Some(at)) => BootInstant { boot: boot.trim().to_string(), at: EngineTime(at) },
+        _ => BootInstant { boot: String::new(), at: EngineTime(wall_micros() / 1000) },
     }
 }
 

@@ -44,7 +44,7 @@ pub struct RebuildFacts {
 
 /// How many rows were restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RebuildResult {
+pub struct RestoredRowCounts {
     /// Baselines that were missing.
     pub baselines: u64,
     /// Snapshots in the journal; one that it already had is counted, and not added again.
@@ -53,8 +53,8 @@ pub struct RebuildResult {
 
 /// Creates the rows that are missing. What is recorded already is left alone, so that running it twice, or beside a
 /// working watchdog, does no harm.
-pub fn rebuild(store: &dyn LocalStore, facts: &RebuildFacts) -> Result<RebuildResult, StoreError> {
-    let mut rebuilt = RebuildResult::default();
+pub fn rebuild(store: &dyn LocalStore, facts: &RebuildFacts) -> Result<RestoredRowCounts, StoreError> {
+    let mut rebuilt = RestoredRowCounts::default();
     for fact in &facts.baselines {
         if baseline::record_if_absent(store, &fact.worktree_id, &fact.spec, &fact.baseline)? {
             rebuilt.baselines += 1;

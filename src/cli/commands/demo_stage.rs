@@ -11,7 +11,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::evidence::ProcessExit;
 use watchdog_facts::verdict::Reason;
-use watchdog_process::{CancelFlag, OutputMirror, SessionLaunch, SessionProcess};
+use watchdog_process::{CancelFlag, MirrorTarget, SessionLaunch, SessionProcess};
 
 use super::demo::DemoExample;
 
@@ -108,7 +108,7 @@ impl DemoStage {
             return Err(broken("it was interrupted".into()));
         }
         let mut spec = SessionLaunch::new(argv, self.repository());
-        spec.mirror = OutputMirror::Through;
+        spec.mirror = MirrorTarget::Through;
         spec.child_wait = Duration::ZERO;
         // The demo shows defaults, whatever the shell that it was started from has set.
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("WATCHDOG_")) {

@@ -8,7 +8,7 @@ use crate::cli::args_hook::{HookArgs, HookCommand, InstallArgs, SettingsArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::hooks::settings_file::{SettingsFile, SettingsFileError};
-use crate::hooks::{HoldScope, HookEntries, HookEvent, HookReply, line_diff, settings_text, shell_word};
+use crate::hooks::{HeldAgents, HookEntries, HookEvent, HookReply, line_diff, settings_text, shell_word};
 use crate::judge::command_env::CommandEnv;
 use crate::modes::hook::{HookHost, HookRequest, answer_hook};
 use crate::wire::setup_json::hook_settings_json;
@@ -33,7 +33,7 @@ pub fn hook(
                 &command_env,
                 terminal,
                 install.settings,
-                &HookEntries::usual(&program, patience, HoldScope { subagents: install.subagents, all_sessions: install.all_sessions }),
+                &HookEntries::usual(&program, patience, HeldAgents { subagents: install.subagents, all_sessions: install.all_sessions }),
                 &program,
             )
         }

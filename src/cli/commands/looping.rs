@@ -14,7 +14,7 @@ use crate::modes::iterate::{LoopLimitOverrides, LoopRequest, LoopView, about_sil
 use crate::wire::loop_plan_json::LoopPlan;
 use watchdog_core::decision::iteration::prompt::{PromptSet, PromptTexts};
 use watchdog_facts::display::escape_for_display;
-use watchdog_process::OutputMirror;
+use watchdog_process::MirrorTarget;
 
 use super::judging::{adopting, overrides};
 use super::runtime::in_runtime;
@@ -96,7 +96,7 @@ fn request(command_env: &CommandEnv, args: LoopArgs) -> Result<LoopRequest, Comm
         grace: args.grace,
         child_wait: args.child_wait,
         end_survivors: args.silence.end_survivors(true),
-        mirror: if args.show_output { OutputMirror::ToStderr } else { OutputMirror::Off },
+        mirror: if args.show_output { MirrorTarget::ToStderr } else { MirrorTarget::Off },
         overrides: adopting(overrides(&args.judge, false), args.uncommitted),
         effective: None,
     })

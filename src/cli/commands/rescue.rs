@@ -6,7 +6,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
-use crate::judge::planner::CommitPlanner;
+use crate::judge::planner::PlannerAgent;
 use crate::modes::rescue_now::rescue_now;
 use crate::modes::rescue_now::{RescueOptions, RescueReport};
 use crate::rescue::{PlanError, RescuePreview};
@@ -48,7 +48,7 @@ fn run_rescue(
 ) -> Result<u8, CommandFailure> {
     let cancel = CancelFlag::new();
     // The agent is asked for as long as nobody presses Ctrl-C.
-    let ask = |planner: &CommitPlanner<'_>, prompt: &str, attempt: u32| {
+    let ask = |planner: &PlannerAgent<'_>, prompt: &str, attempt: u32| {
         with_interrupt(&cancel, || planner.ask(prompt, attempt, &cancel))
             .unwrap_or_else(|failure| Err(PlanError::Unavailable { why: failure.message }))
     };

@@ -14,7 +14,7 @@ use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::Overrides;
 use crate::modes::sweep::sweep as sweep_all;
-use crate::modes::sweep::{SweepLine, SweepReport, SweepRequest};
+use crate::modes::sweep::{SweepReport, SweepRequest, SweepTableRow};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::verdict::Status;
 
@@ -79,18 +79,18 @@ pub fn sweep(command_env: &CommandEnv, terminal: &CommandTerminal, args: SweepAr
     Ok(report.exit_code())
 }
 
-fn is_shown(line: &SweepLine, only: &[String]) -> bool {
+fn is_shown(line: &SweepTableRow, only: &[String]) -> bool {
     only.is_empty() || only.iter().any(|word| word == word_of(line))
 }
 
 /// The status, or why there is none.
-fn word_of(line: &SweepLine) -> &'static str {
+fn word_of(line: &SweepTableRow) -> &'static str {
     line.status.map_or(line.reason, Status::as_str)
 }
 
 fn table(terminal: &CommandTerminal, report: &SweepReport, only: &[String], news: Option<&NoticeHistory>) {
-    let is_news = |line: &SweepLine| news.is_none_or(|news| !news.is_known(&line.worktree));
-    let lines: Vec<&SweepLine> = report.lines.iter().filter(|line| is_shown(line, only) && is_news(line)).collect();
+    let is_news = |line: &SweepTableRow| news.is_none_or(|news| !news.is_known(&line.worktree));
+    let lines: Vec<&SweepTableRow> = report.lines.iter().filter(|line| is_shown(line, only) && is_news(line)).collect();
     if lines.is_empty() {
         return;
     }

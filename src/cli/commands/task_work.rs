@@ -18,7 +18,7 @@ use watchdog_core::config::settings::{AgentEntry, ConfigSettings, Preset};
 use watchdog_core::config::task_file::why_no_id;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Status;
-use watchdog_process::OutputMirror;
+use watchdog_process::MirrorTarget;
 
 use super::runtime::in_runtime;
 use super::task::{TaskOptions, complain, known};
@@ -90,7 +90,7 @@ fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> TaskRunOptions {
         grace: args.grace,
         child_wait: args.child_wait,
         end_survivors: args.silence.end_survivors(true),
-        mirror: if args.show_output { OutputMirror::ToStderr } else { OutputMirror::Off },
+        mirror: if args.show_output { MirrorTarget::ToStderr } else { MirrorTarget::Off },
         overrides: Overrides { no_probe: args.no_probe, ..Overrides::default() },
     }
 }

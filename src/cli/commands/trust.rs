@@ -16,7 +16,7 @@ use crate::wire::trust_json::{PersonDeed, all_trusted_json, revoked_json, truste
 use watchdog_core::config::task_file::parse_task;
 use watchdog_core::config::{ConfigError, parse_bytes};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
-use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::open_store;
 use watchdog_store::task::{self, PinnedFile, TaskRecord};
 use watchdog_store::trust::{TrustGrant, TrustStore, fingerprint};
@@ -229,8 +229,8 @@ fn named(worktree: &Worktree, command_env: &CommandEnv, file: Option<PathBuf>) -
 fn at_revision(worktree: &Worktree, rev: &str, relative: &Path) -> Result<Vec<u8>, CommandFailure> {
     let missing = || CommandFailure::usage(format!("{} is not in revision '{rev}'", relative.display()));
     match worktree.resolve(rev)? {
-        BaselinePoint::Unborn => Err(missing()),
-        BaselinePoint::Commit(commit) => worktree.blob_at(&commit, &relative.to_string_lossy())?.ok_or_else(missing),
+        HistoryPoint::Unborn => Err(missing()),
+        HistoryPoint::Commit(commit) => worktree.blob_at(&commit, &relative.to_string_lossy())?.ok_or_else(missing),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use watchdog_core::checks::{CheckDefinition, ResultBeforeWork};
 use watchdog_facts::evidence::{CheckOutcome, OutcomeBeforeWork, TestCounts};
-use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::before::{self, OutcomeRecord};
 use watchdog_store::{LocalStore, check_cache};
 
@@ -12,15 +12,15 @@ use crate::judge::judgement_input::JudgementInput;
 use crate::judge::session_work;
 
 /// How a check ended that is judged now.
-pub(super) struct BaselineOutcome<'a> {
+pub(super) struct CurrentOutcome<'a> {
     pub(super) definition: &'a CheckDefinition,
     pub(super) outcome: CheckOutcome,
     pub(super) tests: Option<TestCounts>,
 }
 
 /// The known results. A result that cannot be read or written counts as unknown.
-pub(super) fn find(input: &JudgementInput, store: &dyn LocalStore, ended: &BaselineOutcome<'_>) -> ResultBeforeWork {
-    if !ended.definition.of_worktree || input.origin.0 == BaselinePoint::unknown() {
+pub(super) fn find(input: &JudgementInput, store: &dyn LocalStore, ended: &CurrentOutcome<'_>) -> ResultBeforeWork {
+    if !ended.definition.of_worktree || input.origin.0 == HistoryPoint::unknown() {
         return ResultBeforeWork::default();
     }
     let (origin_tree, clean_tree, nothing_done) = {

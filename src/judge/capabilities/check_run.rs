@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::rescue;
-use watchdog_core::checks::{CheckRun, CommandRequest, CommandRun, MAX_REPORT_BYTES};
+use watchdog_core::checks::{CheckCommandRun, CommandRequest, CommandRun, MAX_REPORT_BYTES};
 use watchdog_core::config::settings::RescueMode;
 use watchdog_git::SnapshotRequest;
 
@@ -16,11 +16,11 @@ use crate::clock::now;
 use crate::judge::session_work;
 
 /// Runs the command, in a scratch checkout where it is to be clean.
-pub(super) fn run(capabilities: &SystemCapabilities<'_>, request: &CommandRequest<'_>, report: Option<&str>) -> CheckRun {
+pub(super) fn run(capabilities: &SystemCapabilities<'_>, request: &CommandRequest<'_>, report: Option<&str>) -> CheckCommandRun {
     if !request.clean {
         return run_in(capabilities, capabilities.root, request, report);
     }
-    let unrunnable = |why| CheckRun { run: CommandRun::Unrunnable { why }, report: None, tree: None };
+    let unrunnable = |why| CheckCommandRun { run: CommandRun::Unrunnable { why }, report: None, tree: None };
     let tree = match work_tree_id(capabilities) {
         Ok(tree) => tree,
         Err(why) => return unrunnable(why),
@@ -31,7 +31,7 @@ pub(super) fn run(capabilities: &SystemCapabilities<'_>, request: &CommandReques
         ScratchCheckout::of(&worktree, &tree, parent)
     };
     match scratch {
-        Ok(scratch) => CheckRun { tree: Some(tree), ..run_in(capabilities, scratch.folder(), request, report) },
+        Ok(scratch) => CheckCommandRun { tree: Some(tree), ..run_in(capabilities, scratch.folder(), request, report) },
         Err(why) => unrunnable(why),
     }
 }
@@ -61,7 +61,7 @@ fn work_tree_id(capabilities: &SystemCapabilities<'_>) -> Result<String, String>
     }
 }
 
-fn run_in(capabilities: &SystemCapabilities<'_>, root: &Path, request: &CommandRequest<'_>, report: Option<&str>) -> CheckRun {
+fn run_in(capabilities: &SystemCapabilities<'_>, root: &Path, request: &CommandRequest<'_>, report: Option<&str>) -> CheckCommandRun {
     let before = report.map(|path| stamp(root, path));
     let run = capabilities.run_at(root, request);
     let report = report.map(|path| {
@@ -75,7 +75,7 @@ fn run_in(capabilities: &SystemCapabilities<'_>, root: &Path, request: &CommandR
         let bytes = worktree_files::read(root, path, MAX_REPORT_BYTES).map_err(|error| format!("cannot read {path}: {error}"))?;
         bytes.ok_or_else(|| format!("{path} went away"))
     });
-    CheckRun { run, report, tree: None }
+    CheckCommandRun { run, report, tree: None }
 }
 
 /// A stamp that changes whenever a file is written, however its times are set: the kernel itself sets the time of the last status change.

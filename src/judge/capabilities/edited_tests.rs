@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::rescue;
 use watchdog_core::checks::{TestEdits, is_test_file, test_lines};
 use watchdog_facts::evidence::ReadFact;
-use watchdog_git::{BaselinePoint, Worktree, unescape_path};
+use watchdog_git::{HistoryPoint, Worktree, unescape_path};
 
 use crate::judge::judgement_input::JudgementInput;
 
@@ -19,8 +19,8 @@ const MOST_FILES: usize = 200;
 /// The edited tests since the commit that guards compare with.
 pub(super) fn find(input: &JudgementInput, root: &Path, lines: bool) -> ReadFact<TestEdits> {
     let point = input.criteria_point();
-    let BaselinePoint::Commit(commit) = &point else { return Ok(TestEdits::default()) };
-    if point == BaselinePoint::unknown() {
+    let HistoryPoint::Commit(commit) = &point else { return Ok(TestEdits::default()) };
+    if point == HistoryPoint::unknown() {
         return Ok(TestEdits::default());
     }
     let known = input.origin.1.as_ref();

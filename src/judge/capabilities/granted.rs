@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::rescue;
 use watchdog_core::checks::{
-    BoundedText, CachedPass, Capabilities, CapturedStream, CheckDefinition, CheckRun, CommandOutput, CommandRequest, CommandRun,
+    BoundedText, CachedPass, Capabilities, CapturedStream, CheckCommandRun, CheckDefinition, CommandOutput, CommandRequest, CommandRun,
     JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile, PushState, ResultBeforeWork, TestEdits, TouchedPaths,
 };
 use watchdog_core::config::settings::{CommandLine, SuccessRule};
@@ -17,11 +17,11 @@ use watchdog_facts::evidence::{Changes, CheckOutcome, Commits, FaultKind, ReadFa
 use watchdog_facts::secret_shapes::mask;
 use watchdog_facts::verdict::ProbeUsage;
 use watchdog_git as git;
-use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_process::{BoundedOutput, CancelFlag, ProgramPurpose, ProgramRun, StartError, SurvivorRule};
 use watchdog_store::LocalStore;
 
-use super::at_begin::{self, BaselineOutcome};
+use super::at_begin::{self, CurrentOutcome};
 use super::check_cache::CheckCache;
 use super::line_checkers::LineCheckers;
 use super::{check_run, edited_tests, judge, worktree_files};
@@ -131,7 +131,7 @@ impl<'a> SystemCapabilities<'a> {
                 }
             }
             Err(StartError::NotRunnable { program, why }) => CommandRun::Unrunnable { why: format!("{program}: {why}") },
-            Err(error @ StartError::Shortage { .. }) => CommandRun::NoRoom { why: error.to_string() },
+            Err(error @ StartError::Shortage { .. }) => CommandRun::HeadroomError { why: error.to_string() },
             Err(error @ StartError::System { .. }) => CommandRun::Unrunnable { why: error.to_string() },
         }
     }
@@ -154,7 +154,7 @@ impl Capabilities for SystemCapabilities<'_> {
         self.run_at(self.root, request)
     }
 
-    fn run_check(&self, request: &CommandRequest<'_>, report: Option<&str>) -> CheckRun {
+    fn run_check(&self, request: &CommandRequest<'_>, report: Option<&str>) -> CheckCommandRun {
         check_run::run(self, request, report)
     }
 
@@ -181,7 +181,7 @@ impl Capabilities for SystemCapabilities<'_> {
         let inside = if inside.is_absolute() { inside.strip_prefix(self.root).ok() } else { Some(inside) };
         let inside = inside.ok_or_else(|| unreadable(format!("{path} is outside of the worktree, so that no commit has it")))?;
         let inside: PathBuf = inside.components().filter(|part| *part != Component::CurDir).collect();
-        let BaselinePoint::Commit(commit) = self.input.criteria_point() else { return Ok(None) };
+        let HistoryPoint::Commit(commit) = self.input.criteria_point() else { return Ok(None) };
         let found = self.worktree(|worktree| worktree.blob_at(&commit, &inside.to_string_lossy()))?;
         match found {
             Some(bytes) if bytes.len() as u64 > limit => Err(unreadable(format!("{path} of the baseline is larger than {limit} bytes"))),
@@ -225,7 +225,7 @@ impl Capabilities for SystemCapabilities<'_> {
     }
 
     fn baseline_known(&self) -> bool {
-        self.input.origin.0 != BaselinePoint::unknown()
+        self.input.origin.0 != HistoryPoint::unknown()
     }
 
     fn ask_judge(&self, request: &JudgeRequest<'_>) -> JudgeAnswer {
@@ -250,8 +250,7 @@ impl Capabilities for SystemCapabilities<'_> {
     }
 
     fn at_begin(&self, definition: &CheckDefinition, outcome: CheckOutcome, tests: Option<TestCounts>) -> ResultBeforeWork {
-        let find =
-            |store: &Arc<dyn LocalStore>| at_begin::find(self.input, store.as_ref(), &BaselineOutcome { definition, outcome, tests });
+        let find = |store: &Arc<dyn LocalStore>| at_begin::find(self.input, store.as_ref(), &CurrentOutcome { definition, outcome, tests });
         self.store.as_ref().map_or_else(ResultBeforeWork::default, find)
     }
 

@@ -53,7 +53,7 @@ pub(super) fn program(capabilities: &SystemCapabilities<'_>, line: &CommandLine,
     command.stdin = request.prompt.as_bytes();
     match capabilities.run_command(&command) {
         CommandRun::Unrunnable { why } => JudgeAnswer::Unrunnable { why },
-        CommandRun::NoRoom { why } => JudgeAnswer::Failed { why },
+        CommandRun::HeadroomError { why } => JudgeAnswer::Failed { why },
         CommandRun::TimedOut { .. } => JudgeAnswer::TimedOut,
         CommandRun::Finished { exit: exit @ ProcessExit::Code(126 | 127), output } => {
             JudgeAnswer::Unrunnable { why: said(&format!("it ended with {exit}"), &output.stderr.tail) }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::hooks::settings_file::SettingsFile;
 use crate::hooks::settings_text;
 use watchdog_git::{FoundWorktree, OwnRef, OwnRefKind, WorktreeState, worktrees_of};
-use watchdog_store::left_rows::{self, RowOwners};
+use watchdog_store::left_rows::{self, ForgottenOwners};
 use watchdog_store::trust::TrustStore;
 use watchdog_store::{StoreError, baseline, figures, lock};
 
@@ -113,9 +113,9 @@ impl KnownWorktrees {
         Ok(KnownWorktrees { own: open.worktree_id.clone(), there, ids, recorded, half_forgotten })
     }
 
-    fn owners(&self, open: &OpenWorktree, options: &ForgetOptions, refs: &[OwnRef]) -> Result<RowOwners, StoreError> {
+    fn owners(&self, open: &OpenWorktree, options: &ForgetOptions, refs: &[OwnRef]) -> Result<ForgottenOwners, StoreError> {
         let repository = open.worktree.repository_id();
-        let owners = |worktrees: BTreeSet<String>, whole| RowOwners {
+        let owners = |worktrees: BTreeSet<String>, whole| ForgottenOwners {
             roots: worktrees.iter().filter_map(|id| self.meant(id).root).collect(),
             worktrees,
             repository: repository.clone(),

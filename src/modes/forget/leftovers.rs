@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::hooks::settings_file::SettingsFile;
 use watchdog_git::OwnRef;
-use watchdog_store::left_rows::RowOwners;
+use watchdog_store::left_rows::ForgottenOwners;
 
 /// The worktrees to forget.
 #[derive(Debug, Clone)]
@@ -157,7 +157,7 @@ pub struct Leftovers {
     pub kept: Vec<(KeepReason, u64)>,
     /// Read errors, for a person.
     pub notes: Vec<String>,
-    pub(super) owners: RowOwners,
+    pub(super) owners: ForgottenOwners,
     pub(super) settings: Vec<SettingsFile>,
     pub(super) grants: Vec<String>,
     pub(super) refs: Vec<OwnRef>,

@@ -11,7 +11,7 @@ use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_git::SnapshotRequest;
 use watchdog_process::still_runs;
-use watchdog_store::hook_session::{self, HookSession};
+use watchdog_store::hook_session::{self, HookedAgent};
 use watchdog_store::journal::{event, kind, snapshot_event};
 use watchdog_store::session::{self, SessionRecord};
 
@@ -60,7 +60,7 @@ pub fn begin(
     }
     if let Some(id) = &input.session_id {
         hook_session::expire(store, at)?;
-        let kept = HookSession {
+        let kept = HookedAgent {
             worktree: open.root().to_owned(),
             spec: Some(recorded.spec.clone()),
             pid,

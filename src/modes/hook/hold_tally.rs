@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use crate::hooks::{HoldCountChange, HoldMode, HoldStreak, HookEvent, HookInput};
+use crate::hooks::{HoldCountChange, HoldPoint, HoldStreak, HookEvent, HookInput};
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_store::LocalStore;
-use watchdog_store::hook_session::{self, HookSession};
+use watchdog_store::hook_session::{self, HookedAgent};
 
 /// The count of one agent of one session.
 pub struct HoldTally<'a> {
@@ -13,7 +13,7 @@ pub struct HoldTally<'a> {
     session_id: String,
     agent_id: Option<String>,
     /// The stored count, or the first one.
-    kept: HookSession,
+    kept: HookedAgent,
     /// Whether it was there already.
     known: bool,
     output: bool,
@@ -26,7 +26,7 @@ impl<'a> HoldTally<'a> {
         event: HookEvent,
         input: &HookInput,
         fallback: &str,
-        fresh: HookSession,
+        fresh: HookedAgent,
     ) -> Result<Self, UnreadableFact> {
         let session_id = input.session_id.clone().unwrap_or_else(|| format!("none in {fallback}"));
         let agent_id = if event == HookEvent::SubagentStop { input.agent_id.clone() } else { None };
@@ -35,7 +35,7 @@ impl<'a> HoldTally<'a> {
         let output = matches!(event, HookEvent::PreToolUse | HookEvent::PostToolUse);
         let mut kept = found.unwrap_or(fresh);
         if row_ended(kept.prompt_id.as_deref(), input, output) {
-            kept = HookSession { held: 0, denied: 0, accepted: None, ..kept };
+            kept = HookedAgent { held: 0, denied: 0, accepted: None, ..kept };
         }
         kept.prompt_id = input.prompt_id.clone().or(kept.prompt_id);
         Ok(HoldTally { store, session_id, agent_id, kept, known, output })
@@ -58,7 +58,7 @@ impl<'a> HoldTally<'a> {
     }
 
     /// Stores the new count.
-    pub fn count(mut self, counted: HoldCountChange, holding: HoldMode, input: &HookInput, now: Timestamp) -> Result<(), UnreadableFact> {
+    pub fn count(mut self, counted: HoldCountChange, holding: HoldPoint, input: &HookInput, now: Timestamp) -> Result<(), UnreadableFact> {
         let before = self.kept.clone();
         match counted {
             HoldCountChange::Same => return Ok(()),
@@ -66,7 +66,7 @@ impl<'a> HoldTally<'a> {
             HoldCountChange::OneMore => self.kept.held = self.kept.held.saturating_add(1),
             HoldCountChange::Over => (self.kept.held, self.kept.denied) = (0, 0),
         }
-        if let (HoldCountChange::Over, HoldMode::Output, Some(prompt), Some(call)) =
+        if let (HoldCountChange::Over, HoldPoint::Output, Some(prompt), Some(call)) =
             (counted, holding, &input.prompt_id, &input.tool_use_id)
         {
             self.kept.accepted = Some((prompt.clone(), call.clone()));

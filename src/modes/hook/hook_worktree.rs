@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::hooks::{HookEvent, HookInput};
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_git::Worktree;
-use watchdog_store::hook_session::{self, HookSession};
+use watchdog_store::hook_session::{self, HookedAgent};
 use watchdog_store::{LocalStore, open_store};
 
 use crate::judge::command_env::CommandEnv;
@@ -70,7 +70,7 @@ pub struct HookWorktree {
     /// The worktree with watchdog's records.
     pub open: OpenWorktree,
     /// The record of the session; `None` where there is none.
-    pub session: Option<HookSession>,
+    pub session: Option<HookedAgent>,
 }
 
 impl HookWorktree {
@@ -92,7 +92,7 @@ impl HookWorktree {
 
 /// The folder whose worktree is judged. An agent cannot choose another judge by changing its folder: the folder where a session began goes
 /// before the present one, and the one that the user names before both.
-fn folder(command_env: &CommandEnv, request: &HookRequest, input: &HookInput, session: Option<&HookSession>) -> PathBuf {
+fn folder(command_env: &CommandEnv, request: &HookRequest, input: &HookInput, session: Option<&HookedAgent>) -> PathBuf {
     let there = |path: Option<&Path>| path.filter(|path| path.is_dir()).map(Path::to_owned);
     let (reported, began) = (there(input.cwd.as_deref()), session.map(|session| session.worktree.as_path()));
     let project = there(request.host.project.as_deref());

@@ -7,22 +7,22 @@ use jiff::Timestamp;
 
 use crate::agent::transcript_read;
 use crate::hooks::{
-    HoldCountChange, HoldMode, HoldStreak, HookDecision, HookEvent, HookInput, HookReply, StopFacts, context, decide, judge_criteria,
+    HoldCountChange, HoldPoint, HoldStreak, HookDecision, HookEvent, HookInput, HookReply, StopFacts, context, decide, judge_criteria,
 };
 use crate::rescue::private_rule;
 use crate::session::{RecordedBaseline, recorded};
 use watchdog_core::checks::{self, CheckContext, GroupOutcome};
 use watchdog_core::config::settings::{CheckSpec, Limits, RescueMode};
-use watchdog_core::decision::machine::{ChecksResult, ConfigTrust, CriteriaFiles, EarlierRounds, MachineSetup};
+use watchdog_core::decision::machine::{ChecksResult, ConfigTrust, CriteriaFilesRole, EarlierRounds, MachineSetup};
 use watchdog_core::decision::termination::{SpentUsage, termination};
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::evidence::{CheckOutcome, CheckResult, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Reason;
-use watchdog_git::{BaselinePoint, SnapshotRequest};
+use watchdog_git::{HistoryPoint, SnapshotRequest};
 use watchdog_process::CancelFlag;
 use watchdog_process::still_runs;
 use watchdog_store::LocalStore;
-use watchdog_store::hook_session::HookSession;
+use watchdog_store::hook_session::HookedAgent;
 use watchdog_store::journal::kind;
 use watchdog_store::session;
 
@@ -57,9 +57,9 @@ pub fn judge(
     }
     let tally = HoldTally::read(stop.store.as_ref(), event, hook_input, &stop.input.worktree_id, stop.new_session())?;
     let holding = match event {
-        HookEvent::PreToolUse => HoldMode::Output,
-        HookEvent::PostToolUse => HoldMode::OutputTaken { finish: request.finish },
-        _ => HoldMode::Stop,
+        HookEvent::PreToolUse => HoldPoint::Output,
+        HookEvent::PostToolUse => HoldPoint::OutputTaken { finish: request.finish },
+        _ => HoldPoint::Stop,
     };
     let held = tally.held(most(&stop.input.settings.limits, request, holding));
     if tally.accepted(event, hook_input) {
@@ -113,7 +113,7 @@ impl<'a> JudgedStop<'a> {
         let effective = effective(command_env, &open, spec.as_deref(), found.as_ref().map(|found| &found.point))?;
         let recorded = found.unwrap_or_else(|| {
             let spec = spec.unwrap_or_else(|| open.worktree.default_spec());
-            RecordedBaseline::made_up(spec, BaselinePoint::unknown(), at)
+            RecordedBaseline::made_up(spec, HistoryPoint::unknown(), at)
         });
         let root = open.root().to_owned();
         let began = session_began(store.as_ref(), &open.worktree_id, &recorded.spec, hook_input);
@@ -132,8 +132,8 @@ impl<'a> JudgedStop<'a> {
     }
 
     /// The record of a session that is held for the first time.
-    fn new_session(&self) -> HookSession {
-        HookSession {
+    fn new_session(&self) -> HookedAgent {
+        HookedAgent {
             worktree: self.root.clone(),
             spec: self.request.spec.clone(),
             pid: None,
@@ -178,7 +178,7 @@ impl<'a> JudgedStop<'a> {
             }
         }
         // Files that criteria merely name are compared where the session is judged.
-        let criteria_files = if settings.guards.is_empty() { CriteriaFiles::None } else { CriteriaFiles::Guarded };
+        let criteria_files = if settings.guards.is_empty() { CriteriaFilesRole::None } else { CriteriaFilesRole::Guarded };
         let setup = MachineSetup { criteria_files, ..input.setup(EarlierRounds::default(), None, false) };
         let judge = || {
             let capabilities = SystemCapabilities::new(input, root, cancel)
@@ -244,8 +244,8 @@ fn changed_something(input: &JudgementInput) -> bool {
 }
 
 /// How often the agent may be held: as the configuration says, but less often than the host allows.
-fn most(limits: &Limits, request: &HookRequest, holding: HoldMode) -> u32 {
-    let host = if holding == HoldMode::Stop { request.host.stop_blocks } else { request.host.output_retries };
+fn most(limits: &Limits, request: &HookRequest, holding: HoldPoint) -> u32 {
+    let host = if holding == HoldPoint::Stop { request.host.stop_blocks } else { request.host.output_retries };
     limits.max_stop_blocks.min(host.saturating_sub(1))
 }
 

@@ -9,7 +9,7 @@ use watchdog_core::decision::iteration::standing::LoopStanding;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git as git;
-use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::LocalStore;
 use watchdog_store::journal::event_id;
 use watchdog_store::looped::{self, LoopRecord};
@@ -18,7 +18,7 @@ use watchdog_store::looped::{self, LoopRecord};
 const FEEDBACK: usize = 16 * 1024;
 
 /// The state of a loop, and the store that keeps it.
-pub struct LoopState {
+pub struct PersistedLoop {
     store: Arc<dyn LocalStore>,
     worktree_id: String,
     spec: String,
@@ -27,7 +27,7 @@ pub struct LoopState {
     pub resumed: bool,
 }
 
-impl LoopState {
+impl PersistedLoop {
     /// The loop of a spec that is not over, or a new one from here.
     pub fn open(
         store: &Arc<dyn LocalStore>,
@@ -44,7 +44,7 @@ impl LoopState {
             Some(found) => found,
             None => begin(worktree, at)?,
         };
-        Ok(LoopState { store: Arc::clone(store), worktree_id, spec: spec.to_owned(), record, resumed })
+        Ok(PersistedLoop { store: Arc::clone(store), worktree_id, spec: spec.to_owned(), record, resumed })
     }
 
     /// The state.
@@ -53,8 +53,8 @@ impl LoopState {
     }
 
     /// Where the loop began.
-    pub fn origin(&self) -> BaselinePoint {
-        self.record.origin.clone().map_or(BaselinePoint::Unborn, BaselinePoint::Commit)
+    pub fn origin(&self) -> HistoryPoint {
+        self.record.origin.clone().map_or(HistoryPoint::Unborn, HistoryPoint::Commit)
     }
 
     /// Changes the state, and stores it.
@@ -96,8 +96,8 @@ fn is_of(worktree: &Worktree, found: &LoopRecord) -> bool {
 
 fn begin(worktree: &Worktree, at: Timestamp) -> Result<LoopRecord, UnreadableFact> {
     let origin = match worktree.head()? {
-        BaselinePoint::Unborn => None,
-        BaselinePoint::Commit(commit) => Some(commit),
+        HistoryPoint::Unborn => None,
+        HistoryPoint::Commit(commit) => Some(commit),
     };
     Ok(LoopRecord {
         id: event_id(at),

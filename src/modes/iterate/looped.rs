@@ -44,7 +44,7 @@ use crate::wire::verdict_json::{EndedLoop, Judgement};
 
 use super::left_over;
 use super::loop_messages::{about_silence, in_words, why_in_words};
-use super::loop_state::LoopState;
+use super::loop_state::PersistedLoop;
 use super::pause;
 use super::request::LoopRequest;
 use super::session::{LoopContext, crash_of, outcome};
@@ -65,7 +65,7 @@ pub async fn run_loop(command_env: &CommandEnv, request: LoopRequest, view: Arc<
 
 struct LoopRun {
     context: LoopContext,
-    memory: LoopState,
+    memory: PersistedLoop,
     machine: LoopMachine,
     journal: Arc<CommandJournal>,
     lock: WorktreeLock,
@@ -79,7 +79,7 @@ struct LoopRun {
 }
 
 /// The input of the next step.
-enum IterationInput {
+enum LoopStepInput {
     Begin,
     Played(Box<FinishedIteration>),
     PauseOver,
@@ -99,7 +99,7 @@ impl LoopRun {
         let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, request.spec.as_deref())?;
         // Saying so is a courtesy to others.
         let _ = lock.set_spec(&spec);
-        let memory = LoopState::open(&open.store, &open.worktree, &spec, request.restart, begun)?;
+        let memory = PersistedLoop::open(&open.store, &open.worktree, &spec, request.restart, begun)?;
         // One that was cut off is this loop's own, and waited for.
         if memory.record().under_way.is_none()
             && let Some(running) = RunningSession::of(command_env, open.store.as_ref(), (&open.worktree_id, open.root()), Some(&spec))?
@@ -200,18 +200,18 @@ impl LoopRun {
             came = match self.next(came) {
                 LoopAction::Iterate { .. } if signals.urgency() >= SignalUrgency::Interrupted => return self.interrupted(),
                 LoopAction::Iterate { number } => match self.iterate(number, signals).await {
-                    Ok(played) => IterationInput::Played(Box::new(played)),
+                    Ok(played) => LoopStepInput::Played(Box::new(played)),
                     Err(refusal) => {
                         self.last = Some(refusal.into_judgement(&self.context.command_env, self.begun));
                         return self.finish(&LoopEnd::Verdict);
                     }
                 },
                 LoopAction::JudgeAgain => match self.judge_again(signals).await {
-                    Ok(played) => IterationInput::Played(Box::new(played)),
+                    Ok(played) => LoopStepInput::Played(Box::new(played)),
                     Err(unreadable) => return self.finish_with(Verdict::unreadable(unreadable)),
                 },
                 LoopAction::Pause { length, why } => match self.pause(length, why, signals).await {
-                    true => IterationInput::PauseOver,
+                    true => LoopStepInput::PauseOver,
                     false => return self.interrupted(),
                 },
                 LoopAction::End(end) => return self.finish(&end),
@@ -220,8 +220,8 @@ impl LoopRun {
     }
 
     /// The session that was under way when an earlier process of this loop died is judged first: its commits count.
-    async fn take_up_what_was_cut_off(&mut self, signals: &mut SignalState) -> Result<IterationInput, Box<Verdict>> {
-        let Some((number, at)) = self.memory.record().under_way else { return Ok(IterationInput::Begin) };
+    async fn take_up_what_was_cut_off(&mut self, signals: &mut SignalState) -> Result<LoopStepInput, Box<Verdict>> {
+        let Some((number, at)) = self.memory.record().under_way else { return Ok(LoopStepInput::Begin) };
         let timeout = self.context.request.timeout.or(self.context.settings().limits.session_timeout);
         let LoopContext { command_env, store, worktree_id, spec, .. } = &self.context;
         left_over::wait_for_its_end(command_env, store, worktree_id, spec, timeout, signals).await?;
@@ -230,7 +230,7 @@ impl LoopRun {
         let input = self.context.input_of_last_session(true).map_err(|unreadable| Box::new(Verdict::unreadable(unreadable)))?;
         let crash = Some(("it was cut off, and so was watchdog".to_string(), false));
         let prepared = self.prepared(input, at);
-        Ok(IterationInput::Played(Box::new(self.judged(prepared, number, ObservedSession::default(), crash, signals).await)))
+        Ok(LoopStepInput::Played(Box::new(self.judged(prepared, number, ObservedSession::default(), crash, signals).await)))
     }
 
     /// Runs one iteration, by the steps of `run`: the loop has opened and locked the worktree already. `Err` holds the verdict of one
@@ -323,11 +323,11 @@ impl LoopRun {
     }
 
     /// Takes an event, and returns the next step.
-    fn next(&mut self, came: IterationInput) -> LoopAction {
+    fn next(&mut self, came: LoopStepInput) -> LoopAction {
         let played = match came {
-            IterationInput::Begin => return self.machine.step(now(), self.wall(), LoopEvent::Begin),
-            IterationInput::PauseOver => return self.machine.step(now(), self.wall(), LoopEvent::PauseOver),
-            IterationInput::Played(played) => *played,
+            LoopStepInput::Begin => return self.machine.step(now(), self.wall(), LoopEvent::Begin),
+            LoopStepInput::PauseOver => return self.machine.step(now(), self.wall(), LoopEvent::PauseOver),
+            LoopStepInput::Played(played) => *played,
         };
         let FinishedIteration { judgement, outcome, record } = played;
         self.tell(&in_words(&record, &judgement.verdict.message));

@@ -16,7 +16,7 @@ use crate::judge::open_worktree::OpenWorktree;
 use crate::session::spec_of_new_session;
 use crate::wire::loop_plan_json::LoopPlan;
 
-use super::loop_state::LoopState;
+use super::loop_state::PersistedLoop;
 use super::request::LoopRequest;
 
 /// Says what a loop would do. Starts nothing and records nothing.
@@ -26,7 +26,7 @@ use super::request::LoopRequest;
 pub fn plan_loop(command_env: &CommandEnv, request: &LoopRequest) -> Result<LoopPlan, UnreadableFact> {
     let open = OpenWorktree::open(command_env)?;
     let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, request.spec.as_deref())?;
-    let memory = LoopState::open(&open.store, &open.worktree, &spec, request.restart, now())?;
+    let memory = PersistedLoop::open(&open.store, &open.worktree, &spec, request.restart, now())?;
     let origin = memory.origin();
     let effective = match &request.effective {
         Some(effective) => effective.clone(),

@@ -6,7 +6,7 @@ use crate::agent::SessionAgent;
 use watchdog_core::config::settings::Limits;
 use watchdog_core::decision::iteration::prompt::PromptSet;
 use watchdog_core::decision::silence::USUAL_LIMIT;
-use watchdog_process::OutputMirror;
+use watchdog_process::MirrorTarget;
 
 use crate::judge::configuration::EffectiveConfig;
 use crate::judge::judgement_input::Overrides;
@@ -41,7 +41,7 @@ pub struct LoopRequest {
     /// Whether those that outlive even that are ended.
     pub end_survivors: bool,
     /// Where the sessions' output is shown.
-    pub mirror: OutputMirror,
+    pub mirror: MirrorTarget,
     /// Further options of the command line.
     pub overrides: Overrides,
     /// The criteria, where they do not come from a `completion.json`.

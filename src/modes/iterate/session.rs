@@ -14,7 +14,7 @@ use watchdog_core::decision::breaker::BreakerState;
 use watchdog_core::decision::iteration::next::IterationOutcome;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::evidence::{Degradation, SessionEnd, UnreadableFact, WarningCode};
-use watchdog_git::{BaselinePoint, KnownRefs, Worktree};
+use watchdog_git::{HistoryPoint, KnownRefs, Worktree};
 use watchdog_process::StdinSource;
 use watchdog_store::LocalStore;
 
@@ -48,7 +48,7 @@ pub struct LoopContext {
     /// The name of the work.
     pub spec: String,
     /// Where the loop began.
-    pub origin: BaselinePoint,
+    pub origin: HistoryPoint,
     /// The refs of that moment.
     pub refs: KnownRefs,
     /// The criteria at the start of this process: no session can change them.

@@ -22,7 +22,7 @@ use watchdog_facts::evidence::StopReason;
 use watchdog_facts::evidence::{Degradation, ProcessExit, SessionEnd, WarningCode};
 use watchdog_facts::session_work::ContentIds;
 use watchdog_process::own_stdin::stdin_may_bring_more;
-use watchdog_process::{OutputMirror, SessionLaunch, SessionOutcome, SessionProcess, StartError, StdinSource, SurvivingProcess};
+use watchdog_process::{MirrorTarget, SessionLaunch, SessionOutcome, SessionProcess, StartError, StdinSource, SurvivingProcess};
 use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 use watchdog_store::session::{self, SessionRecord};
@@ -31,7 +31,7 @@ use watchdog_store::uncommitted;
 use super::budget::SessionBudget;
 use super::periodic::{PeriodicSnapshots, SnapshotSubject};
 use super::session_wait::{SessionTimeLimit, SessionWaiter};
-use super::silence_watch::{SilenceEnd, WatchedSession};
+use super::silence_watch::{SilenceCause, WatchedSession};
 use crate::clock::now;
 use crate::judge::admission::PreparedJudgement;
 use crate::judge::command_env::CommandEnv;
@@ -65,7 +65,7 @@ pub struct SessionOptions {
     /// Whether those that outlive even that are ended.
     pub end_survivors: bool,
     /// Where its output is shown.
-    pub mirror: OutputMirror,
+    pub mirror: MirrorTarget,
     /// Reads its output while it runs, for a live view.
     pub tap: StreamTap,
     /// The usage of earlier sessions of the same loop or task.
@@ -246,7 +246,7 @@ struct SessionCutoff {
     /// The budget that set its timeout.
     stop: Option<StopReason>,
     /// Its silence.
-    silent: Option<SilenceEnd>,
+    silent: Option<SilenceCause>,
 }
 
 fn see(
@@ -270,15 +270,15 @@ fn see(
     notes.extend(refused_tools(summary));
     let cut_short = no_room(&outcome, at).or_else(|| limit_of_its_own(summary));
     notes.extend(cut_short.clone());
-    if let Some(SilenceEnd::Finished(after)) = cut.silent.filter(|_| outcome.cancelled) {
+    if let Some(SilenceCause::Finished(after)) = cut.silent.filter(|_| outcome.cancelled) {
         let detail = format!("it told its final result, was silent for {} s and did not end; watchdog ended it", after.as_secs());
         notes.push(Degradation { code: WarningCode::EndedAfterResult, detail });
     }
     let end = match (cut.stop.or_else(|| budget.stop(spent, at)), cut.silent.filter(|_| outcome.cancelled)) {
         (Some(stop), _) => SessionEnd::OverLimit { stop },
-        (None, Some(SilenceEnd::Idle(after))) => SessionEnd::Idle { after },
+        (None, Some(SilenceCause::Idle(after))) => SessionEnd::Idle { after },
         // How it was ended says nothing about it: its result does.
-        (None, Some(SilenceEnd::Finished(_))) => {
+        (None, Some(SilenceCause::Finished(_))) => {
             let exit = ProcessExit::Code(i32::from(summary.error.is_some()));
             let ended = SessionOutcome { exit: Some(exit), ..outcome.clone() };
             end_by_events(describe_end(&ended, at), summary, &ended, cut_short)

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use watchdog_process::{CancelFlag, SessionOutcome, SessionProcess};
 
 use super::budget::SessionBudget;
-use super::silence_watch::{SilenceEnd, SilenceWatch, WatchedSession};
+use super::silence_watch::{SilenceCause, SilenceWatch, WatchedSession};
 use crate::judge::signals::{SignalState, SignalUrgency};
 
 /// When a session is ended, and how.
@@ -57,7 +57,7 @@ impl SessionWaiter {
         terms: SessionTimeLimit,
         budget: &SessionBudget<'_>,
         signals: &mut SignalState,
-    ) -> (SessionOutcome, Option<SilenceEnd>) {
+    ) -> (SessionOutcome, Option<SilenceCause>) {
         let SessionWaiter { cancel, give, mut outcome, mut silence } = self;
         silence.begin(watched);
         // Where its thread were gone, the session would be dropped here, which ends it, and the outcome never come.

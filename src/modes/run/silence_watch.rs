@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use crate::agent::stream::StreamTap;
 use crate::agent::transcript::{self, ClaudeHome};
 use crate::watch::{LastChange, last_change};
-use watchdog_core::decision::silence::{LastActivity, PersonWait, SilenceVerdict, may_wait_for_person, silence};
+use watchdog_core::decision::silence::{LivenessSignals, PersonWait, SilenceVerdict, may_wait_for_person, silence};
 use watchdog_process::session_meter::{CpuUse, ProcessSample, SessionMeter};
 
 use crate::clock::now;
@@ -51,7 +51,7 @@ pub struct WatchedSession {
 
 /// Why a session is to be ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SilenceEnd {
+pub enum SilenceCause {
     /// It fell silent for this long.
     Idle(Duration),
     /// It reported its final result and did not end.
@@ -61,7 +61,7 @@ pub enum SilenceEnd {
 /// The thread. Dropped, it stops watching.
 pub struct SilenceWatch {
     begin: Sender<WatchedSession>,
-    end: oneshot::Receiver<SilenceEnd>,
+    end: oneshot::Receiver<SilenceCause>,
 }
 
 impl SilenceWatch {
@@ -89,7 +89,7 @@ impl SilenceWatch {
     }
 
     /// Completes when the session is to be ended; otherwise never.
-    pub async fn falls_silent(&mut self) -> SilenceEnd {
+    pub async fn falls_silent(&mut self) -> SilenceCause {
         match (&mut self.end).await {
             Ok(end) => end,
             Err(_) => std::future::pending().await,
@@ -97,7 +97,7 @@ impl SilenceWatch {
     }
 }
 
-fn watch(session: WatchedSession, stopped: &Receiver<WatchedSession>) -> Option<SilenceEnd> {
+fn watch(session: WatchedSession, stopped: &Receiver<WatchedSession>) -> Option<SilenceCause> {
     let pause = session.limit.map_or(SAMPLES.1, |limit| (limit / 40).clamp(SAMPLES.0, SAMPLES.1));
     let mut state = WatchState::new(session, pause);
     while matches!(stopped.recv_timeout(pause), Err(RecvTimeoutError::Timeout)) {
@@ -115,7 +115,7 @@ struct WatchState {
     watched: Duration,
     last_sample: Instant,
     pause: Duration,
-    signals: LastActivity,
+    signals: LivenessSignals,
     output: u64,
     transcript: Option<(PathBuf, u64)>,
     processor: CpuUse,
@@ -133,7 +133,7 @@ impl WatchState {
             watched: Duration::ZERO,
             last_sample: at,
             pause,
-            signals: LastActivity { transcript: transcript.as_ref().map(|_| Duration::ZERO), ..LastActivity::default() },
+            signals: LivenessSignals { transcript: transcript.as_ref().map(|_| Duration::ZERO), ..LivenessSignals::default() },
             output: 0,
             transcript,
             processor: CpuUse::over(stretch),
@@ -143,7 +143,7 @@ impl WatchState {
         }
     }
 
-    fn sample(&mut self) -> Option<SilenceEnd> {
+    fn sample(&mut self) -> Option<SilenceCause> {
         let at = Instant::now();
         self.watched += at.saturating_duration_since(self.last_sample).min(self.pause * 2 + SAMPLES.0);
         self.last_sample = at;
@@ -175,8 +175,8 @@ impl WatchState {
             self.signals.waits = PersonWait::ForPerson { can_answer: self.session.can_answer };
         }
         match self.judged() {
-            SilenceVerdict::Fallen { quiet } => Some(SilenceEnd::Idle(quiet)),
-            SilenceVerdict::Finished { quiet } => Some(SilenceEnd::Finished(quiet)),
+            SilenceVerdict::Fallen { quiet } => Some(SilenceCause::Idle(quiet)),
+            SilenceVerdict::Finished { quiet } => Some(SilenceCause::Finished(quiet)),
             SilenceVerdict::Waiting { .. } => {
                 self.next_costly = self.next_costly.max(self.watched + self.session.limit.unwrap_or_default() / 8);
                 None

@@ -13,7 +13,7 @@ use watchdog_core::decision::termination::{SpentUsage, termination};
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::Worktree;
-use watchdog_process::{OutputMirror, StdinSource};
+use watchdog_process::{MirrorTarget, StdinSource};
 use watchdog_store::journal::kind;
 
 use super::first_failure::refuse_what_passes;
@@ -105,7 +105,7 @@ impl RunRequest {
             end_survivors: self.end_survivors,
             tap: StreamTap::default(),
             before: SpentUsage::default(),
-            mirror: if self.output_to_stderr { OutputMirror::ToStderr } else { OutputMirror::Through },
+            mirror: if self.output_to_stderr { MirrorTarget::ToStderr } else { MirrorTarget::Through },
         }
     }
 }

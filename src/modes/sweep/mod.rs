@@ -13,5 +13,5 @@ mod sweep_cache;
 mod sweep_driver;
 
 pub use pool::sweep;
-pub use report::{SweepLine, SweepReport, SweepRow};
+pub use report::{SweepReport, SweepRow, SweepTableRow};
 pub use request::SweepRequest;

@@ -10,7 +10,7 @@ use std::time::Instant;
 use super::probe_budget::ProbeBudget;
 use super::report::{SweepOutcome, SweepReport, SweepRow};
 use super::request::SweepRequest;
-use super::scan::{PendingProbe, SweepScanOutcome, isolated};
+use super::scan::{JudgementAwaitingProbe, SweepScanOutcome, isolated};
 use super::sweep_cache::SweepCache;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
@@ -33,7 +33,7 @@ const WAITING: usize = 64;
 const REPO_CACHES: usize = 8;
 
 /// The state that the threads of a sweep share.
-pub struct WorkerPool<'a> {
+pub struct SweepShared<'a> {
     pub(super) around: &'a CommandEnv,
     pub(super) request: &'a SweepRequest,
     pub(super) store: Arc<dyn LocalStore>,
@@ -83,7 +83,7 @@ fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) ->
         let turn = usize::try_from(now().as_second().unsigned_abs()).unwrap_or(0).wrapping_mul(7919) % jobs.len();
         jobs.rotate_left(turn);
     }
-    let sweep = WorkerPool {
+    let sweep = SweepShared {
         around,
         request,
         batcher: Arc::new(JournalBatcher::new(Arc::clone(&store))),
@@ -114,7 +114,7 @@ fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) ->
     Ok(report)
 }
 
-impl WorkerPool<'_> {
+impl SweepShared<'_> {
     fn work(&self) {
         let (want, wanted) = sync_channel(WAITING);
         let wanted = Mutex::new(Some(wanted));
@@ -125,7 +125,7 @@ impl WorkerPool<'_> {
             if (0..self.request.max_parallel_probes.max(1)).filter(|_| ask()).count() == 0 {
                 *held(&wanted) = None;
             }
-            let scan = |want: SyncSender<PendingProbe>| begin().spawn_scoped(scope, move || self.scan_all(&want)).is_ok();
+            let scan = |want: SyncSender<JudgementAwaitingProbe>| begin().spawn_scoped(scope, move || self.scan_all(&want)).is_ok();
             if (0..self.request.jobs.max(1)).filter(|_| scan(want.clone())).count() == 0 {
                 self.scan_all(&want);
             }
@@ -133,7 +133,7 @@ impl WorkerPool<'_> {
         });
     }
 
-    fn scan_all(&self, want: &SyncSender<PendingProbe>) {
+    fn scan_all(&self, want: &SyncSender<JudgementAwaitingProbe>) {
         let mut repo_caches: HashMap<PathBuf, RepoCache> = HashMap::new();
         while !self.cancel.is_cancelled() {
             let Some(found) = held(&self.jobs).pop_front() else { return };
@@ -161,7 +161,7 @@ impl WorkerPool<'_> {
         }
     }
 
-    fn ask_all(&self, wanted: &Mutex<Option<Receiver<PendingProbe>>>) {
+    fn ask_all(&self, wanted: &Mutex<Option<Receiver<JudgementAwaitingProbe>>>) {
         loop {
             let next = held(wanted).as_ref().and_then(|wanted| wanted.recv().ok());
             let Some(pending) = next else { return };

@@ -57,14 +57,14 @@ impl SweepRow {
     }
 
     /// Its line in the table.
-    pub fn line(&self) -> SweepLine {
+    pub fn line(&self) -> SweepTableRow {
         let worktree = self.worktree.display().to_string();
-        let blank = SweepLine { worktree, status: None, reason: "", spec: None, commits: None, left: None, message: String::new() };
+        let blank = SweepTableRow { worktree, status: None, reason: "", spec: None, commits: None, left: None, message: String::new() };
         let short = |text: &str| text.chars().take(MESSAGE).collect::<String>();
         match &self.outcome {
             SweepOutcome::Judged(judgement) => {
                 let verdict = &judgement.verdict;
-                SweepLine {
+                SweepTableRow {
                     status: Some(verdict.status()),
                     reason: verdict.reason.as_str(),
                     spec: judgement.spec.clone(),
@@ -76,7 +76,7 @@ impl SweepRow {
             }
             SweepOutcome::Again { verdict } => {
                 let earlier = earlier_verdict(verdict);
-                SweepLine {
+                SweepTableRow {
                     status: earlier.reason.map(Reason::status),
                     reason: earlier.reason.map_or("", Reason::as_str),
                     spec: earlier.spec.map(str::to_owned),
@@ -87,16 +87,16 @@ impl SweepRow {
                 }
             }
             SweepOutcome::Unwatched { note } => {
-                SweepLine { reason: NotJudged::NoBaseline.as_str(), message: short(note.as_deref().unwrap_or_default()), ..blank }
+                SweepTableRow { reason: NotJudged::NoBaseline.as_str(), message: short(note.as_deref().unwrap_or_default()), ..blank }
             }
-            SweepOutcome::Gone { why } => SweepLine { reason: NotJudged::Gone.as_str(), message: short(why), ..blank },
+            SweepOutcome::Gone { why } => SweepTableRow { reason: NotJudged::Gone.as_str(), message: short(why), ..blank },
         }
     }
 }
 
 /// One worktree in the table. Whole verdicts, with all their commits and paths, would be too large for thousands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SweepLine {
+pub struct SweepTableRow {
     /// Its top folder.
     pub worktree: String,
     /// The verdict's status; `None` where it was not judged.
@@ -117,7 +117,7 @@ pub struct SweepLine {
 #[derive(Debug, Clone, Default)]
 pub struct SweepReport {
     /// Every scanned worktree, by its top folder.
-    pub lines: Vec<SweepLine>,
+    pub lines: Vec<SweepTableRow>,
     /// How many worktrees were found and not scanned, because a signal ended the sweep.
     pub not_reached: usize,
     /// Questions put to agents.
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn the_exit_code_is_the_highest_of_those_that_call_for_somebody() {
         let of = |statuses: &[Option<Status>], not_reached| {
-            let line = |status: &Option<Status>| SweepLine {
+            let line = |status: &Option<Status>| SweepTableRow {
                 worktree: String::new(),
                 status: *status,
                 reason: "",

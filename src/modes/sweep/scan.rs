@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::pool::WorkerPool;
+use super::pool::SweepShared;
 use super::report::{SweepOutcome, SweepRow};
 use super::sweep_driver::SweepDriver;
 use crate::clock::now;
@@ -35,11 +35,11 @@ pub enum SweepScanOutcome {
     /// The end.
     Row(SweepRow),
     /// A question to the agent must come next.
-    Wants(Box<PendingProbe>),
+    Wants(Box<JudgementAwaitingProbe>),
 }
 
 /// A judgement that waits for its turn to ask. It keeps the lock meanwhile.
-pub struct PendingProbe {
+pub struct JudgementAwaitingProbe {
     found: FoundWorktree,
     judgement_run: JudgementRun,
     setup: MachineSetup,
@@ -49,7 +49,7 @@ pub struct PendingProbe {
     _lock: WorktreeLock,
 }
 
-impl PendingProbe {
+impl JudgementAwaitingProbe {
     /// The worktree's top folder.
     pub fn root(&self) -> &Path {
         &self.found.root
@@ -64,7 +64,7 @@ pub fn isolated(root: PathBuf, work: impl FnOnce() -> SweepScanOutcome) -> Sweep
     }
 }
 
-impl WorkerPool<'_> {
+impl SweepShared<'_> {
     /// Judges one worktree as far as that takes no question.
     pub fn scan(&self, found: &FoundWorktree, repo_cache: &mut RepoCache) -> SweepScanOutcome {
         let row = |outcome| SweepScanOutcome::Row(SweepRow { worktree: found.root.clone(), outcome });
@@ -169,7 +169,7 @@ impl WorkerPool<'_> {
             }
             DriveOutcome::Held(action) => {
                 let found = found.clone();
-                Ok(SweepScanOutcome::Wants(Box::new(PendingProbe { found, judgement_run, setup, machine, action, _lock: lock })))
+                Ok(SweepScanOutcome::Wants(Box::new(JudgementAwaitingProbe { found, judgement_run, setup, machine, action, _lock: lock })))
             }
         }
     }
@@ -197,8 +197,8 @@ impl WorkerPool<'_> {
     }
 
     /// Continues a judgement whose turn it is to ask.
-    pub fn ask(&self, pending: PendingProbe) -> SweepRow {
-        let PendingProbe { found, judgement_run, setup, mut machine, action, _lock } = pending;
+    pub fn ask(&self, pending: JudgementAwaitingProbe) -> SweepRow {
+        let JudgementAwaitingProbe { found, judgement_run, setup, mut machine, action, _lock } = pending;
         // A plan belongs to the answer that led to it; another question is one more of the ration.
         let may_ask = |action: &MachineAction| *action == MachineAction::Rescue || self.probe_budget.take();
         let mut driver = self.driver(&judgement_run, &may_ask);
@@ -212,13 +212,13 @@ impl WorkerPool<'_> {
         let _within = judgement_run.span.clone().entered();
         match drive(&mut machine, event, &mut driver) {
             DriveOutcome::Ended(verdict) => judged_row(found.root, self.settle(&judgement_run, *verdict)),
-            DriveOutcome::Held(_) => self.without_asking(PendingProbe { found, judgement_run, setup, machine, action, _lock }),
+            DriveOutcome::Held(_) => self.without_asking(JudgementAwaitingProbe { found, judgement_run, setup, machine, action, _lock }),
         }
     }
 
     /// Judges without asking, because the probe budget is spent: the next sweep may ask.
-    pub fn without_asking(&self, pending: PendingProbe) -> SweepRow {
-        let PendingProbe { found, judgement_run, mut setup, _lock, .. } = pending;
+    pub fn without_asking(&self, pending: JudgementAwaitingProbe) -> SweepRow {
+        let JudgementAwaitingProbe { found, judgement_run, mut setup, _lock, .. } = pending;
         setup.no_probe = true;
         setup.notes.push(self.rationed());
         judgement_run.executor.ask_nobody();

@@ -11,10 +11,10 @@ use tokio::time::{Instant, sleep_until};
 use super::discovery::Discovery;
 use super::due_scans::DueScans;
 use super::fs_events::FsEvents;
-use super::head_scan::{HeadScan, scan_heads, still_there};
+use super::head_scan::{GitDirsState, scan_heads, still_there};
 use super::request::WatchRequest;
 use super::scan::{ScanCause, ScanSubject, ScanTask, WatchScanOutcome, scan};
-use super::stalled::StalledSessions;
+use super::stalled::ReportedStalls;
 use super::suspend_detector::SuspendDetector;
 use super::watch_set::{AffectedWorktrees, WatchSet};
 use super::watch_sources::{WatchSources, open_sources};
@@ -30,7 +30,7 @@ use crate::watch::{FsMovement, WatchDepth};
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::{Reason, Verdict};
-use watchdog_git::{BaselinePoint, SearchResult};
+use watchdog_git::{HistoryPoint, SearchResult};
 use watchdog_store::LocalStore;
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::journal::{is_ours, kind};
@@ -81,7 +81,7 @@ struct WatchLoop<'a, L> {
     watch_error_reported: bool,
     /// The faults that were reported already, by worktree.
     complaints: BTreeMap<String, String>,
-    stalled: StalledSessions,
+    stalled: ReportedStalls,
 }
 
 /// Watches until a signal comes or the output is closed. Returns the number of the signal, or 0.
@@ -123,7 +123,7 @@ pub(super) async fn watch_by(
         last_work: Instant::now(),
         watch_error_reported: false,
         complaints: BTreeMap::new(),
-        stalled: StalledSessions::default(),
+        stalled: ReportedStalls::default(),
     };
     watch.found(first).await;
     tokio::task::LocalSet::new().run_until(watch.stay(&mut tail, signals)).await;
@@ -250,13 +250,13 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
     }
 
     /// Reads what says where HEAD is in these worktrees, as far as they are watched, in a thread of its own.
-    async fn read_heads(&self, ids: impl Iterator<Item = &String>) -> BTreeMap<String, HeadScan> {
+    async fn read_heads(&self, ids: impl Iterator<Item = &String>) -> BTreeMap<String, GitDirsState> {
         let dirs: Vec<_> = ids.filter_map(|id| Some((id.clone(), self.watch_set.get(id)?.dirs.clone()))).collect();
         if dirs.is_empty() { BTreeMap::new() } else { spawn_io(move || scan_heads(dirs)).await }
     }
 
     /// Whether a due scan may begin now. One that is too early is put off, one that would find nothing is dropped.
-    fn is_ready(&mut self, id: &str, cause: ScanCause, waited: Duration, head: &HeadScan) -> bool {
+    fn is_ready(&mut self, id: &str, cause: ScanCause, waited: Duration, head: &GitDirsState) -> bool {
         if cause != ScanCause::Ended && head.is_busy && waited < PATIENCE {
             self.due.put_off(id, SETTLE);
             return false;
@@ -325,7 +325,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                     .verdict
                     .commits
                     .as_ref()
-                    .map(|commits| commits.head.clone().map_or(BaselinePoint::Unborn, BaselinePoint::Commit));
+                    .map(|commits| commits.head.clone().map_or(HistoryPoint::Unborn, HistoryPoint::Commit));
                 watched.seen = after.or(head);
                 watched.fingerprint = fingerprint.or(watched.fingerprint);
                 self.complaints.remove(&id);
@@ -391,7 +391,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                 let reason = event.data["reason"].as_str();
                 let was_judged = [Reason::Locked, Reason::SessionActive].iter().all(|busy| reason != Some(busy.as_str()));
                 if let Some(head) = event.data["head"].as_str().filter(|_| was_judged) {
-                    watched.seen = Some(if head == "unborn" { BaselinePoint::Unborn } else { BaselinePoint::Commit(head.to_owned()) });
+                    watched.seen = Some(if head == "unborn" { HistoryPoint::Unborn } else { HistoryPoint::Commit(head.to_owned()) });
                     self.due.remove(&event.worktree);
                     // The next scan finds out whether HEAD moved since then.
                     watched.head_fingerprint = None;

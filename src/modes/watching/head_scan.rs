@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::watch::{GitDirs, HeadFingerprint};
 
 /// The state of a worktree's git directories at one moment.
-pub struct HeadScan {
+pub struct GitDirsState {
     /// Whether git is at work there.
     pub is_busy: bool,
     /// The fingerprint of the files that define HEAD; `None` where they are unreadable.
@@ -14,8 +14,11 @@ pub struct HeadScan {
 }
 
 /// Reads what says where HEAD is in each of these worktrees.
-pub fn scan_heads(worktrees: Vec<(String, GitDirs)>) -> BTreeMap<String, HeadScan> {
-    worktrees.into_iter().map(|(id, dirs)| (id, HeadScan { is_busy: dirs.is_busy(), head_fingerprint: dirs.head_fingerprint() })).collect()
+pub fn scan_heads(worktrees: Vec<(String, GitDirs)>) -> BTreeMap<String, GitDirsState> {
+    worktrees
+        .into_iter()
+        .map(|(id, dirs)| (id, GitDirsState { is_busy: dirs.is_busy(), head_fingerprint: dirs.head_fingerprint() }))
+        .collect()
 }
 
 /// Those of these top folders that still have git data.

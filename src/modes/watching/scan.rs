@@ -16,7 +16,7 @@ use crate::session::recorded;
 use crate::wire::verdict_json::Judgement;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::Reason;
-use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
@@ -52,7 +52,7 @@ pub struct ScanSubject {
     /// Why.
     pub cause: ScanCause,
     /// The commit that was last judged.
-    pub seen: Option<BaselinePoint>,
+    pub seen: Option<HistoryPoint>,
     /// The uncommitted changes that were last judged.
     pub fingerprint: Option<u64>,
 }
@@ -78,14 +78,14 @@ pub enum WatchScanOutcome {
     /// Nothing is new.
     Same {
         /// Where HEAD is.
-        head: Option<BaselinePoint>,
+        head: Option<HistoryPoint>,
     },
     /// Another process holds its lock.
     Busy,
     /// A judgement.
     Judged {
         /// Where HEAD was just before.
-        head: Option<BaselinePoint>,
+        head: Option<HistoryPoint>,
         /// The uncommitted changes just before, where they were read.
         fingerprint: Option<u64>,
         /// The judgement.
@@ -139,7 +139,7 @@ fn unreadable(judgement: &Judgement) -> Option<UnreadableFact> {
 }
 
 enum PreparedScan {
-    Judge(Box<OpenWorktree>, WorktreeLock, Option<BaselinePoint>, Option<u64>),
+    Judge(Box<OpenWorktree>, WorktreeLock, Option<HistoryPoint>, Option<u64>),
     Nothing(WatchScanOutcome),
 }
 
@@ -180,7 +180,7 @@ fn prepare(around: &CommandEnv, store: &Arc<dyn LocalStore>, subject: &ScanSubje
 }
 
 /// Whether the last record of a worktree is a verdict on this very head: the former holder of the lock may have just written one.
-fn was_judged(store: &dyn LocalStore, id: &str, head: Option<&BaselinePoint>) -> Result<bool, UnreadableFact> {
+fn was_judged(store: &dyn LocalStore, id: &str, head: Option<&HistoryPoint>) -> Result<bool, UnreadableFact> {
     let (events, _) = store.read_back(store.cursor_at(Timestamp::MAX)?, Some(id), 1)?;
     let busy = |reason: &str| [Reason::Locked, Reason::SessionActive].iter().any(|busy| reason == busy.as_str());
     Ok(events.last().is_some_and(|event| {

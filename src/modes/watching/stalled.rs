@@ -18,12 +18,12 @@ type SessionKey = (String, Timestamp);
 
 /// The stalled sessions that were reported.
 #[derive(Default)]
-pub struct StalledSessions {
+pub struct ReportedStalls {
     reported: Arc<Mutex<BTreeSet<SessionKey>>>,
     under_way: Option<JoinHandle<()>>,
 }
 
-impl StalledSessions {
+impl ReportedStalls {
     /// Checks the sessions that run in these worktrees, in a thread of its own, unless the last check is still in progress.
     pub fn scan(&mut self, around: &CommandEnv, store: &Arc<dyn LocalStore>, worktrees: Vec<(String, PathBuf)>) {
         if worktrees.is_empty() || self.under_way.as_ref().is_some_and(|scan| !scan.is_finished()) {

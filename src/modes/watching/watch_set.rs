@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::watch::{GitDirs, HeadFingerprint};
-use watchdog_git::{BaselinePoint, FoundWorktree, WorktreeState};
+use watchdog_git::{FoundWorktree, HistoryPoint, WorktreeState};
 
 /// One worktree that is watched.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub struct WatchedWorktree {
     /// The fingerprint of the files that define HEAD, at the last check.
     pub head_fingerprint: Option<HeadFingerprint>,
     /// The commit that HEAD named when it was last judged or had its baseline recorded.
-    pub seen: Option<BaselinePoint>,
+    pub seen: Option<HistoryPoint>,
     /// The fingerprint of the uncommitted changes when they were last judged.
     pub fingerprint: Option<u64>,
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::agent::SessionAgent;
 use crate::judge::judgement_input::Overrides;
-use watchdog_process::OutputMirror;
+use watchdog_process::MirrorTarget;
 
 /// One task for one agent.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ pub struct TaskRunOptions {
     /// Whether those that outlive even that are ended.
     pub end_survivors: bool,
     /// Where the sessions' output is shown.
-    pub mirror: OutputMirror,
+    pub mirror: MirrorTarget,
     /// Further options of the command line.
     pub overrides: Overrides,
 }

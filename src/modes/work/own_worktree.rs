@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use watchdog_git::{BaselinePoint, Worktree, WorktreeState, worktrees_of};
+use watchdog_git::{HistoryPoint, Worktree, WorktreeState, worktrees_of};
 use watchdog_process::git_program::{git, tail};
 
 /// How long git may take for one step; making a worktree writes every file of it.
@@ -72,7 +72,7 @@ pub struct TaskWorktreeRequest {
 pub fn make_ready(wanted: &TaskWorktreeRequest) -> Result<TaskWorktree, TaskWorktreeError> {
     let failed = |error: watchdog_git::Error| TaskWorktreeError::Git(error.to_string());
     let from = Worktree::open(&wanted.from).map_err(failed)?;
-    let BaselinePoint::Commit(base) = from.head().map_err(failed)? else { return Err(TaskWorktreeError::Unborn) };
+    let HistoryPoint::Commit(base) = from.head().map_err(failed)? else { return Err(TaskWorktreeError::Unborn) };
     let mut notes = Vec::new();
     let root = match checked_out(&from, &wanted.branch) {
         Some(root) if root == from.root() => {
@@ -107,7 +107,7 @@ fn checked_out(from: &Worktree, branch: &str) -> Option<PathBuf> {
 
 /// Puts the branch into the agent's folder, or into the first one beside it that is free.
 fn settle_in(from: &Worktree, wanted: &TaskWorktreeRequest, base: &str, notes: &mut Vec<String>) -> Result<PathBuf, TaskWorktreeError> {
-    let known = matches!(from.resolve(&format!("refs/heads/{}", wanted.branch)), Ok(BaselinePoint::Commit(_)));
+    let known = matches!(from.resolve(&format!("refs/heads/{}", wanted.branch)), Ok(HistoryPoint::Commit(_)));
     for n in 1..=MOST {
         let folder = beside(&wanted.home, n);
         let text = folder.to_str().ok_or_else(|| TaskWorktreeError::Git(format!("{} is not UTF-8", folder.display())))?;
@@ -168,7 +168,7 @@ fn bring_in(root: &Path, wanted: &TaskWorktreeRequest, notes: &mut Vec<String>) 
     let failed = |error: watchdog_git::Error| TaskWorktreeError::Git(error.to_string());
     let worktree = Worktree::open(root).map_err(failed)?;
     for dependency in &wanted.dependencies {
-        if !matches!(worktree.resolve(&format!("refs/heads/{dependency}")), Ok(BaselinePoint::Commit(_))) {
+        if !matches!(worktree.resolve(&format!("refs/heads/{dependency}")), Ok(HistoryPoint::Commit(_))) {
             notes.push(format!("the branch {dependency} is gone; its work is taken to be in the base branch"));
             continue;
         }

@@ -21,7 +21,7 @@ use crate::wire::task_work_json::{pool_json, pool_task_json};
 use watchdog_core::config::task_file::TaskStatus;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
-use watchdog_git::BaselinePoint;
+use watchdog_git::HistoryPoint;
 use watchdog_store::task::agent_lease;
 
 use super::lease::RenewedLease;
@@ -117,7 +117,7 @@ pub async fn run_agent_pool(
     signals: &mut SignalState,
 ) -> Result<AgentPoolReport, UnreadableFact> {
     let queue = TaskQueue::open(command_env)?;
-    if queue.head == BaselinePoint::Unborn {
+    if queue.head == HistoryPoint::Unborn {
         return Err(UnreadableFact {
             kind: FaultKind::Git,
             why: "the repository has no commit yet, so that no branch can begin".into(),

@@ -23,7 +23,7 @@ use watchdog_core::decision::iteration::prompt::PromptSet;
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
-use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::LocalStore;
 use watchdog_store::session;
 use watchdog_store::task::TaskRecord;
@@ -229,7 +229,7 @@ impl RunningTask<'_> {
         let baseline = self.baseline().as_str().to_owned();
         let begin = |record: &mut TaskRecord| {
             record.attempts += 1;
-            let unborn = if baseline == BaselinePoint::Unborn.as_str() { String::new() } else { baseline.clone() };
+            let unborn = if baseline == HistoryPoint::Unborn.as_str() { String::new() } else { baseline.clone() };
             record.baseline.get_or_insert(unborn);
             record.branch = wanted.as_ref().map(|wanted| wanted.branch.clone()).or_else(|| self.queue.open.worktree.branch());
         };
@@ -274,11 +274,11 @@ impl RunningTask<'_> {
     }
 
     /// The commit whose criteria govern: HEAD of the tasks' worktree when this task was first begun.
-    fn baseline(&self) -> BaselinePoint {
+    fn baseline(&self) -> HistoryPoint {
         match self.entry.record.baseline.as_deref() {
             None => self.queue.head.clone(),
-            Some("") => BaselinePoint::Unborn,
-            Some(commit) => BaselinePoint::Commit(commit.to_owned()),
+            Some("") => HistoryPoint::Unborn,
+            Some(commit) => HistoryPoint::Commit(commit.to_owned()),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::wire::task_json::task_transition_data;
 use watchdog_core::config::task_file::{TaskFile, TaskStatus, parse_task};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
-use watchdog_git::BaselinePoint;
+use watchdog_git::HistoryPoint;
 use watchdog_store::LocalStore;
 use watchdog_store::journal::{event, kind};
 use watchdog_store::trust::{TrustStore, fingerprint};
@@ -34,7 +34,7 @@ pub struct TaskQueue {
     /// The files.
     pub folder: TaskFolder,
     /// HEAD of the work tree.
-    pub head: BaselinePoint,
+    pub head: HistoryPoint,
     trust: TrustStore,
     trusted_hashes: Option<String>,
     notices: NotificationRules,
@@ -104,7 +104,7 @@ impl TaskQueue {
         // Pinned is what would govern now: HEAD's copy, and the work tree's only where that has none.
         board.pin(|loaded| {
             let committed = match (&self.head, loaded.relative.to_str()) {
-                (BaselinePoint::Commit(commit), Some(path)) => self.open.worktree.blob_at(commit, path)?,
+                (HistoryPoint::Commit(commit), Some(path)) => self.open.worktree.blob_at(commit, path)?,
                 _ => None,
             };
             let is_this = |bytes: &Vec<u8>| parse_task(bytes, &loaded.relative).is_ok_and(|task| task.id == loaded.task.id);
@@ -139,12 +139,12 @@ impl TaskQueue {
     pub fn governed(&self, entry: &BoardTask) -> Result<EffectiveTask, UnreadableFact> {
         let LoadedTask { relative, bytes, .. } = &entry.loaded;
         let recorded = entry.record.baseline.as_deref().map(|commit| match commit {
-            "" => BaselinePoint::Unborn,
-            commit => BaselinePoint::Commit(commit.to_owned()),
+            "" => HistoryPoint::Unborn,
+            commit => HistoryPoint::Commit(commit.to_owned()),
         });
         let commit = match recorded.as_ref().unwrap_or(&self.head) {
-            BaselinePoint::Commit(commit) => Some(commit.clone()),
-            BaselinePoint::Unborn => None,
+            HistoryPoint::Commit(commit) => Some(commit.clone()),
+            HistoryPoint::Unborn => None,
         };
         let committed = match (&commit, relative.to_str()) {
             (Some(commit), Some(path)) => self.open.worktree.blob_at(commit, path)?,

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use watchdog_git::{PrivateRule, Snapshot, SnapshotRequest, Worktree};
+use watchdog_git::{PrivacyClassifier, Snapshot, SnapshotRequest, Worktree};
 
 /// A repository with a work tree in a temporary folder.
 pub struct ScratchRepo {
@@ -136,7 +136,7 @@ impl ScratchRepo {
     }
 
     /// Takes a snapshot of the spec `auth`, with what `rule` names kept apart.
-    pub fn snapshot_apart(&self, rule: PrivateRule<'_>) -> Option<Snapshot> {
+    pub fn snapshot_apart(&self, rule: PrivacyClassifier<'_>) -> Option<Snapshot> {
         self.open().take_snapshot_with_private(&SnapshotRequest { spec: "auth", at: instant(), why: "test" }, rule).unwrap()
     }
 

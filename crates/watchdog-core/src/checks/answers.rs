@@ -114,7 +114,7 @@ pub enum CommandRun {
         why: String,
     },
     /// The system had no room to start it: trying again may help. `why` as above.
-    NoRoom {
+    HeadroomError {
         /// The missing resource.
         why: String,
     },
@@ -127,7 +127,7 @@ pub enum CommandRun {
 
 /// How the command of a check went.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckRun {
+pub struct CheckCommandRun {
     /// How it went.
     pub run: CommandRun,
     /// The report that it wrote during the run, where one is named, or why there is none.

@@ -7,8 +7,8 @@ use crate::config::settings::{CommandLine, SuccessRule};
 use watchdog_facts::evidence::{Changes, CheckOutcome, Commits, ReadFact, TestCounts};
 
 use super::answers::{
-    BoundedText, CachedPass, CheckDefinition, CheckRun, CommandRequest, CommandRun, JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile,
-    PushState, ResultBeforeWork, TestEdits, TouchedPaths,
+    BoundedText, CachedPass, CheckCommandRun, CheckDefinition, CommandRequest, CommandRun, JudgeAnswer, JudgeRequest, LineOutcome,
+    MatchedFile, PushState, ResultBeforeWork, TestEdits, TouchedPaths,
 };
 
 /// The outside, as checks see it.
@@ -23,9 +23,9 @@ pub trait Capabilities: Sync {
 
     /// Runs the command of a check, in a scratch checkout where the request asks for a clean one, and reads the report that it writes:
     /// a path from the root of the worktree, or of the checkout.
-    fn run_check(&self, request: &CommandRequest<'_>, report: Option<&str>) -> CheckRun {
+    fn run_check(&self, request: &CommandRequest<'_>, report: Option<&str>) -> CheckCommandRun {
         let report = report.map(|path| Err(format!("{path} cannot be read here")));
-        CheckRun { run: self.run_command(request), report, tree: None }
+        CheckCommandRun { run: self.run_command(request), report, tree: None }
     }
 
     /// The commits since the baseline.

@@ -175,7 +175,7 @@ impl CompletionCheck for CommandCheck {
             CommandRun::Unrunnable { why } => {
                 return unknown(CheckJudgement::Unrunnable { why: format!("{title} cannot be run: {}", one_line(&why)) });
             }
-            CommandRun::NoRoom { why } => {
+            CommandRun::HeadroomError { why } => {
                 return unknown(CheckJudgement::Failed { why: format!("{title} could not be started: {}", one_line(&why)) });
             }
             CommandRun::TimedOut { output } => {

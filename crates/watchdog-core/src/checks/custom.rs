@@ -93,7 +93,7 @@ impl CustomCheck {
                 match context.capabilities.run_command(&request) {
                     CommandRun::Finished { exit, output } => self.ended(exit, &output),
                     CommandRun::Unrunnable { why } => unrunnable(&why),
-                    CommandRun::NoRoom { why } => {
+                    CommandRun::HeadroomError { why } => {
                         CheckJudgement::Failed { why: format!("{title} could not be started: {}", one_line(&why)) }
                     }
                     CommandRun::TimedOut { .. } => late(),

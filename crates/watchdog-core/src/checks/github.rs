@@ -23,7 +23,7 @@ pub(super) fn ask(context: &CheckContext<'_>, args: &[&str], timeout: Duration) 
                 one_line(&why)
             ),
         }),
-        CommandRun::NoRoom { why } => failed(one_line(&why)),
+        CommandRun::HeadroomError { why } => failed(one_line(&why)),
         CommandRun::TimedOut { .. } => {
             Err(CheckJudgement::TimedOut { why: format!("GitHub did not answer within {} seconds", timeout.as_secs()) })
         }

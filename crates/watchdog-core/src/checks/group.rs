@@ -70,7 +70,7 @@ pub struct GroupOutcome {
 }
 
 /// The result of a part of the tree.
-struct GroupPart {
+struct SubtreeResult {
     outcome: CheckOutcome,
     evidence: Evidence,
     results: Vec<CheckResult>,
@@ -114,7 +114,7 @@ impl CheckRegistry {
 impl CheckTree {
     /// Judges the whole tree.
     pub fn evaluate(&self, order: CheckOrder, context: &CheckContext<'_>) -> GroupOutcome {
-        let GroupPart { outcome, evidence, results, feedback, winner, passed_before, notes } = self.judge(order, context);
+        let SubtreeResult { outcome, evidence, results, feedback, winner, passed_before, notes } = self.judge(order, context);
         GroupOutcome { outcome, evidence, results, feedback, winner, all_passed_before: passed_before, notes }
     }
 
@@ -145,7 +145,7 @@ impl CheckTree {
         }
     }
 
-    fn judge(&self, order: CheckOrder, context: &CheckContext<'_>) -> GroupPart {
+    fn judge(&self, order: CheckOrder, context: &CheckContext<'_>) -> SubtreeResult {
         match self {
             CheckTree::Single { name, kind, definition, check, .. } => {
                 let began = context.capabilities.clock();
@@ -161,7 +161,7 @@ impl CheckTree {
                     result.evidence = result.evidence.min(Evidence::Claimed);
                     notes.push(Degradation { code: WarningCode::TestsShrunk, detail: format!("{}: {why}", one_line(name)) });
                 }
-                GroupPart {
+                SubtreeResult {
                     outcome: result.outcome,
                     evidence: result.evidence,
                     feedback: result.feedback.clone(),
@@ -171,7 +171,7 @@ impl CheckTree {
                     notes,
                 }
             }
-            CheckTree::Group { members, .. } if members.is_empty() => GroupPart {
+            CheckTree::Group { members, .. } if members.is_empty() => SubtreeResult {
                 outcome: CheckOutcome::Unmet,
                 evidence: Evidence::None,
                 results: Vec::new(),
@@ -187,10 +187,10 @@ impl CheckTree {
 }
 
 /// Stops at the first check that is not complete, and takes its result. If every check runs, the feedback joins that of all.
-fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> GroupPart {
+fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> SubtreeResult {
     let sequence = sequence(Mode::All, members, order);
-    let mut parts: Vec<Option<GroupPart>> = members.iter().map(|_| None).collect();
-    let stops = |part: &GroupPart| part.outcome != CheckOutcome::Pass && !context.every;
+    let mut parts: Vec<Option<SubtreeResult>> = members.iter().map(|_| None).collect();
+    let stops = |part: &SubtreeResult| part.outcome != CheckOutcome::Pass && !context.every;
     // In a given order, a check may depend on an earlier one. Cheap ones are over before a thread has begun.
     let expensive = match order {
         CheckOrder::CheapFirst if context.at_once > 1 => sequence.partition_point(|n| members[*n].cost() == CheckCost::Cheap),
@@ -212,7 +212,7 @@ fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> 
         let judged = side_by_side(together.len(), context.at_once, |n| members[together[n]].judge(order, &inside), stops);
         judged.into_iter().enumerate().for_each(|(n, part)| parts[together[n]] = part);
     }
-    let missing = |part: &GroupPart| part.outcome != CheckOutcome::Pass;
+    let missing = |part: &SubtreeResult| part.outcome != CheckOutcome::Pass;
     let first = sequence.iter().find_map(|&n| parts[n].as_ref().filter(|part| missing(part)));
     let (outcome, evidence, feedback) = match first {
         Some(first) if context.every => {
@@ -227,16 +227,16 @@ fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> 
     };
     let passed_before = parts.iter().flatten().all(|part| part.passed_before);
     let notes = notes(&mut parts);
-    GroupPart { outcome, evidence, results: results(parts), feedback, winner: None, passed_before, notes }
+    SubtreeResult { outcome, evidence, results: results(parts), feedback, winner: None, passed_before, notes }
 }
 
 /// Stops at the first that is complete. Where none is, the gravest outcome is surfaced, so that a check that could not run is not
 /// mistaken for work that is missing; the feedback is everybody's, in the order of the configuration.
 ///
 /// They are never asked side by side: one that passes makes the others needless.
-fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> GroupPart {
+fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> SubtreeResult {
     let mut gravest = CheckOutcome::Unmet;
-    let mut parts: Vec<Option<GroupPart>> = members.iter().map(|_| None).collect();
+    let mut parts: Vec<Option<SubtreeResult>> = members.iter().map(|_| None).collect();
     for n in sequence(mode, members, order) {
         let mut part = members[n].judge(order, context);
         if part.outcome == CheckOutcome::Pass {
@@ -244,7 +244,7 @@ fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckCont
             let (outcome, evidence, feedback) = (part.outcome, part.evidence, part.feedback.clone());
             let (passed_before, notes) = (part.passed_before, std::mem::take(&mut part.notes));
             parts[n] = Some(part);
-            return GroupPart { outcome, evidence, results: results(parts), feedback, winner, passed_before, notes };
+            return SubtreeResult { outcome, evidence, results: results(parts), feedback, winner, passed_before, notes };
         }
         if gravity(part.outcome) > gravity(gravest) {
             gravest = part.outcome;
@@ -253,7 +253,7 @@ fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckCont
     }
     let words: Vec<String> = parts.iter().flatten().map(|part| part.feedback.clone()).collect();
     let notes = notes(&mut parts);
-    GroupPart {
+    SubtreeResult {
         outcome: gravest,
         evidence: Evidence::None,
         results: results(parts),
@@ -265,12 +265,12 @@ fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckCont
 }
 
 /// Those of every check that ran.
-fn notes(parts: &mut [Option<GroupPart>]) -> Vec<Degradation> {
+fn notes(parts: &mut [Option<SubtreeResult>]) -> Vec<Degradation> {
     parts.iter_mut().flatten().flat_map(|part| std::mem::take(&mut part.notes)).collect()
 }
 
 /// Those of every check that ran, in the order of the configuration.
-fn results(parts: Vec<Option<GroupPart>>) -> Vec<CheckResult> {
+fn results(parts: Vec<Option<SubtreeResult>>) -> Vec<CheckResult> {
     parts.into_iter().flatten().flat_map(|part| part.results).collect()
 }
 

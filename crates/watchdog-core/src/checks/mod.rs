@@ -49,7 +49,7 @@ mod unusable;
 
 pub use always::AlwaysMet;
 pub use answers::{
-    BoundedText, CachedPass, CapturedStream, CheckDefinition, CheckRun, CommandOutput, CommandRequest, CommandRun, JudgeAnswer,
+    BoundedText, CachedPass, CapturedStream, CheckCommandRun, CheckDefinition, CommandOutput, CommandRequest, CommandRun, JudgeAnswer,
     JudgeRequest, LineOutcome, MatchedFile, PushState, ResultBeforeWork, TestEdits, TouchedPaths,
 };
 pub use capabilities::Capabilities;
@@ -66,7 +66,7 @@ pub use group::{CheckCost, CheckTree, GroupOutcome, describe, evaluate};
 pub use issue::IssueCheck;
 pub use iterations::IterationsCheck;
 pub use judge::JudgeCheck;
-pub use named_files::{NamedFiles, words};
+pub use named_files::{CriteriaFileNames, words};
 pub use phase::PhaseCheck;
 pub use plan::PlanCheck;
 pub use registry::{CheckRegistry, build};

@@ -11,17 +11,17 @@ const MOST_WORDS: usize = 256;
 
 /// The names in criteria.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct NamedFiles {
+pub struct CriteriaFileNames {
     /// Feature lists, plans and checklists.
     pub lists: Vec<String>,
     /// Words of command lines that could be files of the worktree.
     pub words: Vec<String>,
 }
 
-impl NamedFiles {
+impl CriteriaFileNames {
     /// Everything that the criteria of a configuration name.
     pub fn of(settings: &ConfigSettings) -> Self {
-        let mut found = NamedFiles::default();
+        let mut found = CriteriaFileNames::default();
         settings.checks.iter().for_each(|check| found.add(check));
         for names in [&mut found.lists, &mut found.words] {
             names.sort();
@@ -229,8 +229,8 @@ mod tests {
         let group = CheckSpec::Group { mode: Mode::Any, checks: vec![single(CheckKind::Command(command)), single(CheckKind::Always)] };
         let plan = PlanCriterion { path: Some("TODO.md".into()), ..PlanCriterion::default() };
         let checks = vec![group, single(CheckKind::Plan(plan)), single(CheckKind::FeatureList(FeatureListCriterion::default()))];
-        let found = NamedFiles::of(&ConfigSettings { checks, ..ConfigSettings::default() });
+        let found = CriteriaFileNames::of(&ConfigSettings { checks, ..ConfigSettings::default() });
         assert_eq!((found.lists, found.words), (vec!["TODO.md".into(), "feature_list.json".into()], vec!["web/t.sh".into()]));
-        assert!(NamedFiles::of(&ConfigSettings::default()).is_empty());
+        assert!(CriteriaFileNames::of(&ConfigSettings::default()).is_empty());
     }
 }

@@ -150,8 +150,8 @@ impl Capabilities for Fake {
         self.passed_before.clone()
     }
 
-    fn run_check(&self, request: &CommandRequest<'_>, report: Option<&str>) -> CheckRun {
-        CheckRun { run: self.run_command(request), report: self.report.clone().filter(|_| report.is_some()), tree: None }
+    fn run_check(&self, request: &CommandRequest<'_>, report: Option<&str>) -> CheckCommandRun {
+        CheckCommandRun { run: self.run_command(request), report: self.report.clone().filter(|_| report.is_some()), tree: None }
     }
 
     fn edited_tests(&self, _lines: bool) -> ReadFact<TestEdits> {

@@ -14,7 +14,7 @@ pub(super) struct KeyBlock<S: 'static> {
     /// The defaults of its keys.
     pub(super) defaults: fn() -> S,
     /// Its keys, in the order in which they are read.
-    pub(super) keys: &'static [&'static dyn BlockKey<S>],
+    pub(super) keys: &'static [&'static dyn SettingsKey<S>],
     /// The rule between its keys, applied when all of them were read. The last argument is whether each of them was right.
     pub(super) rules: fn(&ConfigSection<'_>, &mut S, bool),
 }
@@ -74,7 +74,7 @@ impl<S> KeyBlock<S> {
 }
 
 /// One key of a block whose settings are an `S`.
-pub(super) trait BlockKey<S>: Sync {
+pub(super) trait SettingsKey<S>: Sync {
     fn name(&self) -> &'static str;
 
     /// Reads the key where it is given; whether nothing was wrong with it.
@@ -172,7 +172,7 @@ impl<S, K: KeyKind> PlainKey<S, K> {
     }
 }
 
-impl<S, K: KeyKind> BlockKey<S> for PlainKey<S, K> {
+impl<S, K: KeyKind> SettingsKey<S> for PlainKey<S, K> {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -226,7 +226,7 @@ pub(super) const fn inner<S, T>(block: &'static KeyBlock<T>, field: fn(&mut S) -
     InnerBlock { block, field }
 }
 
-impl<S, T: Clone> BlockKey<S> for InnerBlock<S, T> {
+impl<S, T: Clone> SettingsKey<S> for InnerBlock<S, T> {
     fn name(&self) -> &'static str {
         self.block.name
     }
@@ -258,7 +258,7 @@ pub(super) struct IrregularKey<S: 'static> {
     pub(super) doc: &'static str,
 }
 
-impl<S> BlockKey<S> for IrregularKey<S> {
+impl<S> SettingsKey<S> for IrregularKey<S> {
     fn name(&self) -> &'static str {
         self.name
     }

@@ -27,7 +27,7 @@ pub enum PersonWait {
 
 /// When a session last showed that it lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LastActivity {
+pub struct LivenessSignals {
     /// It wrote something.
     pub output: Duration,
     /// Its work tree or git directory changed.
@@ -67,7 +67,7 @@ pub enum SilenceVerdict {
     },
 }
 
-impl LastActivity {
+impl LivenessSignals {
     /// The last sign of life.
     pub fn last(&self) -> Duration {
         [self.files, self.transcript, self.processor].into_iter().flatten().fold(self.output, Duration::max)
@@ -75,7 +75,7 @@ impl LastActivity {
 }
 
 /// Judges the signals. Without a limit a session never falls silent; one that has told its result ends all the same.
-pub fn silence(now: Duration, limit: Option<Duration>, signals: &LastActivity) -> SilenceVerdict {
+pub fn silence(now: Duration, limit: Option<Duration>, signals: &LivenessSignals) -> SilenceVerdict {
     let quiet = now.saturating_sub(signals.last());
     if signals.finished && quiet >= AFTER_RESULT {
         return SilenceVerdict::Finished { quiet };
@@ -108,21 +108,26 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    fn judged(now: u64, signals: LastActivity) -> SilenceVerdict {
+    fn judged(now: u64, signals: LivenessSignals) -> SilenceVerdict {
         silence(at(now), LIMIT, &signals)
     }
 
     #[test]
     fn every_signal_that_exists_must_be_silent() {
-        let silent =
-            LastActivity { output: at(1), files: Some(at(2)), transcript: Some(at(3)), processor: Some(at(4)), ..LastActivity::default() };
+        let silent = LivenessSignals {
+            output: at(1),
+            files: Some(at(2)),
+            transcript: Some(at(3)),
+            processor: Some(at(4)),
+            ..LivenessSignals::default()
+        };
         assert_eq!(judged(103, silent), SilenceVerdict::Alive { quiet: at(99) });
         assert_eq!(judged(104, silent), SilenceVerdict::Fallen { quiet: at(100) });
         for alive in [
-            LastActivity { output: at(50), ..silent },
-            LastActivity { files: Some(at(50)), ..silent },
-            LastActivity { transcript: Some(at(50)), ..silent },
-            LastActivity { processor: Some(at(50)), ..silent },
+            LivenessSignals { output: at(50), ..silent },
+            LivenessSignals { files: Some(at(50)), ..silent },
+            LivenessSignals { transcript: Some(at(50)), ..silent },
+            LivenessSignals { processor: Some(at(50)), ..silent },
         ] {
             assert_eq!(judged(149, alive), SilenceVerdict::Alive { quiet: at(99) }, "{alive:?}");
         }
@@ -130,16 +135,16 @@ mod tests {
 
     #[test]
     fn a_signal_that_is_missing_proves_nothing() {
-        let only_output = LastActivity { output: at(5), ..LastActivity::default() };
+        let only_output = LivenessSignals { output: at(5), ..LivenessSignals::default() };
         assert_eq!(judged(104, only_output), SilenceVerdict::Alive { quiet: at(99) });
         assert_eq!(judged(105, only_output), SilenceVerdict::Fallen { quiet: at(100) });
-        let busy = LastActivity { processor: Some(at(90)), ..only_output };
+        let busy = LivenessSignals { processor: Some(at(90)), ..only_output };
         assert_eq!(judged(105, busy), SilenceVerdict::Alive { quiet: at(15) });
     }
 
     #[test]
     fn who_waits_for_a_person_is_not_silent_where_one_can_answer_and_is_after_four_times_as_long_elsewhere() {
-        let waits = |can_answer| LastActivity { waits: PersonWait::ForPerson { can_answer }, ..LastActivity::default() };
+        let waits = |can_answer| LivenessSignals { waits: PersonWait::ForPerson { can_answer }, ..LivenessSignals::default() };
         assert_eq!(judged(1_000_000, waits(true)), SilenceVerdict::Waiting { quiet: at(1_000_000) });
         assert_eq!(judged(399, waits(false)), SilenceVerdict::Waiting { quiet: at(399) });
         assert_eq!(judged(400, waits(false)), SilenceVerdict::Fallen { quiet: at(400) });
@@ -148,13 +153,13 @@ mod tests {
 
     #[test]
     fn after_its_final_result_a_session_has_a_minute() {
-        let finished = LastActivity { output: at(10), finished: true, ..LastActivity::default() };
+        let finished = LivenessSignals { output: at(10), finished: true, ..LivenessSignals::default() };
         assert_eq!(judged(69, finished), SilenceVerdict::Alive { quiet: at(59) });
         assert_eq!(judged(70, finished), SilenceVerdict::Finished { quiet: at(60) });
         assert_eq!(silence(at(70), None, &finished), SilenceVerdict::Finished { quiet: at(60) }, "without a limit, too");
-        let busy = LastActivity { processor: Some(at(65)), ..finished };
+        let busy = LivenessSignals { processor: Some(at(65)), ..finished };
         assert_eq!(judged(70, busy), SilenceVerdict::Alive { quiet: at(5) });
-        let short = LastActivity { finished: false, ..finished };
+        let short = LivenessSignals { finished: false, ..finished };
         assert_eq!(silence(at(70), Some(at(30)), &short), SilenceVerdict::Fallen { quiet: at(60) });
     }
 
@@ -174,8 +179,8 @@ mod tests {
 
     #[test]
     fn without_a_limit_nothing_falls_silent() {
-        assert_eq!(silence(at(1_000_000), None, &LastActivity::default()), SilenceVerdict::Alive { quiet: at(1_000_000) });
-        let later = LastActivity { output: at(9), ..LastActivity::default() };
+        assert_eq!(silence(at(1_000_000), None, &LivenessSignals::default()), SilenceVerdict::Alive { quiet: at(1_000_000) });
+        let later = LivenessSignals { output: at(9), ..LivenessSignals::default() };
         assert_eq!(silence(at(5), LIMIT, &later), SilenceVerdict::Alive { quiet: at(0) }, "a moment to come counts as now");
     }
 }

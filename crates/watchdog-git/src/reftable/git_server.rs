@@ -8,7 +8,7 @@ pub(crate) const REFTABLE: &str = "reftable";
 
 /// The output of a git process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GitAnswer {
+pub struct GitProcessOutput {
     /// Its exit code; `None` where a signal or the deadline ended it.
     pub code: Option<i32>,
     /// All of its output.
@@ -23,22 +23,22 @@ pub trait GitRunner: Send + Sync {
     ///
     /// # Errors
     /// Why it could not be run, or not heard to its end.
-    fn run(&self, folder: &Path, args: &[&str], stdin: &[u8]) -> Result<GitAnswer, String>;
+    fn run(&self, folder: &Path, args: &[&str], stdin: &[u8]) -> Result<GitProcessOutput, String>;
 }
 
 /// The git that was named, and the folder for copies of refs.
-pub(super) struct GitServer {
+pub(super) struct ReftableGit {
     pub(super) git: Box<dyn GitRunner>,
     pub(super) scratch: PathBuf,
 }
 
-static SERVER: OnceLock<GitServer> = OnceLock::new();
+static SERVER: OnceLock<ReftableGit> = OnceLock::new();
 
 /// Sets for this process how to run git, and the folder for temporary copies of refs. Without this call such repositories are refused.
 /// Only the first call counts.
 pub fn serve_with(git: impl GitRunner + 'static, scratch: PathBuf) {
     // A second one would serve the same git.
-    let _ = SERVER.set(GitServer { git: Box::new(git), scratch });
+    let _ = SERVER.set(ReftableGit { git: Box::new(git), scratch });
 }
 
 /// Whether a git server is set.
@@ -47,6 +47,6 @@ pub(crate) fn is_served() -> bool {
 }
 
 /// The git server, if it is set.
-pub(super) fn server() -> Option<&'static GitServer> {
+pub(super) fn server() -> Option<&'static ReftableGit> {
     SERVER.get()
 }

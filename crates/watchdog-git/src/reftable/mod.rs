@@ -11,7 +11,7 @@ mod mirror;
 mod served_worktree;
 mod writing;
 
-pub use git_server::{GitAnswer, GitRunner, serve_with};
+pub use git_server::{GitProcessOutput, GitRunner, serve_with};
 pub(super) use git_server::{REFTABLE, is_served};
 pub(super) use served_worktree::ServedWorktree;
 pub use served_worktree::TABLES;

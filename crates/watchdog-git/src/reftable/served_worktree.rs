@@ -6,7 +6,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::git_server::{self, GitAnswer, GitServer, REFTABLE};
+use super::git_server::{self, GitProcessOutput, REFTABLE, ReftableGit};
 use super::mirror::{RefMirror, RefValue};
 use crate::Error;
 
@@ -23,7 +23,7 @@ pub(super) struct MirroredRefs {
 
 /// One worktree whose refs git serves.
 pub(crate) struct ServedWorktree {
-    server: &'static GitServer,
+    server: &'static ReftableGit,
     git_dir: PathBuf,
     pub(super) common_dir: PathBuf,
     pub(super) mirror: RefMirror,
@@ -98,7 +98,7 @@ impl ServedWorktree {
     }
 
     /// Runs git, and returns any answer.
-    pub(super) fn ask(&self, args: &[&str], stdin: &[u8]) -> Result<GitAnswer, Error> {
+    pub(super) fn ask(&self, args: &[&str], stdin: &[u8]) -> Result<GitProcessOutput, Error> {
         // Nothing that the repository names runs, and nothing is left running.
         let fixed = [
             "--git-dir=.",
@@ -132,7 +132,7 @@ impl ServedWorktree {
         }
     }
 
-    pub(super) fn refused(&self, args: &[&str], answer: &GitAnswer) -> Error {
+    pub(super) fn refused(&self, args: &[&str], answer: &GitProcessOutput) -> Error {
         let how = answer.code.map_or_else(|| "was ended".to_owned(), |code| format!("ended with exit code {code}"));
         let said = answer.stderr.trim();
         // An older git says just this much.

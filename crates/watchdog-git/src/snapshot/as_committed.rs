@@ -13,7 +13,7 @@ use crate::{Error, Worktree};
 
 /// One path whose committed content differs from the snapshot's public part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommittedContent {
+pub struct CommitMismatch {
     /// Percent-escaped where not UTF-8.
     pub path: String,
     /// As it was committed before.
@@ -34,7 +34,7 @@ impl Worktree {
     ///
     /// # Errors
     /// When objects cannot be read.
-    pub fn staged_contents(&self, tree: &str, snapshot: &Snapshot, limit: u64) -> Result<Vec<CommittedContent>, Error> {
+    pub fn staged_contents(&self, tree: &str, snapshot: &Snapshot, limit: u64) -> Result<Vec<CommitMismatch>, Error> {
         let tree = ObjectId::from_hex(tree.as_bytes()).map_err(|e| Error::read("read what was staged", e))?;
         self.contents_between((self.head_tree()?, tree), snapshot, limit, &BTreeSet::new())
     }
@@ -50,7 +50,7 @@ impl Worktree {
         snapshot: &Snapshot,
         limit: u64,
         left_out: &BTreeSet<String>,
-    ) -> Result<Vec<CommittedContent>, Error> {
+    ) -> Result<Vec<CommitMismatch>, Error> {
         let doing = "look at what was committed";
         let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
         let found = self.repo.find_commit(id).map_err(|e| Error::read(doing, e))?;
@@ -67,7 +67,7 @@ impl Worktree {
         snapshot: &Snapshot,
         limit: u64,
         left_out: &BTreeSet<String>,
-    ) -> Result<Vec<CommittedContent>, Error> {
+    ) -> Result<Vec<CommitMismatch>, Error> {
         let doing = "look at what is committed";
         let repo = &self.repo;
         let kept_tree = ObjectId::from_hex(snapshot.tree.as_bytes()).map_err(|e| Error::read(doing, e))?;
@@ -91,7 +91,7 @@ impl Worktree {
             let kept = private::work_entry(repo, kept_commit, name)?.or(shared).filter(|(mode, _)| !mode.is_commit());
             let content = |entry: Option<(_, ObjectId)>| entry.map_or(Ok(None), |(_, id)| read(id));
             let before = content(change.before.filter(|(mode, _)| !mode.is_commit()))?;
-            found.push(CommittedContent { path: path_text(name), before, kept: content(kept)?, after });
+            found.push(CommitMismatch { path: path_text(name), before, kept: content(kept)?, after });
         }
         Ok(found)
     }

@@ -23,7 +23,7 @@ use watchdog_facts::evidence::GitOperation;
 
 /// The change of one path in a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SnapshotKind {
+pub enum SnapshotPathKind {
     /// A file or symlink with this content.
     File,
     /// A submodule at another commit.
@@ -40,7 +40,7 @@ pub struct SnapshotPath {
     /// Percent-escaped where not UTF-8.
     pub text: String,
     /// The kind of change.
-    pub kind: SnapshotKind,
+    pub kind: SnapshotPathKind,
     /// Size of the content in bytes.
     pub bytes: u64,
     /// The index has no entry for it.
@@ -53,7 +53,7 @@ pub struct SnapshotPath {
 
 /// The branch that a commit would go to, and the obstacles to a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommitState {
+pub struct CommitReadiness {
     /// The commit of HEAD, hexadecimal; `None` on an unborn branch.
     pub head: Option<String>,
     /// The branch without `refs/heads/`; `None` when detached.
@@ -66,7 +66,7 @@ pub struct CommitState {
 
 /// The index file at one moment, to be put back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SavedIndex {
+pub struct IndexBackup {
     path: PathBuf,
     content: Option<(Vec<u8>, SystemTime)>,
 }
@@ -101,13 +101,13 @@ impl Worktree {
                 continue;
             }
             let kind = match change.after {
-                None => SnapshotKind::Deleted,
-                Some((mode, _)) if mode.kind() == EntryKind::Commit => SnapshotKind::Submodule,
-                Some(_) => SnapshotKind::File,
+                None => SnapshotPathKind::Deleted,
+                Some((mode, _)) if mode.kind() == EntryKind::Commit => SnapshotPathKind::Submodule,
+                Some(_) => SnapshotPathKind::File,
             };
             // No ref of the submodule keeps such a commit, so that no commit here may name it.
             let unnamed = |(_, id)| !is_named(&root.join(as_path(path)), id);
-            let unnamed = kind == SnapshotKind::Submodule && change.after.is_some_and(unnamed);
+            let unnamed = kind == SnapshotPathKind::Submodule && change.after.is_some_and(unnamed);
             let entry = index.entry_by_path(path);
             let unseen = Flags::ASSUME_VALID | Flags::SKIP_WORKTREE;
             paths.push(SnapshotPath {
@@ -127,7 +127,7 @@ impl Worktree {
             }
             paths.push(SnapshotPath {
                 text: path_text(path.as_bstr()),
-                kind: SnapshotKind::File,
+                kind: SnapshotPathKind::File,
                 bytes: repo.find_header(id).map(|h| h.size()).map_err(|e| Error::read(doing, e))?,
                 untracked: false,
                 hidden: false,
@@ -142,7 +142,7 @@ impl Worktree {
     ///
     /// # Errors
     /// When HEAD or the index cannot be read.
-    pub fn commit_state(&self) -> Result<CommitState, Error> {
+    pub fn commit_state(&self) -> Result<CommitReadiness, Error> {
         self.refresh()?;
         let repo = &self.repo;
         let head = repo.head().map_err(|e| Error::read("read HEAD", e))?;
@@ -150,7 +150,7 @@ impl Worktree {
         let mut conflicted: Vec<&BStr> =
             index.entries().iter().filter(|e| e.stage() != Stage::Unconflicted).map(|e| e.path(&index)).collect();
         conflicted.dedup();
-        Ok(CommitState {
+        Ok(CommitReadiness {
             branch: head.referent_name().and_then(|name| Some(path_text(name.as_bstr().strip_prefix(b"refs/heads/")?.as_bstr()))),
             head: self.head_commit()?,
             operation: repo.state().map(|state| match state {
@@ -201,15 +201,15 @@ impl Worktree {
     ///
     /// # Errors
     /// When it is there and cannot be read.
-    pub fn save_index(&self) -> Result<SavedIndex, Error> {
+    pub fn save_index(&self) -> Result<IndexBackup, Error> {
         let path = self.repo.index_path();
         let read = || -> std::io::Result<_> {
             let written = std::fs::metadata(&path)?.modified()?;
             Ok((std::fs::read(&path)?, written))
         };
         match read() {
-            Ok(content) => Ok(SavedIndex { path, content: Some(content) }),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(SavedIndex { path, content: None }),
+            Ok(content) => Ok(IndexBackup { path, content: Some(content) }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(IndexBackup { path, content: None }),
             Err(error) => Err(Error::read("read the index", error)),
         }
     }
@@ -221,7 +221,7 @@ impl Worktree {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn put_index_back(&self, saved: &SavedIndex, expected: &SavedIndex) -> Result<bool, Error> {
+    pub fn put_index_back(&self, saved: &IndexBackup, expected: &IndexBackup) -> Result<bool, Error> {
         let doing = "put the index back";
         let lock = gix::lock::File::acquire_to_update_resource(&saved.path, gix::lock::acquire::Fail::Immediately, None, 0);
         let Ok(mut lock) = lock else { return Ok(false) };

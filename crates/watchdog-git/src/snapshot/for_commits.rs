@@ -16,7 +16,7 @@ use crate::{Error, Worktree};
 
 /// A file before the work and with it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct FileVersions {
+pub struct FileBeforeAfter {
     /// The content in the commit that the work began at; `None` where it has no such file, or one over the limit.
     pub before: Option<Vec<u8>>,
     /// The content in the snapshot; `None` where it is gone, no file, or over the limit.
@@ -73,7 +73,7 @@ impl Worktree {
     ///
     /// # Errors
     /// When the objects cannot be read.
-    pub fn versions(&self, snapshot: &Snapshot, path: &[u8], limit: u64) -> Result<FileVersions, Error> {
+    pub fn versions(&self, snapshot: &Snapshot, path: &[u8], limit: u64) -> Result<FileBeforeAfter, Error> {
         let doing = "read a file of a snapshot";
         let content = |entry: Option<(EntryMode, ObjectId)>| -> Result<Option<Vec<u8>>, Error> {
             let Some((_, id)) = entry.filter(|(mode, _)| !mode.is_commit()) else {
@@ -90,7 +90,7 @@ impl Worktree {
             Some(private) => Some(private),
             None => entry_at(&self.repo, parsed(&snapshot.tree, doing)?, path.as_bstr())?,
         };
-        Ok(FileVersions { before: content(before)?, after: content(after)? })
+        Ok(FileBeforeAfter { before: content(before)?, after: content(after)? })
     }
 
     /// The entries of a snapshot at these paths, and whether the work tree still agrees.

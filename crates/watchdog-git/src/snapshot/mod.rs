@@ -43,13 +43,13 @@ mod types;
 mod uncommitted;
 mod write_tree;
 
-pub use as_committed::CommittedContent;
-pub use contents::{CommitState, SavedIndex, SnapshotKind, SnapshotPath};
+pub use as_committed::CommitMismatch;
+pub use contents::{CommitReadiness, IndexBackup, SnapshotPath, SnapshotPathKind};
 pub(crate) use diff::changes as changes_between;
-pub use for_commits::{CommitSideEffects, EntryToCommit, FileVersions};
+pub use for_commits::{CommitSideEffects, EntryToCommit, FileBeforeAfter};
 pub(crate) use list::delete as delete_ref;
 pub use restore_result::{RestoreError, RestoreResult, RestoreTarget, RestoredTo};
 pub use show::{FileDiff, SnapshotDiff};
 pub(crate) use spec_name::for_ref as spec_for_ref;
-pub use types::{PrivateRule, Snapshot, SnapshotCandidate, SnapshotRequest, SnapshotSummary};
+pub use types::{PrivacyClassifier, Snapshot, SnapshotCandidate, SnapshotRequest, SnapshotSummary};
 pub use uncommitted::UncommittedFiles;

@@ -24,7 +24,7 @@ use super::record::{self, SnapshotRecord};
 use super::scan::{ScannedChanges, TreeEdit, kind_of, mode_of};
 use super::spec_name::path_text;
 use super::tree;
-use super::{PrivateRule, SnapshotCandidate};
+use super::{PrivacyClassifier, SnapshotCandidate};
 use crate::Error;
 
 const WORK: &str = "work";
@@ -34,13 +34,13 @@ const WHY: &str = "why";
 pub(super) const IGNORED: &str = "ignored";
 
 /// The parts of a snapshot: the scanned files, and their trees.
-pub(super) struct SnapshotParts {
+pub(super) struct SnapshotTrees {
     pub index: ObjectId,
     pub extras: Option<ObjectId>,
     pub tree: ObjectId,
 }
 
-impl SnapshotParts {
+impl SnapshotTrees {
     /// Writes the trees.
     pub(super) fn build(
         repo: &gix::Repository,
@@ -51,7 +51,7 @@ impl SnapshotParts {
     ) -> Result<Self, Error> {
         let index_tree = tree::of_index(repo, index, blobs)?;
         let extras = tree::of_extras(repo, index, nested, blobs)?;
-        Ok(SnapshotParts { index: index_tree, extras, tree: tree::edited(repo, index_tree, changes, blobs)? })
+        Ok(SnapshotTrees { index: index_tree, extras, tree: tree::edited(repo, index_tree, changes, blobs)? })
     }
 }
 
@@ -60,7 +60,7 @@ type HeadEntry = Option<(EntryMode, ObjectId)>;
 
 /// The paths of the private part.
 #[derive(Default)]
-pub(super) struct PrivatePaths {
+pub(super) struct PrivateSnapshotPart {
     /// The private tree's entries, by path in it.
     files: BTreeMap<BString, (EntryKind, ObjectId)>,
     why: BTreeMap<BString, &'static str>,
@@ -70,18 +70,18 @@ pub(super) struct PrivatePaths {
     nested: BTreeSet<BString>,
 }
 
-impl PrivatePaths {
+impl PrivateSnapshotPart {
     /// Asks `rule` about everything that differs from HEAD. `None` where nothing is private.
     pub(super) fn find(
         repo: &gix::Repository,
         head_tree: ObjectId,
-        parts: &SnapshotParts,
+        parts: &SnapshotTrees,
         changed: &[PathDifference],
         index: &gix::index::File,
         found: &ScannedChanges,
-        rule: PrivateRule<'_>,
+        rule: PrivacyClassifier<'_>,
     ) -> Result<Option<Self>, Error> {
-        let mut private = PrivatePaths::default();
+        let mut private = PrivateSnapshotPart::default();
         for (path, (taken, why)) in &found.ignored {
             private.put(WORK, path.as_bstr(), taken.kind, taken.id, why);
         }

@@ -85,12 +85,12 @@ pub(super) fn in_place(worktree: &Worktree, stored: &StoredSnapshot) -> Result<R
     let mut files = work.len() as u64;
     for (path, (kind, id)) in nested_files(repo, whole.extras)? {
         match present.nested(worktree, path.as_bstr(), id) {
-            NestedFile::There => {}
-            NestedFile::Write => {
+            NestedFileAction::There => {}
+            NestedFileAction::Write => {
                 writer.put(path.as_bstr(), kind, id).map_err(fault(path.as_bstr()))?;
                 files += 1;
             }
-            NestedFile::Leave => left_out.push(LeftOut { path: path_text(path.as_bstr()), why: LeftOutReason::NestedRepository }),
+            NestedFileAction::Leave => left_out.push(LeftOut { path: path_text(path.as_bstr()), why: LeftOutReason::NestedRepository }),
         }
     }
     let (index, mut note) = restore_index(repo, stored, &whole, head_tree)?;
@@ -177,7 +177,7 @@ fn refuse_moved(repo: &gix::Repository, head_tree: ObjectId, plan: &[PathDiffere
     if moved.is_empty() { Ok(()) } else { Err(RestoreError::Moved { paths: moved }) }
 }
 
-enum NestedFile {
+enum NestedFileAction {
     There,
     Write,
     Leave,
@@ -250,11 +250,11 @@ impl CurrentWorkTree<'_> {
     }
 
     /// Restores an uncommitted file of a nested repository, if that overwrites nothing.
-    fn nested(&mut self, worktree: &Worktree, path: &BStr, id: ObjectId) -> NestedFile {
+    fn nested(&mut self, worktree: &Worktree, path: &BStr, id: ObjectId) -> NestedFileAction {
         let mut folder = split(path).0;
         let repo = loop {
             if folder.is_empty() {
-                return NestedFile::Leave;
+                return NestedFileAction::Leave;
             }
             if let Some(repo) = nested::open(&worktree.root().join(as_path(folder))) {
                 break repo;
@@ -264,13 +264,13 @@ impl CurrentWorkTree<'_> {
         let inner = path[folder.len() + 1..].as_bstr();
         let committed = repo.head_tree_id_or_empty().ok().and_then(|tree| entry_at(&repo, tree.detach(), inner).ok().flatten());
         if !is_safe(path) {
-            return NestedFile::Leave;
+            return NestedFileAction::Leave;
         }
         match self.blobs.take(&mut self.below, path, BlobWriteRule::Name) {
-            Ok(Some(taken)) if taken.id == id => NestedFile::There,
-            Ok(Some(taken)) if committed.is_some_and(|(_, known)| known == taken.id) => NestedFile::Write,
-            Ok(None) if matches!(self.below.lstat(path), Ok(None)) => NestedFile::Write,
-            _ => NestedFile::Leave,
+            Ok(Some(taken)) if taken.id == id => NestedFileAction::There,
+            Ok(Some(taken)) if committed.is_some_and(|(_, known)| known == taken.id) => NestedFileAction::Write,
+            Ok(None) if matches!(self.below.lstat(path), Ok(None)) => NestedFileAction::Write,
+            _ => NestedFileAction::Leave,
         }
     }
 }

@@ -16,7 +16,7 @@ use super::blobs::{BlobWriteRule, CapturedFile, ObjectSink};
 use super::disk::{DiskEntry, FileStat, FolderWalk, PathKind, as_path, split};
 use super::ignore_rules::{FolderRules, join};
 use super::spec_name::path_text;
-use super::{PrivateRule, SnapshotCandidate, nested};
+use super::{PrivacyClassifier, SnapshotCandidate, nested};
 use crate::Error;
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 
@@ -84,7 +84,7 @@ pub(super) struct DiskScan<'a, 'repo> {
     pub blobs: &'a mut ObjectSink<'repo>,
     pub found: ScannedChanges,
     /// Says which ignored files are kept.
-    pub rule: PrivateRule<'a>,
+    pub rule: PrivacyClassifier<'a>,
 }
 
 impl DiskScan<'_, '_> {

@@ -8,7 +8,7 @@ use super::private::WholeSnapshot;
 use super::proof::{nested_files, tree_of};
 use super::restore_result::RestoreError;
 use super::spec_name::path_text;
-use super::{SnapshotKind, SnapshotSummary, diff};
+use super::{SnapshotPathKind, SnapshotSummary, diff};
 use crate::line_hunks::line_hunks;
 use crate::{Error, Worktree};
 use watchdog_facts::display::escape_to_one_line;
@@ -37,7 +37,7 @@ pub struct FileDiff {
     /// Percent-escaped where not UTF-8.
     pub path: String,
     /// The kind of change.
-    pub kind: SnapshotKind,
+    pub kind: SnapshotPathKind,
     /// There was nothing at this path before.
     pub is_new: bool,
     /// Size in the snapshot.
@@ -50,7 +50,7 @@ pub struct FileDiff {
     pub patch: Option<String>,
 }
 
-type SnapshotDiffSide = Option<(EntryMode, ObjectId)>;
+type DiffedEntry = Option<(EntryMode, ObjectId)>;
 
 impl Worktree {
     /// Compares the snapshot `id` with the commit that it started from, with at most `patch_bytes` bytes of patches.
@@ -65,7 +65,7 @@ impl Worktree {
             Some(head) => tree_of(repo, head)?,
             None => ObjectId::empty_tree(repo.object_hash()),
         };
-        let mut budget = LineBudget { patches: patch_bytes, read: READ_AT_MOST, cut: false };
+        let mut budget = PatchBudget { patches: patch_bytes, read: READ_AT_MOST, cut: false };
         let mut files = Vec::new();
         for change in diff::changes(repo, before, whole.tree)? {
             let private = whole.private.get(&change.path).cloned();
@@ -80,26 +80,26 @@ impl Worktree {
     }
 }
 
-struct LineBudget {
+struct PatchBudget {
     patches: usize,
     read: u64,
     cut: bool,
 }
 
-impl LineBudget {
+impl PatchBudget {
     fn file(
         &mut self,
         repo: &gix::Repository,
         path: &str,
-        before: SnapshotDiffSide,
-        after: SnapshotDiffSide,
+        before: DiffedEntry,
+        after: DiffedEntry,
         bytes: u64,
         private: Option<String>,
     ) -> Result<FileDiff, Error> {
         let kind = match after {
-            None => SnapshotKind::Deleted,
-            Some((mode, _)) if mode.is_commit() => SnapshotKind::Submodule,
-            Some(_) => SnapshotKind::File,
+            None => SnapshotPathKind::Deleted,
+            Some((mode, _)) if mode.is_commit() => SnapshotPathKind::Submodule,
+            Some(_) => SnapshotPathKind::File,
         };
         let mut file = FileDiff { path: path.to_owned(), kind, is_new: before.is_none(), bytes, lines: None, private, patch: None };
         if file.private.is_some() {
@@ -114,7 +114,7 @@ impl LineBudget {
                 let (hunks, lines) = line_hunks(&old, &new);
                 if !hunks.is_empty() {
                     let name =
-                        |side: SnapshotDiffSide, prefix: &str| side.map_or_else(|| "/dev/null".to_owned(), |_| format!("{prefix}/{path}"));
+                        |side: DiffedEntry, prefix: &str| side.map_or_else(|| "/dev/null".to_owned(), |_| format!("{prefix}/{path}"));
                     patch.push_str(&format!("--- {}\n+++ {}\n{hunks}", name(before, "a"), name(after, "b")));
                 }
                 file.lines = Some(lines);
@@ -131,7 +131,7 @@ impl LineBudget {
     }
 
     /// The text of one side; empty where it has nothing, `None` where it is no text or too large.
-    fn content(&mut self, repo: &gix::Repository, side: SnapshotDiffSide) -> Result<Option<Vec<u8>>, Error> {
+    fn content(&mut self, repo: &gix::Repository, side: DiffedEntry) -> Result<Option<Vec<u8>>, Error> {
         let Some((mode, id)) = side else { return Ok(Some(Vec::new())) };
         if mode.is_commit() {
             return Ok(Some(format!("Subproject commit {id}\n").into_bytes()));
@@ -148,8 +148,8 @@ impl LineBudget {
     }
 }
 
-fn header(path: &str, before: SnapshotDiffSide, after: SnapshotDiffSide) -> String {
-    let mode = |side: SnapshotDiffSide| side.map(|(mode, _)| format!("{:06o}", mode.value()));
+fn header(path: &str, before: DiffedEntry, after: DiffedEntry) -> String {
+    let mode = |side: DiffedEntry| side.map(|(mode, _)| format!("{:06o}", mode.value()));
     let mut text = format!("diff --git a/{path} b/{path}\n");
     match (mode(before), mode(after)) {
         (None, Some(new)) => text.push_str(&format!("new file mode {new}\n")),

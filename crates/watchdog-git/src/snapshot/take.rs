@@ -12,11 +12,11 @@ use gix::refs::transaction::{Change as RefChange, LogChange, PreviousValue, RefE
 
 use super::blobs::{BlobWriteRule, ObjectSink};
 use super::disk::FolderWalk;
-use super::private::{self, PrivatePaths, SnapshotParts};
+use super::private::{self, PrivateSnapshotPart, SnapshotTrees};
 use super::record::{self, SnapshotRecord, StoredSnapshot};
 use super::scan::{DiskScan, ScannedChanges, ScannedRepository, TreeEdit};
 use super::spec_name::{PREFIX, PRIVATE_PREFIX, for_ref, path_text, sequence};
-use super::{PrivateRule, Snapshot, SnapshotRequest, diff, loose_ref, nested};
+use super::{PrivacyClassifier, Snapshot, SnapshotRequest, diff, loose_ref, nested};
 use crate::{Error, Worktree, harden};
 use watchdog_facts::display::log_millis;
 use watchdog_facts::evidence::LeftOutReason;
@@ -50,7 +50,11 @@ impl Worktree {
     ///
     /// # Errors
     /// As [`Worktree::take_snapshot`].
-    pub fn take_snapshot_with_private(&self, request: &SnapshotRequest<'_>, rule: PrivateRule<'_>) -> Result<Option<Snapshot>, Error> {
+    pub fn take_snapshot_with_private(
+        &self,
+        request: &SnapshotRequest<'_>,
+        rule: PrivacyClassifier<'_>,
+    ) -> Result<Option<Snapshot>, Error> {
         let begun = Instant::now();
         let taken = self.take_in_rounds(request, rule);
         let snapshot = taken.as_ref().ok().and_then(Option::as_ref);
@@ -67,7 +71,7 @@ impl Worktree {
         taken
     }
 
-    fn take_in_rounds(&self, request: &SnapshotRequest<'_>, rule: PrivateRule<'_>) -> Result<Option<Snapshot>, Error> {
+    fn take_in_rounds(&self, request: &SnapshotRequest<'_>, rule: PrivacyClassifier<'_>) -> Result<Option<Snapshot>, Error> {
         self.refresh()?;
         let repo = nested::quiet(&self.repo)?;
         for _ in 0..ROUNDS {
@@ -100,7 +104,7 @@ impl Worktree {
     fn attempt(
         &self,
         request: &SnapshotRequest<'_>,
-        rule: PrivateRule<'_>,
+        rule: PrivacyClassifier<'_>,
         repo: &gix::Repository,
         blobs: &mut ObjectSink<'_>,
     ) -> Result<Option<Snapshot>, Error> {
@@ -113,7 +117,7 @@ impl Worktree {
         let found = scan(self, repo, &index, blobs, rule)?;
         blobs.all_kept()?;
         let mark = blobs.mark();
-        let mut parts = SnapshotParts::build(repo, &index, &found.changes, &found.nested, blobs)?;
+        let mut parts = SnapshotTrees::build(repo, &index, &found.changes, &found.nested, blobs)?;
         let unchanged = parts.tree == head_tree && parts.index == head_tree && parts.extras.is_none();
         if unchanged && found.left_out.is_empty() && found.ignored.is_empty() {
             return Ok(None);
@@ -121,16 +125,16 @@ impl Worktree {
 
         let spec = for_ref(request.spec);
         let changed = diff::changes(repo, head_tree, parts.tree)?;
-        let private = PrivatePaths::find(repo, head_tree, &parts, &changed, &index, &found, rule)?;
+        let private = PrivateSnapshotPart::find(repo, head_tree, &parts, &changed, &index, &found, rule)?;
         let mut private_tree = None;
         if let Some(private) = &private {
             // Builds them again: the trees with everything may be incomplete.
             blobs.forget_since(mark);
             let nested = private.without_nested(&found.nested);
-            parts = SnapshotParts::build(repo, &private.without_staged(&index), &private.without(&found.changes), &nested, blobs)?;
+            parts = SnapshotTrees::build(repo, &private.without_staged(&index), &private.without(&found.changes), &nested, blobs)?;
             private_tree = Some(private.write(repo, blobs)?);
         }
-        let SnapshotParts { tree, index: index_tree, extras: extras_tree } = parts;
+        let SnapshotTrees { tree, index: index_tree, extras: extras_tree } = parts;
         let nested_bytes: u64 = found.nested.values().chain(found.ignored.values().map(|(t, _)| t)).map(|t| t.stat.size).sum();
         let mut record = SnapshotRecord {
             spec: request.spec.to_owned(),
@@ -142,7 +146,7 @@ impl Worktree {
             index: None,
             extras: None,
             private: None,
-            private_files: private.as_ref().map_or(0, PrivatePaths::len),
+            private_files: private.as_ref().map_or(0, PrivateSnapshotPart::len),
             files: (changed.len() + found.nested.len() + found.ignored.len()) as u64,
             bytes: changed.iter().map(|c| c.bytes).sum::<u64>() + nested_bytes,
             left_out: found.left_out,
@@ -228,7 +232,7 @@ pub(super) fn scan(
     repo: &gix::Repository,
     index: &gix::index::File,
     blobs: &mut ObjectSink<'_>,
-    rule: PrivateRule<'_>,
+    rule: PrivacyClassifier<'_>,
 ) -> Result<ScannedChanges, Error> {
     let root = worktree.root();
     let below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;

@@ -82,4 +82,4 @@ pub struct SnapshotCandidate<'a> {
 }
 
 /// The reason for storing a changed or ignored file in the private part; `None` for the public part.
-pub type PrivateRule<'a> = &'a dyn Fn(&SnapshotCandidate<'_>) -> Option<&'static str>;
+pub type PrivacyClassifier<'a> = &'a dyn Fn(&SnapshotCandidate<'_>) -> Option<&'static str>;

@@ -15,7 +15,7 @@ use super::proof::entry_at;
 use super::scan::{TreeEdit, kind_of};
 use super::spec_name::path_text;
 use super::take::{read_index, scan};
-use super::{FileVersions, SnapshotKind, SnapshotPath, nested};
+use super::{FileBeforeAfter, SnapshotPath, SnapshotPathKind, nested};
 use crate::submodule::is_named;
 use crate::{Error, Worktree};
 use watchdog_facts::evidence::LeftOut;
@@ -30,7 +30,7 @@ pub struct UncommittedFiles {
 }
 
 /// The content of a path: its kind, its object and its size where that is known.
-type PathState = (EntryKind, ObjectId, Option<u64>);
+type PathContent = (EntryKind, ObjectId, Option<u64>);
 
 impl Worktree {
     /// Lists the paths of a snapshot of this moment, as [`Worktree::snapshot_paths`] would. Writes nothing.
@@ -47,7 +47,7 @@ impl Worktree {
         let committed = repo.index_from_tree(&head_tree).map_err(|e| Error::read("read the tree of HEAD", e))?;
         let before = |path: &BStr| committed.entry_by_path(path).and_then(|entry| Some((kind_of(entry.mode)?, entry.id)));
         // The entries of the index, changed by the files on disk.
-        let mut now: BTreeMap<BString, Option<PathState>> = BTreeMap::new();
+        let mut now: BTreeMap<BString, Option<PathContent>> = BTreeMap::new();
         let settled = |e: &&gix::index::Entry| e.stage() != Stage::Base && !e.flags.contains(Flags::INTENT_TO_ADD);
         for entry in index.entries().iter().filter(settled) {
             let path = entry.path(&index);
@@ -88,9 +88,9 @@ impl Worktree {
             paths.push(SnapshotPath {
                 text: path_text(name),
                 kind: match standing {
-                    None => SnapshotKind::Deleted,
-                    Some((EntryKind::Commit, ..)) => SnapshotKind::Submodule,
-                    Some(_) => SnapshotKind::File,
+                    None => SnapshotPathKind::Deleted,
+                    Some((EntryKind::Commit, ..)) => SnapshotPathKind::Submodule,
+                    Some(_) => SnapshotPathKind::File,
                 },
                 bytes,
                 untracked: index.entry_index_by_path(name).is_err(),
@@ -101,7 +101,7 @@ impl Worktree {
         }
         paths.extend(found.nested.iter().map(|(path, taken)| SnapshotPath {
             text: path_text(path.as_bstr()),
-            kind: SnapshotKind::File,
+            kind: SnapshotPathKind::File,
             bytes: taken.stat.size,
             untracked: false,
             hidden: false,
@@ -115,7 +115,7 @@ impl Worktree {
     ///
     /// # Errors
     /// When HEAD cannot be read. An unreadable file on disk is `None`.
-    pub fn versions_on_disk(&self, path: &[u8], limit: u64) -> Result<FileVersions, Error> {
+    pub fn versions_on_disk(&self, path: &[u8], limit: u64) -> Result<FileBeforeAfter, Error> {
         let doing = "read a file of HEAD";
         let name: &BStr = path.as_bstr();
         let before = match entry_at(&self.repo, self.head_tree()?, name)?.filter(|(mode, _)| !mode.is_commit()) {
@@ -134,6 +134,6 @@ impl Worktree {
             }),
             _ => None,
         };
-        Ok(FileVersions { before, after })
+        Ok(FileBeforeAfter { before, after })
     }
 }

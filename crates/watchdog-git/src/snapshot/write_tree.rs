@@ -13,15 +13,15 @@ use super::proof::tree_of;
 use super::restore_disk::{DiskWriter, is_safe};
 use super::scan::TreeEdit;
 use super::tree;
-use crate::{BaselinePoint, Error, Worktree, unescape_path};
+use crate::{Error, HistoryPoint, Worktree, unescape_path};
 
 impl Worktree {
     /// The tree of a commit, hexadecimal; the empty one where there is no commit yet.
     ///
     /// # Errors
     /// Where it cannot be read.
-    pub fn tree_at(&self, point: &BaselinePoint) -> Result<String, Error> {
-        let BaselinePoint::Commit(commit) = point else { return Ok(ObjectId::empty_tree(self.repo.object_hash()).to_hex().to_string()) };
+    pub fn tree_at(&self, point: &HistoryPoint) -> Result<String, Error> {
+        let HistoryPoint::Commit(commit) = point else { return Ok(ObjectId::empty_tree(self.repo.object_hash()).to_hex().to_string()) };
         let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(format!("read commit {commit}"), e))?;
         Ok(tree_of(&self.repo, id)?.to_hex().to_string())
     }

@@ -137,7 +137,7 @@ fn rebuilding_from_git_fills_gaps_and_touches_nothing_else() {
         let new = rebuild::SnapshotFact { reference: "refs/watchdog/rescue/2".into(), ..known.clone() };
         let facts = rebuild::RebuildFacts { baselines: vec![fact("auth"), fact("lost")], snapshots: vec![known, new] };
         for baselines in [1, 0] {
-            assert_eq!(rebuild::rebuild(store, &facts).unwrap(), rebuild::RebuildResult { baselines, snapshots: 2 });
+            assert_eq!(rebuild::rebuild(store, &facts).unwrap(), rebuild::RestoredRowCounts { baselines, snapshots: 2 });
         }
         assert_eq!(baseline::of(store, "wt", "auth").unwrap(), Some(a_baseline(9, 2)));
         assert_eq!(baseline::of(store, "wt", "lost").unwrap(), Some(a_baseline(1, 0)));

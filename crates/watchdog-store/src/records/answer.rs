@@ -10,7 +10,7 @@ use watchdog_facts::evidence::{ProbeOutcome, Reply, ReplyStatus};
 
 /// An answer as it is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AnswerRecord {
+pub struct StandingAnswer {
     /// A fingerprint of everything that the answer was about: HEAD, changes, transcript, session, criteria.
     pub state: String,
     /// The first answer about this state.
@@ -92,7 +92,7 @@ impl ReplyV1 {
     }
 }
 
-impl RecordType for AnswerRecord {
+impl RecordType for StandingAnswer {
     type Disk = AnswerV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "answer";
@@ -133,7 +133,7 @@ impl RecordType for AnswerRecord {
             "failed" => ProbeOutcome::Failed { why },
             other => return Err(format!("no outcome '{other}'")),
         };
-        Ok(AnswerRecord {
+        Ok(StandingAnswer {
             state: disk.state,
             since: disk.since,
             at: disk.at,
@@ -147,18 +147,18 @@ impl RecordType for AnswerRecord {
 }
 
 /// Records an answer in place of the former one.
-pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, answer: &AnswerRecord) -> Result<(), StoreError> {
-    row::overwrite(store, &row::key::<AnswerRecord>(worktree_id, spec), answer)
+pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, answer: &StandingAnswer) -> Result<(), StoreError> {
+    row::overwrite(store, &row::key::<StandingAnswer>(worktree_id, spec), answer)
 }
 
 /// The last answer about a spec, if any is recorded.
-pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<AnswerRecord>, StoreError> {
-    row::load(store, &row::key::<AnswerRecord>(worktree_id, spec))
+pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<StandingAnswer>, StoreError> {
+    row::load(store, &row::key::<StandingAnswer>(worktree_id, spec))
 }
 
 /// Forgets it.
 pub fn forget(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
-    row::remove::<AnswerRecord>(store, &row::key::<AnswerRecord>(worktree_id, spec))
+    row::remove::<StandingAnswer>(store, &row::key::<StandingAnswer>(worktree_id, spec))
 }
 
 #[cfg(test)]
@@ -182,7 +182,7 @@ mod tests {
             ProbeOutcome::RateLimited { why: why(), retry_at: Some(at) },
             ProbeOutcome::Failed { why: why() },
         ] {
-            let record = AnswerRecord {
+            let record = StandingAnswer {
                 state: "s".into(),
                 since: at,
                 at,
@@ -192,7 +192,7 @@ mod tests {
                 reason: "working".into(),
                 last_word: false,
             };
-            assert_eq!(AnswerRecord::from_disk(record.to_disk()), Ok(record));
+            assert_eq!(StandingAnswer::from_disk(record.to_disk()), Ok(record));
         }
     }
 }

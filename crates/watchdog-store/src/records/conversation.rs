@@ -9,7 +9,7 @@ use crate::error::StoreError;
 
 /// The conversations of a spec since a baseline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ConversationRecord {
+pub struct SpecConversations {
     /// The instant of the baseline that this belongs to.
     pub baseline_at: Timestamp,
     /// The sessions whose transcripts were there by then, each with its size in bytes.
@@ -19,16 +19,16 @@ pub struct ConversationRecord {
     pub pinned: Option<(String, String)>,
 }
 
-impl SingleVersionRecord for ConversationRecord {
+impl SingleVersionRecord for SpecConversations {
     const NAME: &'static str = "conversation";
 }
 
 /// Records the conversations in place of the former ones.
-pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, conversation: &ConversationRecord) -> Result<(), StoreError> {
-    row::overwrite(store, &row::key::<ConversationRecord>(worktree_id, spec), conversation)
+pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, conversation: &SpecConversations) -> Result<(), StoreError> {
+    row::overwrite(store, &row::key::<SpecConversations>(worktree_id, spec), conversation)
 }
 
 /// The conversations of a spec, if any are recorded.
-pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<ConversationRecord>, StoreError> {
-    row::load(store, &row::key::<ConversationRecord>(worktree_id, spec))
+pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<SpecConversations>, StoreError> {
+    row::load(store, &row::key::<SpecConversations>(worktree_id, spec))
 }

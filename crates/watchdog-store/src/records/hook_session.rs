@@ -17,7 +17,7 @@ const KEPT: Duration = Duration::from_secs(30 * 86_400);
 
 /// The record of one agent of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HookSession {
+pub struct HookedAgent {
     /// The top folder of the worktree that it works in.
     #[serde(with = "path_form")]
     pub worktree: PathBuf,
@@ -38,7 +38,7 @@ pub struct HookSession {
     pub last_event_at: Timestamp,
 }
 
-impl SingleVersionRecord for HookSession {
+impl SingleVersionRecord for HookedAgent {
     const NAME: &'static str = "hook_session";
 }
 
@@ -46,35 +46,35 @@ impl SingleVersionRecord for HookSession {
 const MAIN: &str = "-";
 
 fn key(session_id: &str, agent_id: Option<&str>) -> RowKey {
-    row::key::<HookSession>(session_id, agent_id.unwrap_or(MAIN))
+    row::key::<HookedAgent>(session_id, agent_id.unwrap_or(MAIN))
 }
 
 /// The record of a session's agent; `agent_id` names a sub-agent.
-pub fn of(store: &dyn LocalStore, session_id: &str, agent_id: Option<&str>) -> Result<Option<HookSession>, StoreError> {
+pub fn of(store: &dyn LocalStore, session_id: &str, agent_id: Option<&str>) -> Result<Option<HookedAgent>, StoreError> {
     row::load(store, &key(session_id, agent_id))
 }
 
 /// Writes over what is kept.
-pub fn record(store: &dyn LocalStore, session_id: &str, agent_id: Option<&str>, session: &HookSession) -> Result<(), StoreError> {
+pub fn record(store: &dyn LocalStore, session_id: &str, agent_id: Option<&str>, session: &HookedAgent) -> Result<(), StoreError> {
     row::overwrite(store, &key(session_id, agent_id), session)
 }
 
 /// Forgets a session with its sub-agents.
 pub fn forget(store: &dyn LocalStore, session_id: &str) -> Result<(), StoreError> {
     let mut keys = Vec::new();
-    row::each::<HookSession>(store, &[session_id], |key, _| keys.push(key.clone()))?;
-    keys.iter().try_for_each(|key| row::remove::<HookSession>(store, key))
+    row::each::<HookedAgent>(store, &[session_id], |key, _| keys.push(key.clone()))?;
+    keys.iter().try_for_each(|key| row::remove::<HookedAgent>(store, key))
 }
 
 /// Forgets the sessions that were not heard of for a month. For the beginning of another.
 pub fn expire(store: &dyn LocalStore, now: Timestamp) -> Result<(), StoreError> {
     let mut old = Vec::new();
-    row::each::<HookSession>(store, &[], |key, found| {
+    row::each::<HookedAgent>(store, &[], |key, found| {
         if found.is_ok_and(|found| now.duration_since(found.last_event_at).unsigned_abs() > KEPT) {
             old.push(key.clone());
         }
     })?;
-    old.iter().try_for_each(|key| row::remove::<HookSession>(store, key))
+    old.iter().try_for_each(|key| row::remove::<HookedAgent>(store, key))
 }
 
 #[cfg(test)]
@@ -89,7 +89,7 @@ mod tests {
         state.ensure().unwrap();
         let store = SqliteStore::open(&state).unwrap();
         let now: Timestamp = "2026-03-04T05:06:07Z".parse().unwrap();
-        let session = |held, last_event_at| HookSession {
+        let session = |held, last_event_at| HookedAgent {
             worktree: "/w".into(),
             spec: None,
             pid: Some(7),

@@ -18,12 +18,12 @@ use crate::key::RowKey;
 /// The kinds of rows whose first part is a worktree.
 const OF_WORKTREES: &[&str] = &[
     anchor::CriteriaAnchor::KIND,
-    answer::AnswerRecord::KIND,
+    answer::StandingAnswer::KIND,
     baseline::BaselineRecord::KIND,
     before::ChecksBeforeRecord::KIND,
     watchdog_core::decision::breaker::Breaker::KIND,
     check_cache::PassRecord::KIND,
-    conversation::ConversationRecord::KIND,
+    conversation::SpecConversations::KIND,
     looped::LoopRecord::KIND,
     notice_record::ShownNews::KIND,
     progress::CheckProgress::KIND,
@@ -38,7 +38,7 @@ const ATTEMPTS: u32 = 20;
 
 /// The owners whose rows are removed.
 #[derive(Debug, Clone, Default)]
-pub struct RowOwners {
+pub struct ForgottenOwners {
     /// The worktrees, as the records name them.
     pub worktrees: BTreeSet<String>,
     /// Their top folders.
@@ -60,20 +60,20 @@ pub struct LeftoverRow {
 }
 
 /// Every row about these worktrees; with `whole`, about their repository as well.
-pub fn rows_of(store: &dyn LocalStore, owners: &RowOwners) -> Result<Vec<LeftoverRow>, StoreError> {
+pub fn rows_of(store: &dyn LocalStore, owners: &ForgottenOwners) -> Result<Vec<LeftoverRow>, StoreError> {
     let mut found = Vec::new();
     for worktree in &owners.worktrees {
         for kind in OF_WORKTREES {
             one(store, kind, RowKey::new(kind, &[worktree]), &mut found)?;
             below(store, kind, &[worktree], &mut found)?;
         }
-        let kind = rescued::StoredRescue::KIND;
+        let kind = rescued::RescuedCommitList::KIND;
         one(store, kind, RowKey::new(kind, &[&owners.repository, worktree]), &mut found)?;
     }
     let mut keys = Vec::new();
-    row::each::<hook_session::HookSession>(store, &[], |key, session| {
+    row::each::<hook_session::HookedAgent>(store, &[], |key, session| {
         if session.is_ok_and(|session| owners.roots.contains(&session.worktree)) {
-            keys.push((hook_session::HookSession::KIND, key.clone()));
+            keys.push((hook_session::HookedAgent::KIND, key.clone()));
         }
     })?;
     row::each::<outbox::OutboxNotice>(store, &[], |key, notice| {
@@ -91,7 +91,7 @@ pub fn rows_of(store: &dyn LocalStore, owners: &RowOwners) -> Result<Vec<Leftove
     }
     if owners.whole {
         below(store, task::TaskRecord::KIND, &[&owners.repository], &mut found)?;
-        below(store, rescued::StoredRescue::KIND, &[&owners.repository], &mut found)?;
+        below(store, rescued::RescuedCommitList::KIND, &[&owners.repository], &mut found)?;
         let mut known = HashSet::new();
         found.retain(|row| known.insert(row.key.clone()));
     }
@@ -113,7 +113,7 @@ pub fn remove(store: &dyn LocalStore, rows: &[LeftoverRow]) -> Result<(), StoreE
 
 /// The worktrees of a repository that commits of rescues are kept for.
 pub fn rescued_worktrees(store: &dyn LocalStore, repository: &str) -> Result<Vec<String>, StoreError> {
-    let rows = store.revisions(&RowKey::prefix(rescued::StoredRescue::KIND, &[repository]))?;
+    let rows = store.revisions(&RowKey::prefix(rescued::RescuedCommitList::KIND, &[repository]))?;
     Ok(rows.iter().map(|(key, _)| key.last_part()).collect())
 }
 
@@ -165,26 +165,26 @@ fn below(store: &dyn LocalStore, kind: &'static str, parts: &[&str], found: &mut
 
 /// Which worktrees of a repository are being forgotten.
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub(super) struct ForgetMark {
+pub(super) struct UnfinishedForget {
     worktrees: BTreeSet<String>,
 }
 
-impl SingleVersionRecord for ForgetMark {
+impl SingleVersionRecord for UnfinishedForget {
     const NAME: &'static str = "forget";
 }
 
 fn mark_key(repository: &str) -> RowKey {
-    RowKey::new(ForgetMark::KIND, &[repository])
+    RowKey::new(UnfinishedForget::KIND, &[repository])
 }
 
 /// The worktrees of a repository that a call that did not end began to forget.
 pub fn half_forgotten(store: &dyn LocalStore, repository: &str) -> Result<BTreeSet<String>, StoreError> {
-    Ok(row::load::<ForgetMark>(store, &mark_key(repository))?.unwrap_or_default().worktrees)
+    Ok(row::load::<UnfinishedForget>(store, &mark_key(repository))?.unwrap_or_default().worktrees)
 }
 
 /// Notes that these worktrees are about to be forgotten.
-pub fn begin(store: &dyn LocalStore, owners: &RowOwners) -> Result<(), StoreError> {
-    row::update(store, &mark_key(&owners.repository), |mark: Option<ForgetMark>| {
+pub fn begin(store: &dyn LocalStore, owners: &ForgottenOwners) -> Result<(), StoreError> {
+    row::update(store, &mark_key(&owners.repository), |mark: Option<UnfinishedForget>| {
         let mut mark = mark.unwrap_or_default();
         mark.worktrees.extend(owners.worktrees.iter().cloned());
         (mark, ())
@@ -192,14 +192,14 @@ pub fn begin(store: &dyn LocalStore, owners: &RowOwners) -> Result<(), StoreErro
 }
 
 /// Notes that nothing of them is left.
-pub fn finish(store: &dyn LocalStore, owners: &RowOwners) -> Result<(), StoreError> {
+pub fn finish(store: &dyn LocalStore, owners: &ForgottenOwners) -> Result<(), StoreError> {
     let key = mark_key(&owners.repository);
-    row::update(store, &key, |mark: Option<ForgetMark>| {
+    row::update(store, &key, |mark: Option<UnfinishedForget>| {
         let mut mark = mark.unwrap_or_default();
         mark.worktrees.retain(|worktree| !owners.worktrees.contains(worktree));
         (mark, ())
     })?;
-    if half_forgotten(store, &owners.repository)?.is_empty() { row::remove::<ForgetMark>(store, &key) } else { Ok(()) }
+    if half_forgotten(store, &owners.repository)?.is_empty() { row::remove::<UnfinishedForget>(store, &key) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -226,7 +226,7 @@ mod tests {
             put(&store, "rescued", &["repo", worktree]);
         }
         put(&store, "task", &["repo", "T1"]);
-        let mut owners = RowOwners { worktrees: ["wt".to_owned()].into(), repository: "repo".into(), ..RowOwners::default() };
+        let mut owners = ForgottenOwners { worktrees: ["wt".to_owned()].into(), repository: "repo".into(), ..ForgottenOwners::default() };
         let rows = rows_of(&store, &owners).unwrap();
         assert_eq!((rows.len(), rows.iter().map(|row| row.bytes).sum::<u64>()), (102, 510));
         remove(&store, &rows).unwrap();
@@ -241,7 +241,11 @@ mod tests {
     fn what_was_begun_is_known_until_it_is_finished() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
-        let owners = |worktree: &str| RowOwners { worktrees: [worktree.to_owned()].into(), repository: "r".into(), ..RowOwners::default() };
+        let owners = |worktree: &str| ForgottenOwners {
+            worktrees: [worktree.to_owned()].into(),
+            repository: "r".into(),
+            ..ForgottenOwners::default()
+        };
         begin(&store, &owners("a")).unwrap();
         begin(&store, &owners("b")).unwrap();
         finish(&store, &owners("a")).unwrap();

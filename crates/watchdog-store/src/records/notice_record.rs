@@ -21,7 +21,7 @@ const MOST: usize = 32;
 
 /// When a message is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RepeatedNotice {
+pub enum NoticeRepeatRule {
     /// Only for another state.
     NewStateOnly,
     /// Also for the same state, once another message came in between: a fault that returns is a new one.
@@ -35,7 +35,7 @@ pub fn is_repeated(
     worktree_id: &str,
     spec: &str,
     state: Option<&str>,
-    (what, again): (&str, RepeatedNotice),
+    (what, again): (&str, NoticeRepeatRule),
 ) -> Result<bool, StoreError> {
     row::update(store, &row::key::<ShownNews>(worktree_id, spec), |before: Option<ShownNews>| {
         let before = before.map(|notices| notices.last).unwrap_or_default();
@@ -51,7 +51,7 @@ pub fn is_repeated(
         notices.push(what);
         let kept = &notices[notices.len().saturating_sub(MOST)..];
         let last = [&[state], kept].concat().join("\n");
-        (ShownNews { last }, is_last || (found.is_some() && again == RepeatedNotice::NewStateOnly))
+        (ShownNews { last }, is_last || (found.is_some() && again == NoticeRepeatRule::NewStateOnly))
     })
 }
 
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn the_same_is_told_once_of_each_state_and_spec() {
-        use RepeatedNotice::{AfterOthers, NewStateOnly};
+        use NoticeRepeatRule::{AfterOthers, NewStateOnly};
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         for (spec, state, what, again, repeated) in [
@@ -104,7 +104,7 @@ mod tests {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         for n in 0..100 {
-            assert!(!is_repeated(&store, "w", "s", Some("1"), (&n.to_string(), RepeatedNotice::NewStateOnly)).unwrap());
+            assert!(!is_repeated(&store, "w", "s", Some("1"), (&n.to_string(), NoticeRepeatRule::NewStateOnly)).unwrap());
         }
         let found = row::load::<ShownNews>(&store, &row::key::<ShownNews>("w", "s")).unwrap().unwrap();
         assert_eq!(found.last.lines().count(), 1 + MOST);

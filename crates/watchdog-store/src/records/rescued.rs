@@ -23,11 +23,11 @@ pub struct RescuedRecord {
 }
 
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub(super) struct StoredRescue {
+pub(super) struct RescuedCommitList {
     commits: Vec<RescuedRecord>,
 }
 
-impl SingleVersionRecord for StoredRescue {
+impl SingleVersionRecord for RescuedCommitList {
     const NAME: &'static str = "rescued";
 }
 
@@ -36,7 +36,7 @@ pub fn remember(store: &dyn LocalStore, repository_id: &str, worktree_id: &str, 
     if commits.is_empty() {
         return Ok(());
     }
-    row::update(store, &RowKey::new(StoredRescue::KIND, &[repository_id, worktree_id]), |found: Option<StoredRescue>| {
+    row::update(store, &RowKey::new(RescuedCommitList::KIND, &[repository_id, worktree_id]), |found: Option<RescuedCommitList>| {
         let mut rescued = found.unwrap_or_default();
         rescued.commits.retain(|known| !commits.iter().any(|commit| commit.id == known.id));
         rescued.commits.extend_from_slice(commits);
@@ -49,7 +49,7 @@ pub fn remember(store: &dyn LocalStore, repository_id: &str, worktree_id: &str, 
 /// The commits that rescues made in any worktree of a repository.
 pub fn of_repository(store: &dyn LocalStore, repository_id: &str) -> Result<Vec<RescuedRecord>, StoreError> {
     let (mut commits, mut failed) = (Vec::new(), None);
-    row::each::<StoredRescue>(store, &[repository_id], |_, found| match found {
+    row::each::<RescuedCommitList>(store, &[repository_id], |_, found| match found {
         Ok(found) => commits.extend(found.commits),
         Err(error) => failed = Some(error),
     })?;

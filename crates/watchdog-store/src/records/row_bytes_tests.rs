@@ -26,7 +26,7 @@ fn a_row_that_is_read_and_written_again_has_the_same_bytes() {
         r#"{"v":1,"file":"{}","commit":"c0","differing":{"a":"1","b":null},"at":"2026-03-04T05:06:07Z","end":{"head":null,"remotes":[["refs/remotes/o/m","c1"]]}}"#,
         r#"{"v":1,"file":null,"commit":null,"differing":{},"at":"2026-03-04T05:06:07.5Z","end":null}"#,
     ]);
-    assert_kept::<answer::AnswerRecord>(&[
+    assert_kept::<answer::StandingAnswer>(&[
         r#"{"v":1,"state":"s","since":"2026-03-04T05:06:07Z","at":"2026-03-04T05:06:08Z","pauses":2,"outcome":"reply","why":null,"retry_at":null,"reply":{"status":"waiting","message":"m","agents_active":true,"agents_details":["a"],"tasks_completed":[],"tasks_pending":["t"],"commits_made":null,"should_continue":null,"next_action":null,"doubt":"d"},"session_id":"i","reason":"waiting","last_word":false}"#,
     ]);
     assert_kept::<baseline::BaselineRecord>(&[
@@ -46,7 +46,7 @@ fn a_row_that_is_read_and_written_again_has_the_same_bytes() {
     assert_kept::<check_cache::PassRecord>(&[
         r#"{"v":1,"passes":[{"inputs":"i","at":"2026-03-04T05:06:07Z","tests":{"ran":3,"failed":1,"skipped":2}},{"inputs":"j","at":"2026-03-04T05:06:07Z"}]}"#,
     ]);
-    assert_kept::<conversation::ConversationRecord>(&[
+    assert_kept::<conversation::SpecConversations>(&[
         r#"{"v":1,"baseline_at":"2026-03-04T05:06:07Z","before":[["a",7]],"pinned":["a","env"]}"#,
         r#"{"v":1,"baseline_at":"2026-03-04T05:06:07Z","before":[],"pinned":null}"#,
     ]);
@@ -56,11 +56,11 @@ fn a_row_that_is_read_and_written_again_has_the_same_bytes() {
         r#"{"v":1,"through":42,"all":{"verdict/complete":2},"worktrees":{"w":{"verdict/complete":2}}}"#,
         r#"{"v":1,"through":42,"all":{},"worktrees":{},"incomplete":true}"#,
     ]);
-    assert_kept::<hook_session::HookSession>(&[
+    assert_kept::<hook_session::HookedAgent>(&[
         r#"{"v":1,"worktree":"/w%FF%25","spec":"s","pid":7,"prompt_id":"p","held":1,"denied":2,"accepted":["p","c"],"heard_at":"2026-03-04T05:06:07Z"}"#,
         r#"{"v":1,"worktree":"/w","spec":null,"pid":null,"prompt_id":null,"held":0,"denied":0,"accepted":null,"heard_at":"2026-03-04T05:06:07Z"}"#,
     ]);
-    assert_kept::<left_rows::ForgetMark>(&[r#"{"v":1,"worktrees":["a","b"]}"#]);
+    assert_kept::<left_rows::UnfinishedForget>(&[r#"{"v":1,"worktrees":["a","b"]}"#]);
     assert_kept::<looped::LoopRecord>(&[
         r#"{"v":1,"id":"l","begun_at":"2026-03-04T05:06:07Z","origin":"c0","refs":"c0 refs/heads/main","finished":1,"work":"w","unchanged":0,"crashes":0,"waits":0,"spent":{"turns":1,"tokens":2,"cost_usd":0.5,"wall_seconds":3.0,"untold":[]},"records":[],"at_most":5,"under_way":[2,"2026-03-04T05:06:07Z"],"feedback":"f","session_id":null,"over":null,"birth":"b"}"#,
     ]);
@@ -73,7 +73,9 @@ fn a_row_that_is_read_and_written_again_has_the_same_bytes() {
         r#"{"v":1,"baseline":null,"rounds_used":0,"rounds_answered":0,"rounds_alive":0,"nothing_to_do_streak":0,"fingerprint":null,"updated_at":"2026-03-04T05:06:07Z"}"#,
     ]);
     assert_kept::<refs::RefsRecord>(&[r#"{"v":1,"at":"2026-03-04T05:06:07Z","refs":"c0 refs/heads/main\n"}"#]);
-    assert_kept::<rescued::StoredRescue>(&[r#"{"v":1,"commits":[{"id":"c0","patch":"p","authored":"a"},{"id":"c1","authored":"b"}]}"#]);
+    assert_kept::<rescued::RescuedCommitList>(&[
+        r#"{"v":1,"commits":[{"id":"c0","patch":"p","authored":"a"},{"id":"c1","authored":"b"}]}"#,
+    ]);
     assert_kept::<session::SessionRecord>(&[
         r#"{"v":1,"session_id":"i","pid":7,"started_at":"2026-03-04T05:06:07Z","ended_at":"2026-03-04T05:06:08Z","log":"/l","idle_limit_ms":1500,"survivors":[[8,"sh"]],"quiet":["2026-03-04T05:06:08Z",20]}"#,
         r#"{"v":1,"session_id":null,"pid":null,"started_at":"2026-03-04T05:06:07Z","ended_at":null,"log":null,"idle_limit_ms":null}"#,
@@ -96,6 +98,6 @@ fn members_that_the_first_watchdogs_did_not_write_may_be_missing() {
     let at = r#""2026-03-04T05:06:07Z""#;
     let anchor = rewritten::<anchor::CriteriaAnchor>(&format!(r#"{{"v":1,"file":null,"commit":null,"at":{at}}}"#));
     assert_eq!(anchor, format!(r#"{{"v":1,"file":null,"commit":null,"differing":{{}},"at":{at},"end":null}}"#));
-    let conversation = rewritten::<conversation::ConversationRecord>(&format!(r#"{{"v":1,"baseline_at":{at},"before":[]}}"#));
+    let conversation = rewritten::<conversation::SpecConversations>(&format!(r#"{{"v":1,"baseline_at":{at},"before":[]}}"#));
     assert_eq!(conversation, format!(r#"{{"v":1,"baseline_at":{at},"before":[],"pinned":null}}"#));
 }

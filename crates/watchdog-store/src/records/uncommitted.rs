@@ -7,7 +7,7 @@ use super::row::{self, RecordType, SingleVersionRecord};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
 use crate::key::RowKey;
-use watchdog_facts::session_work::{ContentIds, SessionUncommitted};
+use watchdog_facts::session_work::{ContentIds, SessionEdgeFiles};
 
 /// The uncommitted work recorded with a baseline.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct UncommittedRecord {
     /// When the baseline was recorded that this belongs to.
     pub baseline_at: Timestamp,
     /// The uncommitted files at the start and at the end.
-    pub work: SessionUncommitted,
+    pub work: SessionEdgeFiles,
     /// Whether the work of this baseline was judged complete.
     pub completed: bool,
 }
@@ -45,7 +45,7 @@ impl RecordType for UncommittedRecord {
     }
 
     fn from_disk(disk: UncommittedV1) -> Result<Self, String> {
-        let work = SessionUncommitted { inherited: disk.inherited, end: disk.end };
+        let work = SessionEdgeFiles { inherited: disk.inherited, end: disk.end };
         Ok(UncommittedRecord { baseline_at: disk.baseline_at, work, completed: disk.completed })
     }
 }
@@ -106,7 +106,7 @@ fn change(
         return Ok(());
     }
     row::update(store, &row::key::<UncommittedRecord>(worktree_id, spec), |found: Option<UncommittedRecord>| {
-        let mut record = found.unwrap_or(UncommittedRecord { baseline_at, work: SessionUncommitted::default(), completed: false });
+        let mut record = found.unwrap_or(UncommittedRecord { baseline_at, work: SessionEdgeFiles::default(), completed: false });
         if record.baseline_at == baseline_at {
             change(&mut record);
         }

@@ -8,14 +8,14 @@ use super::super::nearest::hint;
 use super::super::problem::shown;
 use super::super::reader::ConfigNode;
 use super::super::settings::{CheckKind, CheckSpec, Mode};
-use super::check_type::{CheckTable, CheckType};
+use super::check_type::{CheckType, ErasedCheckType};
 use super::{agent_checks, command, external_checks, fact_checks, lists};
 
 /// The words for [`Mode`].
 pub(in super::super) const MODES: &[(&str, Mode)] = &[("all", Mode::All), ("any", Mode::Any), ("first", Mode::First)];
 
 /// Every type of check, in the contract's order.
-pub(in super::super) static TYPES: &[&dyn CheckTable] = &[
+pub(in super::super) static TYPES: &[&dyn ErasedCheckType] = &[
     &agent_checks::SIGNAL,
     &command::COMMAND,
     &lists::PLAN,

@@ -21,7 +21,7 @@ pub(in super::super) struct CheckType<S: 'static> {
 }
 
 /// A type of check, independent of its criterion's type.
-pub(in super::super) trait CheckTable: Sync {
+pub(in super::super) trait ErasedCheckType: Sync {
     /// The word that names it.
     fn word(&self) -> &'static str;
 
@@ -38,7 +38,7 @@ pub(in super::super) trait CheckTable: Sync {
     fn rows(&self) -> Vec<KeyRow>;
 }
 
-impl<S: Clone> CheckTable for CheckType<S> {
+impl<S: Clone> ErasedCheckType for CheckType<S> {
     fn word(&self) -> &'static str {
         self.block.name
     }

@@ -5,7 +5,7 @@
 use watchdog_facts::evidence::{CriteriaChanged, ReadFact, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 
-use super::facts::{CriteriaFiles, MachineAction};
+use super::facts::{CriteriaFilesRole, MachineAction};
 use super::stage::MachineStage;
 use super::step::CheckMachine;
 
@@ -13,7 +13,7 @@ impl CheckMachine {
     /// Looks at the files before a verdict that judges the work is given.
     pub(super) fn conclude(&mut self, verdict: Verdict) -> MachineAction {
         let judges = matches!(verdict.status(), Status::Complete | Status::Incomplete | Status::Review);
-        if self.setup.criteria_files == CriteriaFiles::None || !judges {
+        if self.setup.criteria_files == CriteriaFilesRole::None || !judges {
             return self.close(verdict);
         }
         self.stage = MachineStage::Criteria;
@@ -46,7 +46,7 @@ impl CheckMachine {
     /// With guarded files, a verdict is complete only if they are known to be unchanged.
     fn criteria_unknown(&mut self, verdict: Verdict, unreadable: UnreadableFact) -> MachineAction {
         let why = format!("whether the criteria changed cannot be told: {}", unreadable.why);
-        if self.setup.criteria_files == CriteriaFiles::Guarded && verdict.status() == Status::Complete {
+        if self.setup.criteria_files == CriteriaFilesRole::Guarded && verdict.status() == Status::Complete {
             return self.close(Verdict::unreadable(UnreadableFact { why, ..unreadable }));
         }
         self.note(WarningCode::CriteriaUnknown, why);

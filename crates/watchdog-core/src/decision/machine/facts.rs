@@ -26,7 +26,7 @@ pub struct MachineSetup {
     /// Whether judging them runs programs, so that work must be secured first.
     pub checks_run_programs: bool,
     /// Which files say what done means, so that it matters whether they changed.
-    pub criteria_files: CriteriaFiles,
+    pub criteria_files: CriteriaFilesRole,
     /// The rule where no criteria are configured.
     pub on_no_criteria: OnNoCriteria,
     /// The weakest evidence that is accepted.
@@ -62,7 +62,7 @@ impl MachineSetup {
             once: false,
             has_checks: false,
             checks_run_programs: false,
-            criteria_files: CriteriaFiles::None,
+            criteria_files: CriteriaFilesRole::None,
             on_no_criteria: settings.on_no_criteria,
             require_evidence: settings.require_evidence,
             trust: ConfigTrust::Settled,
@@ -92,7 +92,7 @@ pub enum JudgementScope {
 
 /// Which files of the worktree say what done means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CriteriaFiles {
+pub enum CriteriaFilesRole {
     /// None.
     None,
     /// Criteria name some: the verdict reports whether they changed.

@@ -20,7 +20,7 @@ mod tests;
 
 pub use drive::{DriveOutcome, MachineDriver, drive};
 pub use facts::{
-    ChecksResult, ConfigTrust, CriteriaFiles, EarlierRounds, JudgementScope, MachineAction, MachineEvent, MachineSetup, ProbePause,
+    ChecksResult, ConfigTrust, CriteriaFilesRole, EarlierRounds, JudgementScope, MachineAction, MachineEvent, MachineSetup, ProbePause,
     SurvivorFacts,
 };
 pub use step::CheckMachine;

@@ -1,7 +1,7 @@
 //! Configured criteria, trust, the strength that is asked for, facts that cannot be read, and signals.
 
 use crate::config::settings::{OnNoCriteria, RescueMode};
-use crate::decision::machine::{ConfigTrust, CriteriaFiles, JudgementScope};
+use crate::decision::machine::{ConfigTrust, CriteriaFilesRole, JudgementScope};
 use watchdog_facts::evidence::CheckOutcome::{self, Failed, Pass, TimedOut, Unmet, Unrunnable};
 use watchdog_facts::evidence::{CriteriaChanged, WarningCode};
 use watchdog_facts::verdict::{Evidence, Reason};
@@ -253,7 +253,7 @@ fn criteria_alone_are_judged_without_asking_or_committing() {
 }
 
 /// The files of the criteria as they are guarded or named, and what changed of them.
-fn watched(world: World, files: CriteriaFiles, guarded: &[&str], named: &[&str]) -> World {
+fn watched(world: World, files: CriteriaFilesRole, guarded: &[&str], named: &[&str]) -> World {
     let owned = |paths: &[&str]| paths.iter().map(|&path| path.to_owned()).collect::<Vec<_>>();
     let changed = CriteriaChanged { guarded: owned(guarded), guarded_total: guarded.len(), named: owned(named) };
     World { changed, ..world }.set(|setup| setup.criteria_files = files)
@@ -261,8 +261,8 @@ fn watched(world: World, files: CriteriaFiles, guarded: &[&str], named: &[&str])
 
 #[test]
 fn nothing_is_complete_where_what_is_guarded_changed_and_the_work_is_rescued_all_the_same() {
-    let changed = |world| watched(world, CriteriaFiles::Guarded, &["tests/login.rs"], &[]);
-    let same = |world| watched(world, CriteriaFiles::Guarded, &[], &["check.sh"]);
+    let changed = |world| watched(world, CriteriaFilesRole::Guarded, &["tests/login.rs"], &[]);
+    let same = |world| watched(world, CriteriaFilesRole::Guarded, &[], &["check.sh"]);
     let passes = || World::dirty().checks(Criteria::Always(Pass));
     let rate_limited = || World::clean().replies([usage_limit()]);
     check_table([
@@ -287,7 +287,7 @@ fn nothing_is_complete_where_what_is_guarded_changed_and_the_work_is_rescued_all
     assert_eq!(changed(rate_limited()).run().count("criteria"), 0);
     let many: Vec<String> = (0..8).map(|n| format!("t{n}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    let run = watched(World::committed(), CriteriaFiles::Guarded, &many, &[]).run();
+    let run = watched(World::committed(), CriteriaFilesRole::Guarded, &many, &[]).run();
     assert!(run.verdict.message.contains("t0, t1, t2, t3, t4 and 3 more;"), "{}", run.verdict.message);
 }
 
@@ -296,12 +296,12 @@ fn whether_guarded_files_changed_must_be_known() {
     let unknown = |world: World, files| watched(world, files, &[], &[]).unreadable(Kind::Criteria, 1);
     let unmet = || World::committed().checks(Criteria::Always(Unmet));
     check_table([
-        ("guarded", unknown(World::committed(), CriteriaFiles::Guarded), "error/git_error"),
-        ("guarded, unmet", unknown(unmet(), CriteriaFiles::Guarded), "incomplete/checks_unmet checks=1"),
-        ("named", unknown(World::committed(), CriteriaFiles::Named), "complete/new_commits committed"),
+        ("guarded", unknown(World::committed(), CriteriaFilesRole::Guarded), "error/git_error"),
+        ("guarded, unmet", unknown(unmet(), CriteriaFilesRole::Guarded), "incomplete/checks_unmet checks=1"),
+        ("named", unknown(World::committed(), CriteriaFilesRole::Named), "complete/new_commits committed"),
     ]);
-    let verdict = unknown(World::committed(), CriteriaFiles::Guarded).run().verdict;
+    let verdict = unknown(World::committed(), CriteriaFilesRole::Guarded).run().verdict;
     assert_eq!(verdict.message, "whether the criteria changed cannot be told: cannot read the Criteria (look)");
-    let verdict = unknown(World::committed(), CriteriaFiles::Named).run().verdict;
+    let verdict = unknown(World::committed(), CriteriaFilesRole::Named).run().verdict;
     assert_eq!(verdict.degraded[0].code, WarningCode::CriteriaUnknown);
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::config::settings::{CompletionSettings, OnNoCriteria, RescueMode};
 use crate::decision::machine::{
-    ChecksResult, ConfigTrust, CriteriaFiles, EarlierRounds, JudgementScope, MachineAction, MachineEvent, MachineSetup, SurvivorFacts,
+    ChecksResult, ConfigTrust, CriteriaFilesRole, EarlierRounds, JudgementScope, MachineAction, MachineEvent, MachineSetup, SurvivorFacts,
 };
 use watchdog_facts::evidence::StopReason;
 use watchdog_facts::evidence::{
@@ -228,7 +228,7 @@ pub(super) fn setup() -> impl Strategy<Value = MachineSetup> {
     });
     let trust = prop_oneof![5 => Just(ConfigTrust::Settled), 1 => Just(ConfigTrust::Untrusted { allow_with: "watchdog trust".into() })];
     let required = prop_oneof![5 => Just(Evidence::Claimed), 1 => evidence()];
-    let files = prop_oneof![3 => Just(CriteriaFiles::None), 1 => Just(CriteriaFiles::Named), 2 => Just(CriteriaFiles::Guarded)];
+    let files = prop_oneof![3 => Just(CriteriaFilesRole::None), 1 => Just(CriteriaFilesRole::Named), 2 => Just(CriteriaFilesRole::Guarded)];
     let flags = (rarely(), rarely(), rarely(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let known = (any::<bool>(), rarely(), rarely());
     (0..6u32, mode, earlier, trust, required, flags, (rarely(), files), (session(), known)).prop_map(

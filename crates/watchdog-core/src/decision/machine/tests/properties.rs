@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use crate::config::settings::RescueMode;
-use crate::decision::machine::{CheckMachine, ConfigTrust, CriteriaFiles, MachineAction, MachineEvent, MachineSetup};
+use crate::decision::machine::{CheckMachine, ConfigTrust, CriteriaFilesRole, MachineAction, MachineEvent, MachineSetup};
 use watchdog_facts::evidence::{CheckOutcome, Commits, ProbeOutcome, ReplyStatus, SessionEnd, WarningCode};
 use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 
@@ -147,7 +147,7 @@ fn verdict_is_sound(setup: &MachineSetup, facts: &Facts, trace: &Trace) -> Resul
         return Ok(());
     }
     prop_assert!(verdict.evidence >= setup.require_evidence && setup.trust == ConfigTrust::Settled);
-    let guarded = setup.criteria_files == CriteriaFiles::Guarded;
+    let guarded = setup.criteria_files == CriteriaFilesRole::Guarded;
     prop_assert!(!guarded || facts.criteria.as_ref().is_ok_and(|changed| changed.guarded_total == 0));
     let commits = last_commits(trace).expect("complete rests on commits that were read");
     match verdict.reason {

@@ -12,7 +12,7 @@ use crate::decision::machine::EarlierRounds;
 use crate::decision::rounds;
 use crate::decision::standing_answer::{JudgementTrigger, is_last_word, stands_until};
 use watchdog_facts::evidence::{CheckOutcome, Commits, GitOperation, ProbeOutcome, ProcessExit, SessionEnd};
-use watchdog_facts::session_work::{ContentIds, FileOwner, SessionUncommitted, inherited};
+use watchdog_facts::session_work::{ContentIds, SessionEdgeFiles, UncommittedOrigin, inherited};
 use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 
 use super::world::*;
@@ -135,7 +135,7 @@ pub(super) struct Story {
     commits: Commits,
     unmerged: Vec<String>,
     in_submodules: Vec<String>,
-    record: SessionUncommitted,
+    record: SessionEdgeFiles,
     over: bool,
     earlier: EarlierRounds,
     breaker: Breaker,
@@ -155,7 +155,7 @@ impl Story {
             commits: Commits { head: Some("0".into()), ..Commits::default() },
             unmerged: Vec::new(),
             in_submodules: Vec::new(),
-            record: SessionUncommitted::default(),
+            record: SessionEdgeFiles::default(),
             over: false,
             earlier: EarlierRounds::default(),
             breaker: Breaker::default(),
@@ -209,7 +209,7 @@ impl Story {
     fn begin_session(&mut self, adopt: bool) {
         let left = if self.completed { ContentIds::new() } else { self.record.left_by_session() };
         let found = if adopt { ContentIds::new() } else { inherited(self.uncommitted.clone(), &left) };
-        self.record = SessionUncommitted { inherited: found, end: None };
+        self.record = SessionEdgeFiles { inherited: found, end: None };
         self.commits = Commits { head: self.commits.head.take(), operation: self.commits.operation, ..Commits::default() };
         self.earlier = rounds::at_new_baseline(self.earlier);
         self.completed = false;
@@ -264,13 +264,13 @@ impl Story {
         self.commits.head = self.commits.head.take().map(|head| format!("{head}'"));
     }
 
-    fn owned_by(&self, owner: FileOwner) -> ContentIds {
+    fn owned_by(&self, owner: UncommittedOrigin) -> ContentIds {
         let whose = |(path, id): &(&String, &String)| self.record.whose(path, || (*id).clone()) == owner;
         self.uncommitted.iter().filter(whose).map(|(path, id)| (path.clone(), id.clone())).collect()
     }
 
     fn judge(&mut self, step: &Step, end: Option<SessionEnd>, judged: JudgementTrigger) -> String {
-        let work = self.owned_by(FileOwner::Session);
+        let work = self.owned_by(UncommittedOrigin::Session);
         let state = (self.commits.head.as_ref().map_or(0, String::len), work.clone(), self.over);
         let standing = self.standing.as_ref().filter(|answer| {
             end.is_none() && answer.state == state && stands_until(&answer.outcome, answer.at, answer.pauses, judged, self.now).is_some()
@@ -321,8 +321,8 @@ impl Story {
         let world = World {
             commits: self.commits.clone(),
             uncommitted: work.len() as u64,
-            inherited: count(FileOwner::Inherited),
-            since_end: count(FileOwner::SinceEnd),
+            inherited: count(UncommittedOrigin::Inherited),
+            since_end: count(UncommittedOrigin::SinceEnd),
             ..World::clean()
         };
         let world = world.set(|setup| {
