@@ -37,6 +37,9 @@ mod tests {
     fn the_page_about_verdicts_has_a_row_for_each_reason_and_no_other() {
         let mut known: Vec<&str> = LeftOutReason::ALL.iter().map(|reason| reason.as_str()).collect();
         known.sort_unstable();
-        assert_eq!(documented_words("Words in `left_out`", "Words in `degraded`"), known);
+        let page = include_str!("../../../docs/verdict.md");
+        let (_, part) = page.split_once("Words in `left_out`").expect("the table is there");
+        let (part, _) = part.split_once("Words in `degraded`").expect("it ends somewhere");
+        assert_eq!(documented_words(part), known);
     }
 }

@@ -1,4 +1,4 @@
-//! The codes in `degraded`: warnings that weaken a verdict, and notes beside it. docs/verdict.md has a row for each, which a test checks.
+//! The codes in `degraded`: warnings that weaken a verdict, and notes beside it. docs/warnings.md has a row for each, which a test checks.
 
 use super::word_table::word_table;
 
@@ -141,11 +141,11 @@ mod tests {
     use crate::word_table::documented_words;
 
     #[test]
-    fn the_page_about_verdicts_has_a_row_for_each_word_and_no_other() {
+    fn the_page_about_warnings_has_a_row_for_each_word_and_no_other() {
         let mut known: Vec<&str> = WarningCode::ALL.iter().map(|code| code.as_str()).collect();
         known.sort_unstable();
         // Two lists may name the same word.
-        let mut documented = documented_words("Words in `degraded`", "## The breaker");
+        let mut documented = documented_words(include_str!("../../../docs/warnings.md"));
         documented.dedup();
         assert_eq!(documented, known);
     }
