@@ -87,3 +87,15 @@ fn the_table_of_exit_codes_in_the_readme_has_every_status() {
     let wanted: Vec<String> = statuses.iter().map(|(code, status)| format!("| {code} | `{}`", status.as_str())).collect();
     assert_eq!(rows, wanted);
 }
+
+#[test]
+fn the_table_of_verdicts_names_every_reason_beside_its_status_and_exit_code() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/verdict.md")).expect("a page");
+    let row = |status: Status| {
+        let head = format!("| `{}` | {} | ", status.as_str(), status.exit_code());
+        page.lines().find(|line| line.starts_with(&head)).unwrap_or_else(|| panic!("docs/verdict.md has no row {head}"))
+    };
+    let missing = Reason::ALL.iter().filter(|reason| !row(reason.status()).contains(&format!("`{}`", reason.as_str())));
+    let missing: Vec<&str> = missing.map(|reason| reason.as_str()).collect();
+    assert!(missing.is_empty(), "docs/verdict.md does not name {missing:?}");
+}
