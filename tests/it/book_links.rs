@@ -9,7 +9,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 use crate::source_files::sources;
 
-/// The languages of fences: `sh` runs as it stands (CONTRIBUTING.md says where), `text` is shown only.
+/// The languages of fences: `sh` runs as it stands (`typed_blocks` types it), `text` is shown only.
 const LANGUAGES: [&str; 8] = ["sh", "text", "json", "markdown", "rust", "ini", "yaml", "toml"];
 
 fn top() -> &'static Path {
@@ -134,6 +134,10 @@ fn every_fence_says_what_it_holds() {
     for (name, page) in pages() {
         let odd = page.languages.iter().filter(|language| !LANGUAGES.contains(&language.as_str()));
         faults.extend(odd.map(|language| format!("{}: a fence of '{language}'", name.display())));
+        let typed = name.starts_with("docs/recipes") || ["README.md", "docs/tutorial.md"].iter().any(|page| name == Path::new(page));
+        if !typed && page.languages.iter().any(|language| language == "sh") {
+            faults.push(format!("{}: a fence of 'sh' that no test types; mark it as 'text'", name.display()));
+        }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
