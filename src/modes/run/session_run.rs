@@ -261,7 +261,10 @@ fn see(
         notes.push(Degradation { code: WarningCode::LogIncomplete, detail: why.clone() });
     }
     if !outcome.survivors.is_empty() {
-        let detail = format!("{} processes of the session still run", outcome.survivors.len());
+        let detail = match outcome.survivors.len() {
+            1 => "1 process of the session still runs".to_owned(),
+            count => format!("{count} processes of the session still run"),
+        };
         notes.push(Degradation { code: WarningCode::ProcessesLeft, detail });
     }
     let usage = SessionUsage { wall_seconds: Some(outcome.duration.as_secs_f64()), ..summary.usage };
