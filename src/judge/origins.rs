@@ -6,7 +6,7 @@ use watchdog_core::decision::beside_claim::dispute_beside;
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::evidence::{Changes, Degradation, RescueOutcome, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
-use watchdog_git::{KnownRefs, OriginEvidence, RescuedCommit, UnmergedHelperWork, UnsettledSubmodule, Worktree};
+use watchdog_git::{KnownRefs, OriginEvidence, RescuedCommit, UnmergedWork, UnsettledSubmodule, Worktree};
 use watchdog_store::rescued::RescuedRecord;
 use watchdog_store::{LocalStore, baseline, rescued};
 
@@ -77,7 +77,7 @@ fn submodule_words(found: &UnsettledSubmodule) -> String {
     format!("submodule {path} has {held}{keep}")
 }
 
-fn helper_words(helper: &UnmergedHelperWork) -> String {
+fn helper_words(helper: &UnmergedWork) -> String {
     let what = if helper.has_worktree { "worktree" } else { "branch" };
     let name = escape_to_one_line(&helper.name);
     if let Some(why) = &helper.unreadable {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use serde_json::json;
-use watchdog_git::{KnownRefs, OriginEvidence, SnapshotRequest, UnmergedHelperWork, Worktree, worktrees_of};
+use watchdog_git::{KnownRefs, OriginEvidence, SnapshotRequest, UnmergedWork, Worktree, worktrees_of};
 
 use crate::support::lone_repo::Repo;
 use crate::support::{Step, TestEnv};
@@ -14,7 +14,7 @@ fn refs(repo: &Repo) -> KnownRefs {
 
 fn helpers(repo: &Repo, evidence: &OriginEvidence) -> Vec<(String, bool, u64, u64)> {
     let found = Worktree::open(repo.root()).unwrap().unmerged_work(evidence).unwrap();
-    let brief = |work: UnmergedHelperWork| (work.name, work.has_worktree, work.commits, work.uncommitted);
+    let brief = |work: UnmergedWork| (work.name, work.has_worktree, work.commits, work.uncommitted);
     let mut found: Vec<_> = found.into_iter().map(brief).collect();
     found.sort();
     found

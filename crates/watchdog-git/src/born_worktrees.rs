@@ -17,7 +17,7 @@ use super::worktrees::{WorktreeState, linked};
 
 /// A helper's worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HelperWorktree {
+pub struct BornWorktree {
     /// The name under which its repository keeps it, percent-escaped where not UTF-8.
     pub name: String,
     /// Its top folder.
@@ -29,7 +29,7 @@ impl Worktree {
     ///
     /// # Errors
     /// [`Error::Read`] where the record cannot be read.
-    pub fn helper_worktrees(&self, evidence: &OriginEvidence) -> Result<Vec<HelperWorktree>, Error> {
+    pub fn helper_worktrees(&self, evidence: &OriginEvidence) -> Result<Vec<BornWorktree>, Error> {
         let Some(recorded) = &evidence.refs else { return Ok(Vec::new()) };
         let with_record = evidence.recorded_worktrees()?;
         let folders = fs::read_dir(self.common_dir().join("worktrees")).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -54,7 +54,7 @@ impl Worktree {
             let name = git_dir.file_name().map(|name| escape_path(BStr::new(name.as_encoded_bytes()))).unwrap_or_default();
             let found = linked(self.common_dir(), git_dir);
             if found.standing == WorktreeState::There {
-                helpers.push(HelperWorktree { name, root: found.root });
+                helpers.push(BornWorktree { name, root: found.root });
             }
         }
         Ok(helpers)

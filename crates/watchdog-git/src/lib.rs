@@ -63,7 +63,7 @@ mod worktrees;
 
 pub use baseline::HistoryPoint;
 pub use baseline_ref::KeptBaseline;
-pub use born_worktrees::HelperWorktree;
+pub use born_worktrees::BornWorktree;
 pub use error::Error;
 pub use guarded::GuardedPaths;
 pub use hidden::HiddenEntries;
@@ -85,6 +85,6 @@ pub use snapshot::{
 };
 pub use stat_fingerprint::{FingerprintScope, StatFingerprints};
 pub use submodule::UnsettledSubmodule;
-pub use unmerged::UnmergedHelperWork;
+pub use unmerged::UnmergedWork;
 pub use work_diff::WorkDiff;
 pub use worktrees::{FoundWorktree, WorktreeState, why_broken, worktrees_of};

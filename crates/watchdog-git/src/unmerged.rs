@@ -20,7 +20,7 @@ const OWN_BRANCHES: &str = "refs/heads/watchdog/";
 
 /// A helper's work that HEAD lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnmergedHelperWork {
+pub struct UnmergedWork {
     /// Its branch, or the folder of its worktree where that has none.
     pub name: String,
     /// Whether it has a worktree.
@@ -38,7 +38,7 @@ impl Worktree {
     ///
     /// # Errors
     /// [`Error::Read`] where refs or commits of this repository cannot be read.
-    pub fn unmerged_work(&self, evidence: &OriginEvidence) -> Result<Vec<UnmergedHelperWork>, Error> {
+    pub fn unmerged_work(&self, evidence: &OriginEvidence) -> Result<Vec<UnmergedWork>, Error> {
         let Some(recorded) = &evidence.refs else { return Ok(Vec::new()) };
         let doing = || "look for helpers of the session".to_string();
         self.refresh()?;
@@ -93,11 +93,11 @@ impl Worktree {
             };
             branches.retain(|(name, _)| name.strip_prefix("refs/heads/") != branch.as_deref());
             let name = branch.unwrap_or_else(|| found.root.display().to_string());
-            helpers.push(UnmergedHelperWork { name, has_worktree: true, commits: lacked(head)?, uncommitted, unreadable });
+            helpers.push(UnmergedWork { name, has_worktree: true, commits: lacked(head)?, uncommitted, unreadable });
         }
         for (name, tip) in branches {
             let name = name.strip_prefix("refs/heads/").unwrap_or(&name).to_owned();
-            helpers.push(UnmergedHelperWork { name, has_worktree: false, commits: lacked(Some(tip))?, uncommitted: 0, unreadable: None });
+            helpers.push(UnmergedWork { name, has_worktree: false, commits: lacked(Some(tip))?, uncommitted: 0, unreadable: None });
         }
         helpers.retain(|helper| helper.commits + helper.uncommitted > 0 || helper.unreadable.is_some());
         Ok(helpers)

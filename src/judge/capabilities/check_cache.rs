@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use watchdog_core::checks::{CachedPass, CommandRequest};
-use watchdog_core::config::settings::{CommandLine, SuccessRule};
+use watchdog_core::config::settings::{CommandLine, CommandSuccess};
 use watchdog_facts::evidence::TestCounts;
 use watchdog_store::{LocalStore, check_cache};
 
@@ -25,7 +25,7 @@ impl CheckCache {
         CheckCache { store, pending: Mutex::default() }
     }
 
-    pub(super) fn of(&self, input: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRule) -> Option<CachedPass> {
+    pub(super) fn of(&self, input: &JudgementInput, request: &CommandRequest<'_>, rule: &CommandSuccess) -> Option<CachedPass> {
         let command = command(input, request, rule);
         let inputs = inputs(input, &command);
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,7 +43,7 @@ impl CheckCache {
     }
 
     /// Records a pass, if the inputs after the command are those from before it.
-    pub(super) fn remember(&self, input: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRule, tests: Option<TestCounts>) {
+    pub(super) fn remember(&self, input: &JudgementInput, request: &CommandRequest<'_>, rule: &CommandSuccess, tests: Option<TestCounts>) {
         let command = command(input, request, rule);
         let before = self.pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&command);
         if let Some((inputs, _)) = inputs(input, &command).filter(|(now, _)| before.as_ref() == Some(now)) {
@@ -54,7 +54,7 @@ impl CheckCache {
 }
 
 /// All that the configuration and the input say about a command, as one unambiguous text.
-fn command(input: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRule) -> String {
+fn command(input: &JudgementInput, request: &CommandRequest<'_>, rule: &CommandSuccess) -> String {
     let line = match request.line {
         CommandLine::Shell(line) => format!("{line:?}"),
         CommandLine::Argv(argv) => format!("{argv:?}"),

@@ -12,7 +12,7 @@ use watchdog_core::checks::{
     BoundedText, CachedPass, Capabilities, CapturedStream, CheckCommandRun, CheckDefinition, CommandOutput, CommandRequest, CommandRun,
     JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile, PushState, ResultBeforeWork, TestEdits, TouchedPaths,
 };
-use watchdog_core::config::settings::{CommandLine, SuccessRule};
+use watchdog_core::config::settings::{CommandLine, CommandSuccess};
 use watchdog_facts::evidence::{Changes, CheckOutcome, Commits, FaultKind, ReadFact, TestCounts, UnreadableFact};
 use watchdog_facts::secret_shapes::mask;
 use watchdog_facts::verdict::ProbeUsage;
@@ -239,11 +239,11 @@ impl Capabilities for SystemCapabilities<'_> {
         criteria_files::changed_scripts(self.input, line, cwd)
     }
 
-    fn passed_before(&self, request: &CommandRequest<'_>, rule: &SuccessRule) -> Option<CachedPass> {
+    fn passed_before(&self, request: &CommandRequest<'_>, rule: &CommandSuccess) -> Option<CachedPass> {
         self.earlier_passes.as_ref()?.of(self.input, request, rule)
     }
 
-    fn remember_pass(&self, request: &CommandRequest<'_>, rule: &SuccessRule, tests: Option<TestCounts>) {
+    fn remember_pass(&self, request: &CommandRequest<'_>, rule: &CommandSuccess, tests: Option<TestCounts>) {
         if let Some(passes) = &self.earlier_passes {
             passes.remember(self.input, request, rule, tests);
         }

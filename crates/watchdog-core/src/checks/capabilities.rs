@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use crate::config::settings::{CommandLine, SuccessRule};
+use crate::config::settings::{CommandLine, CommandSuccess};
 use watchdog_facts::evidence::{Changes, CheckOutcome, Commits, ReadFact, TestCounts};
 
 use super::answers::{
@@ -93,12 +93,12 @@ pub trait Capabilities: Sync {
     }
 
     /// Whether this very command passed before by this rule of success, and none of its known inputs changed since.
-    fn passed_before(&self, _request: &CommandRequest<'_>, _rule: &SuccessRule) -> Option<CachedPass> {
+    fn passed_before(&self, _request: &CommandRequest<'_>, _rule: &CommandSuccess) -> Option<CachedPass> {
         None
     }
 
     /// Records that a command passed, for [`Capabilities::passed_before`], which the check called right before it ran.
-    fn remember_pass(&self, _request: &CommandRequest<'_>, _rule: &SuccessRule, _tests: Option<TestCounts>) {}
+    fn remember_pass(&self, _request: &CommandRequest<'_>, _rule: &CommandSuccess, _tests: Option<TestCounts>) {}
 
     /// The session's changes to tests since the baseline. Compares lines only if `lines` is set.
     fn edited_tests(&self, _lines: bool) -> ReadFact<TestEdits> {

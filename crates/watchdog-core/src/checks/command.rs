@@ -1,6 +1,6 @@
 //! The type `command`: a program decides.
 
-use crate::config::settings::{CommandCriterion, SuccessRule};
+use crate::config::settings::{CommandCriterion, CommandSuccess};
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Degradation, ProcessExit, TestCounts, WarningCode};
 use watchdog_facts::patterns::output_regex;
@@ -109,8 +109,8 @@ impl CommandCheck {
 
     fn rule(&self, exit: ProcessExit, output: &CommandOutput) -> SuccessOutcome {
         let wanted = match &self.criterion.success {
-            SuccessRule::Exit(code) => *code,
-            SuccessRule::Empty | SuccessRule::Contains(_) | SuccessRule::Regex(_) => 0,
+            CommandSuccess::Exit(code) => *code,
+            CommandSuccess::Empty | CommandSuccess::Contains(_) | CommandSuccess::Regex(_) => 0,
         };
         if exit != ProcessExit::Code(wanted) {
             return SuccessOutcome::Unmet(match exit {
@@ -119,14 +119,14 @@ impl CommandCheck {
             });
         }
         match &self.criterion.success {
-            SuccessRule::Exit(_) => SuccessOutcome::Met,
-            SuccessRule::Empty if output.stdout.is_blank() && output.stderr.is_blank() => SuccessOutcome::Met,
-            SuccessRule::Empty => SuccessOutcome::Unmet("must print nothing, and printed something".into()),
-            SuccessRule::Contains(text) => {
+            CommandSuccess::Exit(_) => SuccessOutcome::Met,
+            CommandSuccess::Empty if output.stdout.is_blank() && output.stderr.is_blank() => SuccessOutcome::Met,
+            CommandSuccess::Empty => SuccessOutcome::Unmet("must print nothing, and printed something".into()),
+            CommandSuccess::Contains(text) => {
                 let found = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains(text.as_str());
                 search(output, found, &format!("\"{}\"", one_line(text)))
             }
-            SuccessRule::Regex(pattern) => match output_regex(pattern) {
+            CommandSuccess::Regex(pattern) => match output_regex(pattern) {
                 Ok(regex) => {
                     search(output, |bytes| regex.is_match(&String::from_utf8_lossy(bytes)), &format!("a match of /{}/", one_line(pattern)))
                 }
@@ -224,10 +224,10 @@ impl CompletionCheck for CommandCheck {
     fn description(&self) -> String {
         let title = self.title();
         match &self.criterion.success {
-            SuccessRule::Exit(code) => format!("{title} ends with exit {code}"),
-            SuccessRule::Empty => format!("{title} ends with exit 0 and prints nothing"),
-            SuccessRule::Contains(text) => format!("{title} ends with exit 0 and prints \"{}\"", one_line(text)),
-            SuccessRule::Regex(pattern) => format!("{title} ends with exit 0 and prints a match of /{}/", one_line(pattern)),
+            CommandSuccess::Exit(code) => format!("{title} ends with exit {code}"),
+            CommandSuccess::Empty => format!("{title} ends with exit 0 and prints nothing"),
+            CommandSuccess::Contains(text) => format!("{title} ends with exit 0 and prints \"{}\"", one_line(text)),
+            CommandSuccess::Regex(pattern) => format!("{title} ends with exit 0 and prints a match of /{}/", one_line(pattern)),
         }
     }
 }
@@ -243,7 +243,7 @@ mod tests {
     use crate::config::settings::{CheckKind, CheckOrder, CheckSpec, CommandLine};
     use watchdog_facts::evidence::{CheckOutcome, OutcomeBeforeWork, ReadFact};
 
-    fn criterion(success: SuccessRule) -> CommandCriterion {
+    fn criterion(success: CommandSuccess) -> CommandCriterion {
         CommandCriterion { success, ..CommandCriterion::new(CommandLine::Shell("npm test".into())) }
     }
 
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(success: SuccessRule, run: CommandRun, outcome: CheckOutcome, words: &[&str]) {
+    fn check(success: CommandSuccess, run: CommandRun, outcome: CheckOutcome, words: &[&str]) {
         let fake = Fake { runs: vec![("npm test", run.clone())], ..Fake::default() };
         let judgement = CommandCheck::new(criterion(success.clone())).check(&CheckContext::new(&fake));
         assert_eq!(judgement.outcome(), outcome, "{success:?} {run:?}: {judgement:?}");
@@ -277,31 +277,31 @@ mod tests {
     #[test]
     fn the_rule_of_success_decides() {
         use CheckOutcome::{Pass, Unmet};
-        let contains = || SuccessRule::Contains("success".into());
-        let regex = || SuccessRule::Regex("^[0-9]+ passed$".into());
+        let contains = || CommandSuccess::Contains("success".into());
+        let regex = || CommandSuccess::Regex("^[0-9]+ passed$".into());
         let code = |code| ProcessExit::Code(code);
         for (rule, exit, stdout, stderr, outcome, words) in [
-            (SuccessRule::Exit(0), code(0), "", "", Pass, ""),
-            (SuccessRule::Exit(0), code(1), "", "", Unmet, "`npm test` ended with exit 1, not 0"),
-            (SuccessRule::Exit(0), code(1), "", "test foo ... FAILED", Unmet, "FAILED"),
-            (SuccessRule::Exit(0), code(0), RAN_NONE, "", Unmet, "`npm test` ran no test"),
-            (SuccessRule::Exit(0), code(5), "no tests ran in 0.01s", "", Unmet, "`npm test` ran no test (ended with exit 5, not 0)"),
+            (CommandSuccess::Exit(0), code(0), "", "", Pass, ""),
+            (CommandSuccess::Exit(0), code(1), "", "", Unmet, "`npm test` ended with exit 1, not 0"),
+            (CommandSuccess::Exit(0), code(1), "", "test foo ... FAILED", Unmet, "FAILED"),
+            (CommandSuccess::Exit(0), code(0), RAN_NONE, "", Unmet, "`npm test` ran no test"),
+            (CommandSuccess::Exit(0), code(5), "no tests ran in 0.01s", "", Unmet, "`npm test` ran no test (ended with exit 5, not 0)"),
             (
-                SuccessRule::Exit(0),
+                CommandSuccess::Exit(0),
                 code(101),
                 ONE_FAILS,
                 "",
                 Unmet,
                 "test `a::b` fails: src/a.rs:7:5: boom (`npm test` ended with exit 101, not 0; 1 of 2 tests failed)",
             ),
-            (SuccessRule::Exit(3), code(3), "", "", Pass, ""),
-            (SuccessRule::Exit(3), code(0), "", "", Unmet, "exit 0, not 3"),
-            (SuccessRule::Exit(0), ProcessExit::Signal(9), "", "", Unmet, "signal 9"),
-            (SuccessRule::Empty, code(0), "", "", Pass, ""),
-            (SuccessRule::Empty, code(0), " \n", "\n", Pass, ""),
-            (SuccessRule::Empty, code(0), "M a.rs", "", Unmet, "M a.rs"),
-            (SuccessRule::Empty, code(0), "", "warning", Unmet, "warning"),
-            (SuccessRule::Empty, code(1), "", "", Unmet, "exit 1"),
+            (CommandSuccess::Exit(3), code(3), "", "", Pass, ""),
+            (CommandSuccess::Exit(3), code(0), "", "", Unmet, "exit 0, not 3"),
+            (CommandSuccess::Exit(0), ProcessExit::Signal(9), "", "", Unmet, "signal 9"),
+            (CommandSuccess::Empty, code(0), "", "", Pass, ""),
+            (CommandSuccess::Empty, code(0), " \n", "\n", Pass, ""),
+            (CommandSuccess::Empty, code(0), "M a.rs", "", Unmet, "M a.rs"),
+            (CommandSuccess::Empty, code(0), "", "warning", Unmet, "warning"),
+            (CommandSuccess::Empty, code(1), "", "", Unmet, "exit 1"),
             (contains(), code(0), "test success message", "", Pass, ""),
             (contains(), code(0), "", "success", Pass, ""),
             (contains(), code(0), "Success", "", Unmet, "did not print \"success\""),
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_command_that_could_not_run_is_never_a_pass_whatever_its_rule() {
-        for success in [SuccessRule::Exit(127), SuccessRule::Exit(126), SuccessRule::Exit(0), SuccessRule::Empty] {
+        for success in [CommandSuccess::Exit(127), CommandSuccess::Exit(126), CommandSuccess::Exit(0), CommandSuccess::Empty] {
             let not_found = finished(ProcessExit::Code(127), b"", b"sh: npm: not found");
             check(success.clone(), not_found, CheckOutcome::Unrunnable, &["cannot be run (exit 127)", "npm: not found"]);
             check(success.clone(), finished(ProcessExit::Code(126), b"", b""), CheckOutcome::Unrunnable, &["exit 126"]);
@@ -328,7 +328,7 @@ mod tests {
     fn a_deadline_that_passed_shows_what_was_printed_until_then() {
         let output = CommandOutput { stdout: CapturedStream::whole("waiting for the database"), stderr: CapturedStream::default() };
         let words = ["did not end within 300 seconds", "waiting for the database"];
-        check(SuccessRule::Exit(0), CommandRun::TimedOut { output }, CheckOutcome::TimedOut, &words);
+        check(CommandSuccess::Exit(0), CommandRun::TimedOut { output }, CheckOutcome::TimedOut, &words);
     }
 
     #[test]
@@ -340,18 +340,18 @@ mod tests {
                 stderr: CapturedStream::default(),
             },
         };
-        let contains = || SuccessRule::Contains("success".into());
+        let contains = || CommandSuccess::Contains("success".into());
         check(contains(), gap("", "noise"), CheckOutcome::Failed, &["99 bytes were dropped"]);
         check(contains(), gap("suc", "cess"), CheckOutcome::Failed, &["too much to tell"]);
         check(contains(), gap("success", ""), CheckOutcome::Pass, &[]);
-        check(SuccessRule::Empty, gap("", ""), CheckOutcome::Unmet, &["printed something"]);
-        check(SuccessRule::Exit(0), gap("", ""), CheckOutcome::Pass, &[]);
+        check(CommandSuccess::Empty, gap("", ""), CheckOutcome::Unmet, &["printed something"]);
+        check(CommandSuccess::Exit(0), gap("", ""), CheckOutcome::Pass, &[]);
     }
 
     #[test]
     fn feedback_is_the_bounded_end_of_both_streams() {
         let lines: String = (0..100).map(|n| format!("line {n}\n")).collect();
-        let criterion = CommandCriterion { tail_lines: 2, ..criterion(SuccessRule::Exit(0)) };
+        let criterion = CommandCriterion { tail_lines: 2, ..criterion(CommandSuccess::Exit(0)) };
         let fake = Fake { runs: vec![("npm test", finished(ProcessExit::Code(1), lines.as_bytes(), b"oops"))], ..Fake::default() };
         let judgement = CommandCheck::new(criterion).check(&CheckContext::new(&fake));
         assert_eq!(judgement.feedback(), "`npm test` ended with exit 1, not 0\nstderr:\noops\nstdout:\nline 98\nline 99");
@@ -367,7 +367,7 @@ mod tests {
         let judged = |changed: ReadFact<Vec<String>>, exit| {
             let runs = vec![("npm test", finished(ProcessExit::Code(exit), b"", b""))];
             let fake = Fake { runs, changed_scripts: Some(changed), ..Fake::default() };
-            CommandCheck::new(criterion(SuccessRule::Exit(0))).check(&CheckContext::new(&fake))
+            CommandCheck::new(criterion(CommandSuccess::Exit(0))).check(&CheckContext::new(&fake))
         };
         assert_eq!(judged(Ok(Vec::new()), 0), CheckJudgement::Pass { evidence: Evidence::Verified });
         assert_eq!(judged(Ok(vec!["check.sh".into()]), 0), CheckJudgement::Pass { evidence: Evidence::Claimed });
@@ -381,7 +381,7 @@ mod tests {
     fn what_passed_before_does_not_run_again() {
         let judged = |changed: Vec<String>| {
             let fake = Fake { passed_before: Some(CachedPass::default()), changed_scripts: Some(Ok(changed)), ..Fake::default() };
-            let judgement = CommandCheck::new(criterion(SuccessRule::Exit(0))).check(&CheckContext::new(&fake));
+            let judgement = CommandCheck::new(criterion(CommandSuccess::Exit(0))).check(&CheckContext::new(&fake));
             assert!(fake.asked().is_empty(), "nothing runs and nothing is remembered anew");
             judgement
         };
@@ -393,14 +393,14 @@ mod tests {
     fn only_passes_are_remembered() {
         for (exit, remembers) in [(0, true), (1, false), (127, false)] {
             let fake = Fake { runs: vec![("npm test", finished(ProcessExit::Code(exit), b"", b""))], ..Fake::default() };
-            let _ = CommandCheck::new(criterion(SuccessRule::Exit(0))).check(&CheckContext::new(&fake));
+            let _ = CommandCheck::new(criterion(CommandSuccess::Exit(0))).check(&CheckContext::new(&fake));
             assert_eq!(fake.asked().iter().any(|asked| asked.starts_with("remember")), remembers, "{exit}");
         }
     }
 
     #[test]
     fn the_description_names_command_folder_and_rule() {
-        let mut criterion = criterion(SuccessRule::Exit(0));
+        let mut criterion = criterion(CommandSuccess::Exit(0));
         criterion.cwd = Some("web".into());
         criterion.timeout = Duration::from_secs(7);
         assert_eq!(CommandCheck::new(criterion.clone()).description(), "`npm test` in `web` ends with exit 0");
@@ -415,7 +415,7 @@ mod tests {
         let judged = |stdout: &str, edits: TestEdits| {
             let runs = vec![("npm test", finished(ProcessExit::Code(0), stdout.as_bytes(), b""))];
             let fake = Fake { runs, edits, ..Fake::default() };
-            let judged = CommandCheck::new(criterion(SuccessRule::Exit(0))).judge(&CheckContext::new(&fake));
+            let judged = CommandCheck::new(criterion(CommandSuccess::Exit(0))).judge(&CheckContext::new(&fake));
             (
                 judged.judgement.evidence(),
                 judged.notes.into_iter().map(|note| format!("{}: {}", note.code, note.detail)).collect::<Vec<_>>(),
@@ -440,7 +440,7 @@ mod tests {
             let report = Some(report.map(|xml| xml.as_bytes().to_vec()).map_err(str::to_owned));
             let fake = Fake { runs, report, ..Fake::default() };
             let junit = Some("out.xml".to_owned());
-            CommandCheck::new(CommandCriterion { junit, ..criterion(SuccessRule::Exit(0)) }).judge(&CheckContext::new(&fake))
+            CommandCheck::new(CommandCriterion { junit, ..criterion(CommandSuccess::Exit(0)) }).judge(&CheckContext::new(&fake))
         };
         let found = judged(Ok("<testsuite><testcase/><testcase><skipped/></testcase><testcase/></testsuite>"));
         assert_eq!((found.judgement.outcome(), found.tests), (CheckOutcome::Pass, Some(TestCounts { ran: 2, failed: 0, skipped: 1 })));

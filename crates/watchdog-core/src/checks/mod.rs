@@ -73,5 +73,5 @@ pub use registry::{CheckRegistry, build};
 pub use runners::MAX_REPORT_BYTES;
 pub use signal::SignalCheck;
 pub use sql_result::SqlResultCheck;
-pub use structured::StructuredCheck;
+pub use structured::StructuredOutputCheck;
 pub use test_files::{is_test_file, test_lines};

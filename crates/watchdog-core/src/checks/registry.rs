@@ -22,7 +22,7 @@ use super::phase::PhaseCheck;
 use super::plan::PlanCheck;
 use super::signal::SignalCheck;
 use super::sql_result::SqlResultCheck;
-use super::structured::StructuredCheck;
+use super::structured::StructuredOutputCheck;
 use super::unusable::UnusableCheck;
 
 /// A check, and the cost of running it.
@@ -123,7 +123,7 @@ impl CheckRegistry {
                 }
             },
             CheckKind::Issue(found) => (CheckCost::Expensive, Box::new(IssueCheck::new(found.clone()))),
-            CheckKind::Structured(found) => (CheckCost::Cheap, Box::new(StructuredCheck::new(found.clone()))),
+            CheckKind::Structured(found) => (CheckCost::Cheap, Box::new(StructuredOutputCheck::new(found.clone()))),
             CheckKind::SqlResult(found) => (CheckCost::Cheap, Box::new(SqlResultCheck::new(found.clone()))),
             CheckKind::Judge(found) => (CheckCost::Expensive, Box::new(JudgeCheck::new(found.clone()))),
             CheckKind::Phase(found) if found.field.is_some() => (CheckCost::Expensive, Box::new(PhaseCheck::new(found.clone()))),

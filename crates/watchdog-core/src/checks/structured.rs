@@ -13,14 +13,14 @@ use super::feedback::{MAX_CHARS, bounded, first_three, one_line};
 
 /// Met when the last JSON that the agent gave has this form.
 #[derive(Debug, Clone)]
-pub struct StructuredCheck {
+pub struct StructuredOutputCheck {
     criterion: StructuredCriterion,
 }
 
-impl StructuredCheck {
+impl StructuredOutputCheck {
     /// A check of this form.
     pub fn new(criterion: StructuredCriterion) -> Self {
-        StructuredCheck { criterion }
+        StructuredOutputCheck { criterion }
     }
 
     /// The last that the agent gave: `Some(None)` is a mark without JSON.
@@ -86,7 +86,7 @@ impl StructuredCheck {
     }
 }
 
-impl CompletionCheck for StructuredCheck {
+impl CompletionCheck for StructuredOutputCheck {
     fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
         if self.criterion.tag.is_none() && self.criterion.required.is_empty() && self.criterion.schema.is_none() {
             return CheckJudgement::Unrunnable { why: "nothing is asked of the JSON; give a `tag`, `required` or a `schema`".into() };
@@ -129,7 +129,7 @@ mod tests {
     }
 
     fn judge(criterion: StructuredCriterion, session: &SessionContext) -> CheckJudgement {
-        StructuredCheck::new(criterion).check(&CheckContext::new(&Fake::default()).with_session(session))
+        StructuredOutputCheck::new(criterion).check(&CheckContext::new(&Fake::default()).with_session(session))
     }
 
     fn output(text: &str) -> SessionContext {

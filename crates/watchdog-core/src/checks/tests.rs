@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::config::settings::{
-    CheckKind, CheckOrder, CheckSpec, CommandCriterion, CommandLine, ConfigSettings, FilesCriterion, GitCriterion, Mode, SuccessRule,
+    CheckKind, CheckOrder, CheckSpec, CommandCriterion, CommandLine, CommandSuccess, ConfigSettings, FilesCriterion, GitCriterion, Mode,
 };
 use watchdog_facts::evidence::{Changes, CheckOutcome, Commits, FaultKind, ProcessExit, ReadFact, TestCounts, UnreadableFact};
 use watchdog_facts::patterns::path_glob;
@@ -146,7 +146,7 @@ impl Capabilities for Fake {
         self.changed_scripts.clone().unwrap_or_else(|| Ok(Vec::new()))
     }
 
-    fn passed_before(&self, _request: &CommandRequest<'_>, _rule: &SuccessRule) -> Option<CachedPass> {
+    fn passed_before(&self, _request: &CommandRequest<'_>, _rule: &CommandSuccess) -> Option<CachedPass> {
         self.passed_before.clone()
     }
 
@@ -162,7 +162,7 @@ impl Capabilities for Fake {
         self.at_begin
     }
 
-    fn remember_pass(&self, request: &CommandRequest<'_>, rule: &SuccessRule, _tests: Option<TestCounts>) {
+    fn remember_pass(&self, request: &CommandRequest<'_>, rule: &CommandSuccess, _tests: Option<TestCounts>) {
         self.note(format!("remember {} by {rule:?}", request.line));
     }
 }

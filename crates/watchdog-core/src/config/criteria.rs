@@ -366,7 +366,7 @@ pub struct CommandCriterion {
     /// Its deadline.
     pub timeout: Duration,
     /// The rule of success.
-    pub success: SuccessRule,
+    pub success: CommandSuccess,
     /// Lines of its output that go into the feedback.
     pub tail_lines: usize,
     /// The JUnit file that it writes, inside of the worktree: its counts take precedence over those in the output.
@@ -397,7 +397,7 @@ impl std::fmt::Display for CommandLine {
 
 /// The rule of success of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SuccessRule {
+pub enum CommandSuccess {
     /// This exit code.
     Exit(i32),
     /// Nothing on stdout or stderr, and exit code 0.

@@ -69,10 +69,10 @@ fn signal() -> impl Strategy<Value = CheckKind> {
 
 fn command() -> impl Strategy<Value = CheckKind> {
     let success = prop_oneof![
-        (0..=125).prop_map(SuccessRule::Exit),
-        Just(SuccessRule::Empty),
-        "[^\0 ][^\0]{0,8}".prop_map(SuccessRule::Contains),
-        "[a-z]{1,6}".prop_map(SuccessRule::Regex),
+        (0..=125).prop_map(CommandSuccess::Exit),
+        Just(CommandSuccess::Empty),
+        "[^\0 ][^\0]{0,8}".prop_map(CommandSuccess::Contains),
+        "[a-z]{1,6}".prop_map(CommandSuccess::Regex),
     ];
     let path = || prop::option::of("[a-z]{1,4}(/[a-z]{1,4})?");
     (run(), path(), seconds(1), success, 0..=1000_usize, path(), any::<(bool, bool)>()).prop_map(

@@ -44,7 +44,7 @@ pub(super) struct ObjectSink<'repo> {
 
 /// How to store a file that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BlobWriteRule {
+pub(super) enum BlobWriteMode {
     /// Only its name is wanted.
     Name,
     /// It is written into the object database.
@@ -53,12 +53,12 @@ pub(super) enum BlobWriteRule {
     UnlessIs(ObjectId),
 }
 
-impl BlobWriteRule {
+impl BlobWriteMode {
     fn wants(self, id: ObjectId) -> bool {
         match self {
-            BlobWriteRule::Name => false,
-            BlobWriteRule::Content => true,
-            BlobWriteRule::UnlessIs(known) => known != id,
+            BlobWriteMode::Name => false,
+            BlobWriteMode::Content => true,
+            BlobWriteMode::UnlessIs(known) => known != id,
         }
     }
 }
@@ -76,7 +76,7 @@ impl<'repo> ObjectSink<'repo> {
     /// Reads and stores the file at `path`. `None` where git cannot store it.
     ///
     /// A file that changes meanwhile is read again; one that never rests is taken as it was last read.
-    pub(super) fn take(&mut self, below: &mut FolderWalk, path: &BStr, keep: BlobWriteRule) -> io::Result<Option<CapturedFile>> {
+    pub(super) fn take(&mut self, below: &mut FolderWalk, path: &BStr, keep: BlobWriteMode) -> io::Result<Option<CapturedFile>> {
         // The failure of an earlier attempt counts only until a later one succeeds.
         let refused = self.refused.take();
         let outcome = self.take_at_rest(below, path, keep);
@@ -87,7 +87,7 @@ impl<'repo> ObjectSink<'repo> {
         outcome
     }
 
-    fn take_at_rest(&mut self, below: &mut FolderWalk, path: &BStr, keep: BlobWriteRule) -> io::Result<Option<CapturedFile>> {
+    fn take_at_rest(&mut self, below: &mut FolderWalk, path: &BStr, keep: BlobWriteMode) -> io::Result<Option<CapturedFile>> {
         let mut last = None;
         for _ in 0..ATTEMPTS {
             let Some(stat) = below.lstat(path)? else { return Ok(None) };
@@ -110,7 +110,7 @@ impl<'repo> ObjectSink<'repo> {
     }
 
     /// Reads an opened file. The flag says whether it stayed as it was.
-    fn file(&mut self, mut file: File, stat: FileStat, keep: BlobWriteRule) -> io::Result<(CapturedFile, bool)> {
+    fn file(&mut self, mut file: File, stat: FileStat, keep: BlobWriteMode) -> io::Result<(CapturedFile, bool)> {
         let kind = match stat.kind {
             PathKind::File { executable: true } => EntryKind::BlobExecutable,
             _ => EntryKind::Blob,
@@ -127,7 +127,7 @@ impl<'repo> ObjectSink<'repo> {
     }
 
     /// Whether content is to be written. What is wanted is remembered for [`ObjectSink::vanished`].
-    fn is_new(&mut self, id: ObjectId, keep: BlobWriteRule) -> bool {
+    fn is_new(&mut self, id: ObjectId, keep: BlobWriteMode) -> bool {
         let wanted = !self.dry && keep.wants(id);
         wanted && self.kept.insert(id) && !self.is_there(&id)
     }
@@ -160,7 +160,7 @@ impl<'repo> ObjectSink<'repo> {
         self.repo.objects.exists(id)
     }
 
-    fn buffer(&mut self, bytes: &[u8], keep: BlobWriteRule) -> io::Result<ObjectId> {
+    fn buffer(&mut self, bytes: &[u8], keep: BlobWriteMode) -> io::Result<ObjectId> {
         let id = gix::objs::compute_hash(self.repo.object_hash(), ObjectKind::Blob, bytes).map_err(io::Error::other)?;
         if self.is_new(id, keep) {
             let outcome = self.repo.objects.write_buf_with_known_id(ObjectKind::Blob, bytes, id);
@@ -192,7 +192,7 @@ impl<'repo> ObjectSink<'repo> {
     }
 
     /// Hashes first and writes only new objects, so that a large unchanged file costs no disk.
-    fn stream(&mut self, file: &mut File, keep: BlobWriteRule) -> io::Result<(ObjectId, u64)> {
+    fn stream(&mut self, file: &mut File, keep: BlobWriteMode) -> io::Result<(ObjectId, u64)> {
         let size = file.seek(io::SeekFrom::End(0))?;
         file.rewind()?;
         let mut hasher = gix::hash::hasher(self.repo.object_hash());
@@ -227,7 +227,7 @@ impl<'repo> ObjectSink<'repo> {
         object.write_to(&mut bytes).map_err(|e| Error::read("encode an object", e))?;
         let kind = object.kind();
         let id = gix::objs::compute_hash(self.repo.object_hash(), kind, &bytes).map_err(|e| Error::read("name an object", e))?;
-        if self.is_new(id, BlobWriteRule::Content) {
+        if self.is_new(id, BlobWriteMode::Content) {
             let outcome = self.repo.objects.write_buf_with_known_id(kind, &bytes, id);
             self.note_written(id, outcome).map_err(|e| Error::read("write an object", e))?;
         }

@@ -7,7 +7,7 @@ use gix::bstr::{BStr, ByteSlice};
 use gix::objs::tree::EntryMode;
 
 use super::Snapshot;
-use super::blobs::{BlobWriteRule, CapturedFile, ObjectSink};
+use super::blobs::{BlobWriteMode, CapturedFile, ObjectSink};
 use super::disk::FolderWalk;
 use super::proof::{entry_at, tree_of};
 use super::spec_name::path_text;
@@ -108,7 +108,7 @@ impl Worktree {
             let entry = entry_at(&self.repo, tree, path)?;
             let submodule = entry.is_some_and(|(mode, _)| mode.is_commit());
             // A file that cannot be read now is taken as it was.
-            let untouched = submodule || blobs.take(&mut below, path, BlobWriteRule::Name).is_ok_and(|taken| same(entry, taken));
+            let untouched = submodule || blobs.take(&mut below, path, BlobWriteMode::Name).is_ok_and(|taken| same(entry, taken));
             let content = entry.map(|(mode, id)| (format!("{:06o}", mode.value()), id.to_string()));
             found.push(EntryToCommit { content, untouched });
         }
@@ -126,7 +126,7 @@ impl Worktree {
         let head = self.head_tree()?;
         for path in paths {
             let committed = entry_at(&self.repo, head, path.as_bstr())?;
-            if !blobs.take(&mut below, path.as_bstr(), BlobWriteRule::Name).is_ok_and(|taken| same(committed, taken)) {
+            if !blobs.take(&mut below, path.as_bstr(), BlobWriteMode::Name).is_ok_and(|taken| same(committed, taken)) {
                 return Ok(false);
             }
         }
@@ -211,7 +211,7 @@ impl Worktree {
             if !ours {
                 continue;
             }
-            let mut agrees = blobs.take(&mut below, name, BlobWriteRule::Name).is_ok_and(|taken| same(Some(committed), taken));
+            let mut agrees = blobs.take(&mut below, name, BlobWriteMode::Name).is_ok_and(|taken| same(Some(committed), taken));
             if !agrees {
                 // Converted on the way (line endings): git's own comparison decides.
                 if uncommitted.is_none() {

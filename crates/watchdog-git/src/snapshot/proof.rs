@@ -6,7 +6,7 @@ use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::objs::tree::{EntryKind, EntryMode};
 
-use super::blobs::{BlobWriteRule, ObjectSink};
+use super::blobs::{BlobWriteMode, ObjectSink};
 use super::diff::{self, PathDifference};
 use super::disk::{FolderWalk, as_path, split};
 use super::private::{IGNORED, WholeSnapshot};
@@ -145,7 +145,7 @@ impl ProofSearch<'_> {
             let head = nested::open(&folder).and_then(|repo| nested::head(&repo));
             return satisfies(change, head.map(|id| (EntryKind::Commit.into(), id)));
         }
-        match self.blobs.take(&mut self.below, path, BlobWriteRule::Name) {
+        match self.blobs.take(&mut self.below, path, BlobWriteMode::Name) {
             Ok(taken) => satisfies(change, taken.map(|t| (t.kind.into(), t.id))),
             Err(_) => false,
         }
@@ -182,7 +182,7 @@ impl ProofSearch<'_> {
 
     /// Whether a file of a nested repository is on disk as it was, or committed there.
     fn nested_is_safe(&mut self, path: &BStr, id: ObjectId) -> bool {
-        if let Ok(Some(taken)) = self.blobs.take(&mut self.below, path, BlobWriteRule::Name)
+        if let Ok(Some(taken)) = self.blobs.take(&mut self.below, path, BlobWriteMode::Name)
             && taken.id == id
         {
             return true;

@@ -7,7 +7,7 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::refs::Target;
 use gix::refs::transaction::{Change as RefChange, LogChange, PreviousValue, RefEdit};
 
-use super::blobs::{BlobWriteRule, ObjectSink};
+use super::blobs::{BlobWriteMode, ObjectSink};
 use super::disk::{FolderWalk, PathKind};
 use super::ignore_rules::join;
 use super::private::WholeSnapshot;
@@ -150,7 +150,7 @@ fn holds_nothing_else(whole: &WholeSnapshot, root: &Path) -> std::io::Result<boo
             }
             let wanted = entry_at(&whole.repo, whole.tree, path.as_bstr()).ok().flatten().map(|(mode, id)| (mode.kind(), id));
             let wanted = wanted.or_else(|| nested.get(&path).copied());
-            let there = blobs.take(&mut below, path.as_bstr(), BlobWriteRule::Name)?.map(|taken| (taken.kind, taken.id));
+            let there = blobs.take(&mut below, path.as_bstr(), BlobWriteMode::Name)?.map(|taken| (taken.kind, taken.id));
             if wanted.is_none() || wanted != there {
                 return Ok(false);
             }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 
-use super::blobs::{BlobWriteRule, ObjectSink};
+use super::blobs::{BlobWriteMode, ObjectSink};
 use super::diff::{self, PathDifference};
 use super::disk::{FolderWalk, PathKind, as_path, split};
 use super::ignore_rules::join;
@@ -214,7 +214,7 @@ impl CurrentWorkTree<'_> {
                 self.folder_in_the_way(path.to_owned(), in_the_way);
                 true
             }
-            Ok(Some(stat)) if stat.kind != PathKind::Special => match self.blobs.take(&mut self.below, path, BlobWriteRule::Name) {
+            Ok(Some(stat)) if stat.kind != PathKind::Special => match self.blobs.take(&mut self.below, path, BlobWriteMode::Name) {
                 Ok(Some(taken)) if taken.id == id && taken.kind == mode.kind() => false,
                 Ok(_) if self.tracked(path) => true,
                 Ok(Some(taken)) if taken.id == id => true,
@@ -266,7 +266,7 @@ impl CurrentWorkTree<'_> {
         if !is_safe(path) {
             return NestedFileAction::Leave;
         }
-        match self.blobs.take(&mut self.below, path, BlobWriteRule::Name) {
+        match self.blobs.take(&mut self.below, path, BlobWriteMode::Name) {
             Ok(Some(taken)) if taken.id == id => NestedFileAction::There,
             Ok(Some(taken)) if committed.is_some_and(|(_, known)| known == taken.id) => NestedFileAction::Write,
             Ok(None) if matches!(self.below.lstat(path), Ok(None)) => NestedFileAction::Write,

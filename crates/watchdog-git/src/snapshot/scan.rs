@@ -12,7 +12,7 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::{Flags, Mode, Stage};
 use gix::objs::tree::EntryKind;
 
-use super::blobs::{BlobWriteRule, CapturedFile, ObjectSink};
+use super::blobs::{BlobWriteMode, CapturedFile, ObjectSink};
 use super::disk::{DiskEntry, FileStat, FolderWalk, PathKind, as_path, split};
 use super::ignore_rules::{FolderRules, join};
 use super::spec_name::path_text;
@@ -130,7 +130,7 @@ impl DiskScan<'_, '_> {
             if settled && !forced && believable(entry, &stat, written, file_mode) {
                 continue;
             }
-            let keep = if settled && !forced { BlobWriteRule::UnlessIs(entry.id) } else { BlobWriteRule::Content };
+            let keep = if settled && !forced { BlobWriteMode::UnlessIs(entry.id) } else { BlobWriteMode::Content };
             match self.blobs.take(&mut self.below, full.as_bstr(), keep) {
                 Ok(Some(mut taken)) => {
                     if !file_mode && taken.kind != EntryKind::Link {
@@ -174,7 +174,7 @@ impl DiskScan<'_, '_> {
                 self.nested_changes(scope, full, &repo)?;
             }
             Ok(_) if scope.nested => {}
-            Ok(Some(_)) => match self.blobs.take(&mut self.below, full, BlobWriteRule::Content) {
+            Ok(Some(_)) => match self.blobs.take(&mut self.below, full, BlobWriteMode::Content) {
                 Ok(Some(taken)) => self.put(scope, full.to_owned(), taken),
                 Ok(None) => drop(self.found.changes.insert(full.to_owned(), TreeEdit::Remove)),
                 Err(_) => self.found.leave_out(full, LeftOutReason::Unreadable),
@@ -274,7 +274,7 @@ impl DiskScan<'_, '_> {
                 if rules.ignores(path.as_bstr(), false) {
                     self.ignored_file(scope, full);
                 } else {
-                    match self.blobs.take(&mut self.below, full.as_bstr(), BlobWriteRule::Content) {
+                    match self.blobs.take(&mut self.below, full.as_bstr(), BlobWriteMode::Content) {
                         Ok(Some(taken)) => self.put(scope, full, taken),
                         Ok(None) => {}
                         Err(_) => self.found.leave_out(full.as_bstr(), LeftOutReason::Unreadable),
@@ -307,7 +307,7 @@ impl DiskScan<'_, '_> {
         let candidate =
             SnapshotCandidate { path: &path_text(full.as_bstr()), bytes: stat.size, ignored: true, content: &nothing, committed: &nothing };
         let Some(why) = (self.rule)(&candidate) else { return };
-        match self.blobs.take(&mut self.below, full.as_bstr(), BlobWriteRule::Content) {
+        match self.blobs.take(&mut self.below, full.as_bstr(), BlobWriteMode::Content) {
             Ok(Some(taken)) => drop(self.found.ignored.insert(full, (taken, why))),
             Ok(None) => {}
             Err(_) => self.found.leave_out(full.as_bstr(), LeftOutReason::Unreadable),

@@ -10,7 +10,7 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::refs::Target;
 use gix::refs::transaction::{Change as RefChange, LogChange, PreviousValue, RefEdit};
 
-use super::blobs::{BlobWriteRule, ObjectSink};
+use super::blobs::{BlobWriteMode, ObjectSink};
 use super::disk::FolderWalk;
 use super::private::{self, PrivateSnapshotPart, SnapshotTrees};
 use super::record::{self, SnapshotRecord, StoredSnapshot};
@@ -319,7 +319,7 @@ impl DiskScan<'_, '_> {
     fn take_again(&mut self, path: &BStr, index: &gix::index::File) {
         self.below.forget();
         let tracked = index.entry_index_by_path(path).is_ok();
-        match self.blobs.take(&mut self.below, path, BlobWriteRule::Content) {
+        match self.blobs.take(&mut self.below, path, BlobWriteMode::Content) {
             Ok(Some(taken)) => drop(self.found.changes.insert(path.to_owned(), TreeEdit::Put(taken))),
             Ok(None) if tracked => drop(self.found.changes.insert(path.to_owned(), TreeEdit::Remove)),
             Ok(None) => drop(self.found.changes.remove(path)),

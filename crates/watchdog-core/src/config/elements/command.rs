@@ -9,7 +9,7 @@ use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::nearest::hint;
 use super::super::problem::shown;
 use super::super::reader::ConfigNode;
-use super::super::settings::{CheckKind, CommandCriterion, CommandLine, SuccessRule};
+use super::super::settings::{CheckKind, CommandCriterion, CommandLine, CommandSuccess};
 use super::check_type::CheckType;
 use watchdog_facts::patterns::output_regex;
 
@@ -23,7 +23,7 @@ impl CommandCriterion {
             run,
             cwd: None,
             timeout: Duration::from_secs(300),
-            success: SuccessRule::Exit(0),
+            success: CommandSuccess::Exit(0),
             tail_lines: 20,
             junit: None,
             must_fail_first: false,
@@ -32,13 +32,13 @@ impl CommandCriterion {
     }
 }
 
-const SUCCESS: ValueForm<SuccessRule> = ValueForm {
+const SUCCESS: ValueForm<CommandSuccess> = ValueForm {
     read: success,
     write: |rule| match rule {
-        SuccessRule::Exit(code) => json!(format!("exit:{code}")),
-        SuccessRule::Empty => json!("empty"),
-        SuccessRule::Contains(text) => json!(format!("contains:{text}")),
-        SuccessRule::Regex(pattern) => json!(format!("regex:{pattern}")),
+        CommandSuccess::Exit(code) => json!(format!("exit:{code}")),
+        CommandSuccess::Empty => json!("empty"),
+        CommandSuccess::Contains(text) => json!(format!("contains:{text}")),
+        CommandSuccess::Regex(pattern) => json!(format!("regex:{pattern}")),
     },
     schema: || json!({"type": "string", "pattern": "^(exit:[0-9]{1,3}|empty|contains:.+|regex:.+)$"}),
     words: "rule",
@@ -73,7 +73,7 @@ pub(super) static COMMAND: CheckType<CommandCriterion> = CheckType {
     unwrap: |criterion| if let CheckKind::Command(found) = criterion { Some(found) } else { None },
 };
 
-fn success(node: &ConfigNode<'_>) -> Option<SuccessRule> {
+fn success(node: &ConfigNode<'_>) -> Option<CommandSuccess> {
     let text = node.text()?;
     let (rule, argument) = text.split_once(':').map_or((text.as_str(), None), |(rule, argument)| (rule, Some(argument)));
     match (rule, argument) {
@@ -82,24 +82,24 @@ fn success(node: &ConfigNode<'_>) -> Option<SuccessRule> {
                 node.wrong("126 and 127 say that a command could not be run; they are never a success");
                 None
             }
-            Ok(code) => Some(SuccessRule::Exit(code.into())),
+            Ok(code) => Some(CommandSuccess::Exit(code.into())),
             Err(_) => {
                 node.wrong(format!("`exit:` takes an exit code from 0 to 255, found {}", shown(code)));
                 None
             }
         },
-        ("empty", None) => Some(SuccessRule::Empty),
+        ("empty", None) => Some(CommandSuccess::Empty),
         ("contains" | "regex", Some("")) => {
             node.wrong("nothing follows the colon, and every output would be a success");
             None
         }
-        ("contains", Some(wanted)) => Some(SuccessRule::Contains(wanted.to_owned())),
+        ("contains", Some(wanted)) => Some(CommandSuccess::Contains(wanted.to_owned())),
         ("regex", Some(pattern)) => match output_regex(pattern) {
             Ok(regex) if regex.is_match("") => {
                 node.wrong(format!("the regular expression {} matches an empty output, so it would always be a success", shown(pattern)));
                 None
             }
-            Ok(_) => Some(SuccessRule::Regex(pattern.to_owned())),
+            Ok(_) => Some(CommandSuccess::Regex(pattern.to_owned())),
             Err(error) => {
                 node.wrong(format!("not a valid regular expression: {}", last_line(&error.to_string())));
                 None
@@ -142,7 +142,7 @@ mod tests {
     fn a_command_needs_nothing_but_what_to_run() {
         let found = command(r#""run": "cargo test""#);
         assert_eq!(found, CommandCriterion::new(CommandLine::Shell("cargo test".into())));
-        assert_eq!((found.timeout, found.success, found.tail_lines), (Duration::from_secs(300), SuccessRule::Exit(0), 20));
+        assert_eq!((found.timeout, found.success, found.tail_lines), (Duration::from_secs(300), CommandSuccess::Exit(0), 20));
         assert_eq!(command(r#""run": ["a", "b c"]"#).run, CommandLine::Argv(vec!["a".into(), "b c".into()]));
     }
 
@@ -150,7 +150,7 @@ mod tests {
     fn every_key_is_read() {
         let found = command(r#""run": "x", "cwd": "web", "timeout_seconds": 9, "success": "exit:3", "tail_lines": 0"#);
         assert_eq!((found.cwd.as_deref(), found.timeout), (Some("web"), Duration::from_secs(9)));
-        assert_eq!((found.success, found.tail_lines), (SuccessRule::Exit(3), 0));
+        assert_eq!((found.success, found.tail_lines), (CommandSuccess::Exit(3), 0));
     }
 
     #[test]
@@ -167,9 +167,9 @@ mod tests {
     #[test]
     fn success_rules_are_read() {
         let rule = |text: &str| command(&format!(r#""run": "x", "success": "{text}""#)).success;
-        assert_eq!(rule("empty"), SuccessRule::Empty);
-        assert_eq!(rule("contains:a: b"), SuccessRule::Contains("a: b".into()));
-        assert_eq!(rule("regex:^ok$"), SuccessRule::Regex("^ok$".into()));
+        assert_eq!(rule("empty"), CommandSuccess::Empty);
+        assert_eq!(rule("contains:a: b"), CommandSuccess::Contains("a: b".into()));
+        assert_eq!(rule("regex:^ok$"), CommandSuccess::Regex("^ok$".into()));
     }
 
     #[test]

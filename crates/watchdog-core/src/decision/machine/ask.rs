@@ -6,7 +6,7 @@ use watchdog_facts::evidence::{ProbeOutcome, Reply, ReplyStatus};
 use watchdog_facts::verdict::ProbeRecord;
 
 use super::facts::{MachineAction, ProbePause, SurvivorFacts};
-use super::stage::{AfterSnapshot, CommitsPurpose, MachineStage, NoMoreQuestions, RescueReason};
+use super::stage::{AfterSnapshot, CommitsPurpose, MachineStage, ProbeStopReason, RescueReason};
 use super::step::CheckMachine;
 
 impl CheckMachine {
@@ -31,10 +31,10 @@ impl CheckMachine {
                 self.failures_in_a_row = 0;
                 self.on_reply(reply)
             }
-            ProbeOutcome::RateLimited { why, retry_at } => self.stop_asking(NoMoreQuestions::RateLimited { why, retry_at }),
-            ProbeOutcome::NotInstalled { why } | ProbeOutcome::NotLoggedIn { why } => self.stop_asking(NoMoreQuestions::Unrunnable { why }),
+            ProbeOutcome::RateLimited { why, retry_at } => self.stop_asking(ProbeStopReason::RateLimited { why, retry_at }),
+            ProbeOutcome::NotInstalled { why } | ProbeOutcome::NotLoggedIn { why } => self.stop_asking(ProbeStopReason::Unrunnable { why }),
             // No pause brings a conversation back.
-            ProbeOutcome::NoConversation { .. } => self.stop_asking(NoMoreQuestions::NoAnswer),
+            ProbeOutcome::NoConversation { .. } => self.stop_asking(ProbeStopReason::NoAnswer),
             ProbeOutcome::Unreadable { .. }
             | ProbeOutcome::Empty
             | ProbeOutcome::TimedOut
@@ -42,7 +42,7 @@ impl CheckMachine {
             | ProbeOutcome::Failed { .. }
                 if self.same_as_before() =>
             {
-                self.stop_asking(NoMoreQuestions::NoAnswer)
+                self.stop_asking(ProbeStopReason::NoAnswer)
             }
             ProbeOutcome::Unreadable { .. }
             | ProbeOutcome::Empty
@@ -61,7 +61,7 @@ impl CheckMachine {
     }
 
     /// Another probe would be useless: the machine reads and rescues the work, then the verdict names the reason.
-    fn stop_asking(&mut self, why: NoMoreQuestions) -> MachineAction {
+    fn stop_asking(&mut self, why: ProbeStopReason) -> MachineAction {
         self.no_more_questions = Some(why);
         self.read_commits(CommitsPurpose::Last)
     }

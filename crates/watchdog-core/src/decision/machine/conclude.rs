@@ -8,7 +8,7 @@ use watchdog_facts::verdict::{Evidence, Reason, Verdict};
 
 use super::closing::{first_line, first_lines, says_something};
 use super::facts::MachineAction;
-use super::stage::NoMoreQuestions;
+use super::stage::ProbeStopReason;
 use super::step::CheckMachine;
 
 /// After this many "nothing to do" in a row for a spec the verdict is a review.
@@ -361,9 +361,9 @@ impl CheckMachine {
     /// No answer came that could be used: the end that has a name of its own, or that no probe was answered.
     pub(super) fn conclude_without_answer(&mut self) -> MachineAction {
         match self.no_more_questions.clone() {
-            Some(NoMoreQuestions::RateLimited { why, retry_at }) => return self.conclude_limit("the agent", &why, retry_at),
-            Some(NoMoreQuestions::Unrunnable { why }) => return self.conclude_agent_unrunnable(&why),
-            Some(NoMoreQuestions::NoAnswer) | None => {}
+            Some(ProbeStopReason::RateLimited { why, retry_at }) => return self.conclude_limit("the agent", &why, retry_at),
+            Some(ProbeStopReason::Unrunnable { why }) => return self.conclude_agent_unrunnable(&why),
+            Some(ProbeStopReason::NoAnswer) | None => {}
         }
         let how = match self.probes.last().map(|record| &record.outcome) {
             Some(outcome) => {
@@ -382,15 +382,15 @@ impl CheckMachine {
     /// The reason why no probe was possible, behind another reason.
     fn why_nobody_answered(&self) -> String {
         match &self.no_more_questions {
-            Some(NoMoreQuestions::RateLimited { why, .. }) => format!("; the agent met a usage limit: {}", first_line(why)),
-            Some(NoMoreQuestions::Unrunnable { why }) => format!("; the agent cannot be run: {}", first_line(why)),
-            Some(NoMoreQuestions::NoAnswer) | None => String::new(),
+            Some(ProbeStopReason::RateLimited { why, .. }) => format!("; the agent met a usage limit: {}", first_line(why)),
+            Some(ProbeStopReason::Unrunnable { why }) => format!("; the agent cannot be run: {}", first_line(why)),
+            Some(ProbeStopReason::NoAnswer) | None => String::new(),
         }
     }
 
     fn limit_ends(&self) -> Option<Timestamp> {
         match &self.no_more_questions {
-            Some(NoMoreQuestions::RateLimited { retry_at, .. }) => *retry_at,
+            Some(ProbeStopReason::RateLimited { retry_at, .. }) => *retry_at,
             _ => None,
         }
     }

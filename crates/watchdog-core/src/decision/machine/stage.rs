@@ -93,7 +93,7 @@ pub(super) enum RescueReason {
 
 /// Why no probe will follow, before the rounds are spent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum NoMoreQuestions {
+pub(super) enum ProbeStopReason {
     /// The agent met a usage limit.
     RateLimited { why: String, retry_at: Option<jiff::Timestamp> },
     /// The agent cannot be run until a person does something.

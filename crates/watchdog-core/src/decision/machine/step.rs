@@ -7,7 +7,7 @@ use watchdog_facts::evidence::{
 use watchdog_facts::verdict::{ProbeRecord, Reason, Verdict};
 
 use super::facts::{ChecksResult, ConfigTrust, JudgementScope, MachineAction, MachineEvent, MachineSetup};
-use super::stage::{AfterSnapshot, CommitsPurpose, MachineStage, NoMoreQuestions, RescueReason};
+use super::stage::{AfterSnapshot, CommitsPurpose, MachineStage, ProbeStopReason, RescueReason};
 
 /// The check in progress.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub struct CheckMachine {
     /// How often the processes that the session left running were polled.
     pub(super) polls_held: u32,
     /// Why no probe will follow.
-    pub(super) no_more_questions: Option<NoMoreQuestions>,
+    pub(super) no_more_questions: Option<ProbeStopReason>,
     /// Uncommitted files that are not the session's, as last read: there before it, and changed after its end.
     pub(super) inherited: u64,
     pub(super) since_end: u64,
@@ -433,7 +433,7 @@ impl CheckMachine {
 
     /// Whether the last question ended in something that has a verdict of its own.
     fn named_end(&self) -> bool {
-        matches!(self.no_more_questions, Some(NoMoreQuestions::RateLimited { .. } | NoMoreQuestions::Unrunnable { .. }))
+        matches!(self.no_more_questions, Some(ProbeStopReason::RateLimited { .. } | ProbeStopReason::Unrunnable { .. }))
     }
 
     /// Rule 4 of the contract: a strike only if the agent was alive and nothing at all moved.
