@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::judge::command_env::ProgressCallback;
 use crate::wire::verdict_json::Judgement;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, is_hostile};
-use watchdog_facts::verdict::Reason;
+use watchdog_facts::verdict::{Reason, Status};
 
 use super::args_global::{ColorWhen, GlobalArgs};
 use super::result_output;
@@ -168,6 +168,9 @@ fn verdict_lines(judgement: &Judgement) -> Vec<String> {
     }
     for survivor in &judgement.survivors {
         lines.push(format!("  still running: {}", escape_for_display(survivor)));
+    }
+    if let Some(log) = judgement.log.as_ref().filter(|_| verdict.status() != Status::Complete) {
+        lines.push(format!("  log: {}", escape_for_display(log)));
     }
     if let Some(feedback) = &verdict.feedback {
         lines.push("  feedback:".to_string());

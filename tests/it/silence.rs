@@ -97,13 +97,29 @@ fn a_session_that_does_not_end_after_its_final_result_is_ended() {
 }
 
 #[test]
-fn a_run_without_an_idle_timeout_says_so_first() {
+fn a_run_says_first_where_it_begins_whose_the_files_are_what_ends_the_session_and_where_its_log_is() {
     let env = TestEnv::new();
     let repo = env.repo();
+    let baseline = repo.head()[..10].to_owned();
     let out = run(&env, &repo, &[], "echo a > a; git add a; git commit -qm a");
-    assert!(out.stderr.lines().next().is_some_and(|line| line.contains("no idle timeout")), "{out}");
-    let out = run(&env, &repo, &["--idle-timeout", "30m"], "echo b > a; git commit -qam b");
-    assert!(!out.stderr.contains("idle timeout"), "{out}");
+    let first = out.stderr.lines().next().expect("it says something");
+    let said = format!(
+        "watchdog: main, baseline {baseline}; nothing is uncommitted before the session; no time limit (--timeout 1h), \
+         no idle timeout (--idle-timeout 30m); log: "
+    );
+    let log = first.strip_prefix(&said).unwrap_or_else(|| panic!("it says something else: {out}"));
+    assert!(std::path::Path::new(log).is_file(), "{log}");
+    let out = run(&env, &repo, &["--idle-timeout", "30m", "--timeout", "1h"], "echo b > a; git commit -qam b");
+    assert!(out.stderr.contains("; ended after 1 h, ended when silent for 30 min; log: "), "{out}");
+}
+
+#[test]
+fn a_session_that_did_not_complete_is_followed_by_the_place_of_its_log() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let out = repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", "echo the last words"]);
+    let log = out.stderr.lines().find_map(|line| line.strip_prefix("  log: ")).unwrap_or_else(|| panic!("no log is named: {out}"));
+    assert!(std::fs::read_to_string(log).expect("the log is there").contains("the last words"), "{log}");
 }
 
 #[test]
@@ -132,11 +148,11 @@ fn loop_and_task_end_silence_after_thirty_minutes_and_run_never_unless_they_are_
     };
     let half_an_hour = Some(Duration::from_secs(1800));
     let looped = repo.watchdog(&["loop", "--spec", "l", "--json", "--no-probe", "--max-iterations", "1", "--", "true"]);
-    assert!(looped.stderr.lines().next().is_some_and(|line| line.contains("ends a session that is silent for 1800 s")), "{looped}");
+    assert!(looped.stderr.lines().next().is_some_and(|line| line.contains("ends a session that is silent for 30 min")), "{looped}");
     let once = env.write("once.json", json!({"limits": {"max_iterations": 1}}).to_string());
     let task = ["task", "run", "T1", "--json", "--config", once.to_str().expect("UTF-8"), "--no-probe", "--", "true"];
     let task = repo.watchdog(&task);
-    assert!(task.stderr.contains("silent for 1800 s"), "{task}");
+    assert!(task.stderr.contains("silent for 30 min"), "{task}");
     let _run = repo.watchdog(&["run", "--spec", "r", "--json", "--no-probe", "--", "true"]);
     assert_eq!((limit_of("l"), limit_of("T1"), limit_of("r")), (half_an_hour, half_an_hour, None));
 }

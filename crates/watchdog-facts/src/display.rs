@@ -82,6 +82,16 @@ pub fn log_millis(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
 }
 
+/// A length of time in the largest unit in which it is whole: `2 h`, `90 min`, `45 s`. Parts of a second are shown.
+pub fn time_span(length: Duration) -> String {
+    match (length.as_secs(), length.subsec_nanos()) {
+        (0, _) | (_, 1..) => format!("{} s", length.as_secs_f64()),
+        (seconds, 0) if seconds % 3600 == 0 => format!("{} h", seconds / 3600),
+        (seconds, 0) if seconds % 60 == 0 => format!("{} min", seconds / 60),
+        (seconds, 0) => format!("{seconds} s"),
+    }
+}
+
 /// A count with its noun, which forms its plural with an s.
 pub fn plural(n: u64, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
@@ -92,6 +102,21 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_length_of_time_is_said_in_its_largest_whole_unit() {
+        for (millis, said) in [
+            (0, "0 s"),
+            (1_500, "1.5 s"),
+            (45_000, "45 s"),
+            (90_000, "90 s"),
+            (1_800_000, "30 min"),
+            (5_400_000, "90 min"),
+            (7_200_000, "2 h"),
+        ] {
+            assert_eq!(time_span(Duration::from_millis(millis)), said);
+        }
+    }
 
     #[test]
     fn terminal_sequences_become_visible() {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use watchdog_core::decision::iteration::next::PauseReason;
 use watchdog_core::decision::iteration::record::IterationRecord;
+use watchdog_facts::display::time_span;
 
 /// The result of an iteration, in one line.
 pub fn in_words(record: &IterationRecord, message: &str) -> String {
@@ -15,7 +16,7 @@ pub fn in_words(record: &IterationRecord, message: &str) -> String {
 /// The handling of silent sessions, in words.
 pub fn about_silence(idle_timeout: Option<Duration>) -> String {
     match idle_timeout {
-        Some(limit) => format!("ends a session that is silent for {} s (--idle-timeout)", limit.as_secs_f64()),
+        Some(limit) => format!("ends a session that is silent for {} (--idle-timeout)", time_span(limit)),
         None => "ends no session for its silence (--idle-timeout 30m would)".to_string(),
     }
 }

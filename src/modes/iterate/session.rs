@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::agent::ConversationChoice;
 use crate::agent::stream::StreamTap;
 use crate::rescue::private_rule;
-use crate::session::{RecordedBaseline, UncommittedRule, note_conversations, record, recorded};
+use crate::session::{RecordedBaseline, UncommittedRule, log_path, note_conversations, record, recorded};
 use watchdog_core::config::settings::{ConfigSettings, RescueMode};
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_core::decision::iteration::next::IterationOutcome;
@@ -130,6 +130,7 @@ impl LoopContext {
         }
         Ok(SessionOptions {
             command: command.argv,
+            log: log_path(&self.command_env.state.logs(), &self.worktree_id, now()),
             env,
             stdin: if command.stdin == StdinSource::Bytes(Vec::new()) { StdinSource::Null } else { command.stdin },
             timeout: self.request.timeout,

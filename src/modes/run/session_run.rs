@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use crate::agent::envelope::{self, session_id_in};
 use crate::agent::overload::ended_in_overload;
 use crate::agent::stream::{SessionSummary, StreamTap};
 use crate::agent::unrunnable;
-use crate::session::{describe_end, log_path};
+use crate::session::describe_end;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::context::{SessionContext, SessionUsage};
 use watchdog_facts::display::{log_millis, plural};
@@ -52,6 +53,8 @@ pub struct SessionOptions {
     pub command: Vec<OsString>,
     /// Variables to set (`Some`) or to remove (`None`).
     pub env: BTreeMap<OsString, Option<OsString>>,
+    /// The file for its output.
+    pub log: PathBuf,
     /// The source of its stdin.
     pub stdin: StdinSource,
     /// When it is ended; by default the configured time.
@@ -104,7 +107,7 @@ async fn run_in_span(
         let worktree = input.worktree.lock().expect("mutex poisoned");
         (worktree.root().to_owned(), worktree.git_dir().to_owned())
     };
-    let log = log_path(&command_env.state.logs(), &input.worktree_id, begun);
+    let log = options.log.clone();
     let may_get_input = options.stdin == StdinSource::Inherit && stdin_may_bring_more();
     let spec = SessionLaunch {
         env: options.env,

@@ -8,8 +8,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::agent::stream::StreamTap;
-use crate::session::{note_conversations, record, spec_of_new_session};
+use crate::session::{log_path, note_conversations, record, spec_of_new_session};
 use watchdog_core::decision::termination::{SpentUsage, termination};
+use watchdog_facts::display::time_span;
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::Worktree;
@@ -72,8 +73,8 @@ async fn try_run(command_env: &CommandEnv, request: RunRequest, signals: &mut Si
     let prepared = PreparedJudgement::new(command_env, judgement_input(command_env, open, &request, begun)?, store, begun);
     prepared.admit()?;
     prepared.unless(Ok(spent_before(&prepared.input, begun)))?;
-    let options = request.options(prepared.input.settings.limits.idle_timeout);
-    command_env.tell(&first_line(&prepared.input, options.idle_timeout.is_some()));
+    let options = request.options(&prepared);
+    command_env.tell(&first_line(&prepared.input, &options));
     let mut prepared = refuse_what_passes(prepared, signals).await?;
     prepared.journal.note(kind::BASELINE, baseline_data(&prepared.input.baseline));
 
@@ -92,14 +93,16 @@ fn spent_before(input: &JudgementInput, at: Timestamp) -> Option<Verdict> {
 }
 
 impl RunRequest {
-    /// The order of the session. `configured` is the idle timeout of the configuration.
-    fn options(&self, configured: Option<Duration>) -> SessionOptions {
+    /// The options of the session, with the idle timeout and the log file in force.
+    fn options(&self, prepared: &PreparedJudgement) -> SessionOptions {
+        let PreparedJudgement { command_env, input, begun, .. } = prepared;
         SessionOptions {
             command: self.command.clone(),
+            log: log_path(&command_env.state.logs(), &input.worktree_id, *begun),
             env: BTreeMap::new(),
             stdin: StdinSource::Inherit,
             timeout: self.timeout,
-            idle_timeout: self.idle_timeout.or(configured).filter(|limit| !limit.is_zero()),
+            idle_timeout: self.idle_timeout.or(input.settings.limits.idle_timeout).filter(|limit| !limit.is_zero()),
             grace: self.grace,
             child_wait: self.child_wait,
             end_survivors: self.end_survivors,
@@ -146,10 +149,17 @@ fn judgement_input(
     Ok(JudgementInput::new(open, recorded, true, effective, request.overrides.clone()))
 }
 
-/// One line for a person before the session begins: whose the uncommitted files are, and what silence leads to.
-fn first_line(input: &JudgementInput, ends_silence: bool) -> String {
-    match ends_silence {
-        true => input.whose_work(),
-        false => format!("{}; no idle timeout: a session that falls silent is not ended (--idle-timeout 30m ends it)", input.whose_work()),
-    }
+/// One line for a person before the session begins: the baseline, whose the uncommitted files are, the log, and what ends the session.
+fn first_line(input: &JudgementInput, options: &SessionOptions) -> String {
+    let baseline: String = input.baseline.as_str().chars().take(10).collect();
+    let timeout = options.timeout.or(input.settings.limits.session_timeout);
+    let timeout = match timeout {
+        Some(limit) => format!("ended after {}", time_span(limit)),
+        None => "no time limit (--timeout 1h)".to_string(),
+    };
+    let idle = match options.idle_timeout {
+        Some(limit) => format!("ended when silent for {}", time_span(limit)),
+        None => "no idle timeout (--idle-timeout 30m)".to_string(),
+    };
+    format!("{}, baseline {baseline}; {}; {timeout}, {idle}; log: {}", input.spec, input.whose_work(), options.log.display())
 }
