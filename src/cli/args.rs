@@ -58,7 +58,7 @@ pub enum Command {
     Untrust(UntrustArgs),
     /// Show, then remove what watchdog left of a repository
     Forget(super::args_forget::ForgetArgs),
-    /// Write a first completion.json, and trust it
+    /// Write a first completion.json that fits this project
     Init(InitArgs),
     /// Say what is missing on this machine
     Doctor(DoctorArgs),
@@ -244,11 +244,14 @@ pub struct UntrustArgs {
 #[derive(Debug, Args)]
 #[command(after_long_help = examples::INIT)]
 pub struct InitArgs {
+    /// Print the file that would be written, and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
     /// Replace a file that is there
     #[arg(long)]
     pub force: bool,
     /// Write nothing: print a crontab line and a systemd timer that sweep PATH (or this folder) every ten minutes
-    #[arg(long, conflicts_with = "force")]
+    #[arg(long, conflicts_with_all = ["force", "dry_run"])]
     pub cron: bool,
     /// What they sweep: repositories, or folders to search for them
     #[arg(value_name = "PATH", requires = "cron")]

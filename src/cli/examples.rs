@@ -46,8 +46,12 @@ Examples:
   watchdog trust --list";
 
 pub const INIT: &str = "\
+It looks for Cargo, package.json, pytest, go.mod, make, just, lists of work, CI files and agents, writes checks, guards and limits that fit, runs \
+nothing and trusts what it wrote.
+
 Examples:
-  watchdog init                    a first completion.json
+  watchdog init                    look, and write
+  watchdog init --dry-run          print the file, write nothing
   watchdog init --cron ~/projects  a timer that sweeps";
 
 pub const DOCTOR: &str = "\

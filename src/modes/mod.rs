@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod evaluate;
 pub(crate) mod forget;
 pub(crate) mod hook;
+pub(crate) mod init;
 pub(crate) mod iterate;
 pub(crate) mod live_session;
 mod person;

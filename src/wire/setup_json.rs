@@ -1,12 +1,36 @@
 //! What sets watchdog up as JSON: the output of `watchdog init`, and of `watchdog hook install` and `uninstall`.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
-/// `watchdog init --json`: the file, and the fingerprint by which it is trusted.
-pub fn written_json(path: &Path, hash: &str) -> Value {
-    json!({"schema": 1, "written": path.display().to_string(), "trusted": hash})
+/// What became of a first configuration.
+#[derive(Debug, Clone, Copy)]
+pub struct InitReport<'a> {
+    /// The file that was written; `None` where nothing was.
+    pub written: Option<&'a str>,
+    /// The fingerprint that is trusted.
+    pub trusted: Option<&'a str>,
+    /// The text of the file.
+    pub text: &'a str,
+    /// What could be chosen besides, for people.
+    pub offered: &'a [String],
+    /// What a person should know.
+    pub notes: &'a [String],
+    /// The command to type next.
+    pub next: &'a str,
+}
+
+/// `watchdog init --json`.
+pub fn init_json(report: &InitReport<'_>) -> Value {
+    json!({
+        "schema": 1,
+        "written": report.written,
+        "trusted": report.trusted,
+        // It was read by the parser of configurations before.
+        "proposed": serde_json::from_str::<Value>(report.text).unwrap_or_default(),
+        "offered": report.offered,
+        "notes": report.notes,
+        "next": report.next,
+    })
 }
 
 /// `watchdog init --cron --json`: a line for cron, and two units for systemd.

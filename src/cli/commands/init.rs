@@ -1,68 +1,203 @@
-//! `watchdog init`: a first completion.json, trusted because its author asked for it.
+//! `watchdog init`: a first completion.json that fits the project, trusted because its author asked for it.
 
-use std::io::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 
+use super::cron::cron;
 use super::from_session::PrivilegedCommand;
 use crate::cli::args::InitArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
+use crate::hooks::shell_word;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::FILE as CONFIGURATION_FILE;
-use crate::wire::setup_json::written_json;
+use crate::modes::init::{ChosenConfig, ConfigProposal, ProjectFacts, file_text, proposal, read_project};
+use crate::wire::setup_json::{InitReport, init_json};
 use crate::wire::trust_json::PersonDeed;
+use watchdog_core::config::settings::Preset;
+use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Reason;
 use watchdog_git::Worktree;
 use watchdog_store::trust::TrustStore;
 use watchdog_store::{open_store, uncommitted};
 
-/// Everything in it is the default, so that it changes nothing until it is edited.
-const FIRST: &str = r#"{
-  "version": 1,
-  "completion_check": {"max_probes": 5, "probe_interval_seconds": 30, "probe_timeout_seconds": 60, "final_rescue_attempt": true},
-  "agent": {"preset": "claude", "model": "sonnet"},
-  "rescue": {"mode": "plan", "exclude": [".env"]},
-  "breaker": {"limit": 3, "cooldown_seconds": 1800},
-  "checks": []
-}
-"#;
-
-/// Writes the file and trusts it; with `--cron`, prints instead what has the system sweep.
+/// Looks at the project, shows what fits it, writes the file and trusts it; with `--cron`, prints instead what has the system sweep.
 pub fn init(command_env: &CommandEnv, terminal: &CommandTerminal, args: InitArgs) -> Result<u8, CommandFailure> {
     if args.cron {
-        return super::cron::cron(command_env, terminal, &args.paths);
+        return cron(command_env, terminal, &args.paths);
     }
     let worktree = Worktree::open(&command_env.worktree)?;
+    let path = worktree.root().join(CONFIGURATION_FILE);
+    if !args.dry_run {
+        may_write(command_env, &worktree, &args)?;
+        refuse_taken(&path, args.force)?;
+    }
+    let search_path = std::env::var_os("PATH");
+    let in_head = |path: &str| worktree.head_has(path).unwrap_or(false);
+    let facts = read_project(worktree.root(), in_head, search_path.as_deref());
+    let proposed = proposal(&facts);
+    let chosen = proposed.preselected();
+    let next = next_command(command_env, worktree.root(), &facts, &chosen);
+    let text = file_text(&chosen).map_err(|why| {
+        let message = format!("nothing was written: watchdog itself would not read what it proposes: {why}");
+        CommandFailure::new(Reason::ConfigError, message).hint("this is a bug; please report it")
+    })?;
+    let offered = offered(&proposed, &chosen);
+    let report = InitReport { written: None, trusted: None, text: &text, offered: &offered, notes: &proposed.notes, next: &next };
+    if args.dry_run {
+        return Ok(show_dry_run(terminal, &report));
+    }
+    write_file(&path, &text, args.force)?;
+    let hash = trust_own_file(command_env, &worktree, &path, &text, args.from_session)?;
+    let name = path.display().to_string();
+    show(terminal, &InitReport { written: Some(&name), trusted: Some(&hash), ..report }, &chosen);
+    Ok(0)
+}
+
+/// Refuses to write from inside of a session.
+fn may_write(command_env: &CommandEnv, worktree: &Worktree, args: &InitArgs) -> Result<(), CommandFailure> {
     command_env.state.ensure()?;
     let records = open_store(&command_env.state)?;
     let worktree_id = worktree.worktree_id();
-    let privileged =
-        PrivilegedCommand { command: "watchdog init", store: records.as_ref(), worktree_id: &worktree_id, from_session: args.from_session };
-    privileged.allow()?;
-    let path = worktree.root().join(CONFIGURATION_FILE);
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(args.force).create_new(!args.force);
-    let failed = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => CommandFailure::usage(format!("{} is there already", path.display()))
-            .hint("allow it as it is with 'watchdog trust', or replace it with --force"),
-        _ => CommandFailure::new(Reason::ConfigError, format!("failed to write {}: {error}", path.display())),
-    };
-    options.open(&path).and_then(|mut file| file.write_all(FIRST.as_bytes())).map_err(failed)?;
-    note_own_file(command_env, &worktree, CONFIGURATION_FILE);
-    let store = TrustStore::new(&command_env.state);
-    let grant = super::trust::allow(&worktree, &store, &path, CONFIGURATION_FILE.as_ref(), FIRST.as_bytes())?;
-    super::trust::move_anchors(command_env, &worktree, CONFIGURATION_FILE.as_ref(), Some(FIRST.as_bytes()))?;
-    privileged.note(&PersonDeed::Trusted { path: CONFIGURATION_FILE.as_ref(), hash: &grant.hash })?;
-    if terminal.json {
-        terminal.value(&written_json(&path, &grant.hash));
-    } else {
-        terminal.line(&format!("wrote {}; it holds the defaults and is trusted", path.display()));
-        terminal.line("edit it, allow the new bytes with 'watchdog trust', and commit it");
+    PrivilegedCommand { command: "watchdog init", store: records.as_ref(), worktree_id: &worktree_id, from_session: args.from_session }
+        .allow()
+}
+
+/// Refuses a place that is taken.
+fn refuse_taken(path: &Path, force: bool) -> Result<(), CommandFailure> {
+    let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
+    if found.is_symlink() || !found.is_file() {
+        let message = format!("{} is there already, and is not a regular file", path.display());
+        return Err(CommandFailure::usage(message).hint("remove it first; what it leads to is not touched"));
     }
-    Ok(0)
+    if !force {
+        return Err(CommandFailure::usage(format!("{} is there already", path.display()))
+            .hint("allow it as it is with 'watchdog trust', or replace it with --force"));
+    }
+    Ok(())
+}
+
+/// Writes the file at once or not at all, and through no link.
+fn write_file(path: &Path, text: &str, force: bool) -> Result<(), CommandFailure> {
+    // Without --force nothing that is there is written to, not even if it came a moment ago.
+    let target = if force { path.with_extension(format!("json.watchdog-{}", std::process::id())) } else { path.to_owned() };
+    let mut made = false;
+    let mut write = || -> io::Result<()> {
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&target)?;
+        made = true;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        if force { fs::rename(&target, path) } else { Ok(()) }
+    };
+    write().map_err(|error| {
+        if made {
+            // The first error is the one that matters.
+            let _ = fs::remove_file(&target);
+        }
+        failed_to_write(path, &error)
+    })
+}
+
+fn failed_to_write(path: &Path, error: &io::Error) -> CommandFailure {
+    CommandFailure::new(Reason::ConfigError, format!("failed to write {}: {error}", path.display()))
+        .hint("nothing was written; see what it would be with: watchdog init --dry-run")
+}
+
+fn trust_own_file(
+    command_env: &CommandEnv,
+    worktree: &Worktree,
+    path: &Path,
+    text: &str,
+    from_session: bool,
+) -> Result<String, CommandFailure> {
+    note_own_file(command_env, worktree, CONFIGURATION_FILE);
+    let store = TrustStore::new(&command_env.state);
+    let grant = super::trust::allow(worktree, &store, path, CONFIGURATION_FILE.as_ref(), text.as_bytes())?;
+    super::trust::move_anchors(command_env, worktree, CONFIGURATION_FILE.as_ref(), Some(text.as_bytes()))?;
+    let records = open_store(&command_env.state)?;
+    let worktree_id = worktree.worktree_id();
+    PrivilegedCommand { command: "watchdog init", store: records.as_ref(), worktree_id: &worktree_id, from_session }
+        .note(&PersonDeed::Trusted { path: CONFIGURATION_FILE.as_ref(), hash: &grant.hash })?;
+    Ok(grant.hash)
 }
 
 /// Notes that watchdog wrote this file itself, so that it is nobody's work. Where that cannot be noted, it counts like any other file.
 pub(super) fn note_own_file(command_env: &CommandEnv, worktree: &Worktree, path: &str) {
     let Ok(store) = open_store(&command_env.state) else { return };
     let _ = uncommitted::wrote(store.as_ref(), &worktree.worktree_id(), path, &worktree.content_id(path));
+}
+
+/// What could be chosen and was not, for a person.
+fn offered(proposed: &ConfigProposal, chosen: &ChosenConfig) -> Vec<String> {
+    let checks = proposed.checks.iter().filter(|check| !chosen.checks.contains(&check.criterion));
+    let guards = proposed.guards.iter().filter(|guard| !chosen.guards.contains(&guard.glob));
+    let checks = checks.map(|check| format!("{} ({})", check.criterion.shown(), check.why));
+    checks.chain(guards.map(|guard| format!("guard {} ({})", guard.glob, guard.why))).collect()
+}
+
+fn show_dry_run(terminal: &CommandTerminal, report: &InitReport<'_>) -> u8 {
+    if terminal.json {
+        terminal.value(&init_json(report));
+        return 0;
+    }
+    terminal.line(report.text.trim_end());
+    report.offered.iter().for_each(|line| terminal.tell(&format!("not in it: {}", escape_to_one_line(line))));
+    report.notes.iter().for_each(|note| terminal.tell(&format!("note: {}", escape_to_one_line(note))));
+    0
+}
+
+fn show(terminal: &CommandTerminal, report: &InitReport<'_>, chosen: &ChosenConfig) {
+    if terminal.json {
+        return terminal.value(&init_json(report));
+    }
+    terminal.line(&format!("wrote {}, and trusts it as it is", escape_to_one_line(report.written.unwrap_or_default())));
+    for criterion in &chosen.checks {
+        terminal.line(&format!("  {}", escape_to_one_line(&criterion.shown())));
+    }
+    for guard in &chosen.guards {
+        terminal.line(&format!("  guard {}", escape_to_one_line(guard)));
+    }
+    let limits = chosen.limits;
+    terminal.line(&format!(
+        "  limits: {} iterations, {} h for a session, {} min of silence",
+        limits.max_iterations,
+        limits.session_timeout_seconds / 3600,
+        limits.idle_timeout_seconds / 60
+    ));
+    report.offered.iter().for_each(|line| terminal.line(&format!("not in it: {}", escape_to_one_line(line))));
+    report.notes.iter().for_each(|note| terminal.line(&format!("note: {}", escape_to_one_line(note))));
+    terminal.line("edit it as you like, allow the new bytes with 'watchdog trust', and commit it");
+    terminal.line(&format!("next: {}", report.next));
+}
+
+/// How a person calls watchdog about this worktree, from the folder that they are in now.
+fn call_here(command_env: &CommandEnv, root: &Path) -> String {
+    if here().starts_with(root) {
+        "watchdog".to_owned()
+    } else {
+        format!("watchdog -C {}", shell_word(&command_env.worktree.to_string_lossy()))
+    }
+}
+
+fn here() -> PathBuf {
+    std::env::current_dir().and_then(|folder| folder.canonicalize()).unwrap_or_else(|_| PathBuf::from("/"))
+}
+
+/// What to type next, ready to be pasted.
+fn next_command(command_env: &CommandEnv, root: &Path, facts: &ProjectFacts, chosen: &ChosenConfig) -> String {
+    let watchdog = call_here(command_env, root);
+    let Some(agent) = chosen.agent else { return format!("{watchdog} doctor") };
+    let prompt = match &facts.prompt {
+        Some(file) if here() == root => format!("\"$(cat {})\"", shell_word(file)),
+        Some(file) => format!("\"$(cat {})\"", shell_word(&root.join(file).to_string_lossy())),
+        None => "\"Say here what is to be done\"".to_owned(),
+    };
+    let session = match agent {
+        Preset::Claude => format!("claude -p {prompt} --allowedTools Bash Edit Write"),
+        Preset::Codex => format!("codex exec {prompt}"),
+        Preset::Gemini => format!("gemini -p {prompt}"),
+        Preset::Opencode => format!("opencode run {prompt}"),
+    };
+    format!("{watchdog} run -- {session}")
 }

@@ -1,0 +1,134 @@
+//! A chosen configuration as the text of `completion.json`, read again by watchdog's own parser before anybody writes it.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use watchdog_core::config::parse;
+use watchdog_core::config::settings::Preset;
+
+use super::proposal::{ChosenConfig, ProposedCriterion};
+
+/// Deadline of a check: a first build may take longer than the default of five minutes.
+const CHECK_SECONDS: u64 = 900;
+
+/// The text of the file. What is empty is left out: an empty list of checks is worth a warning in every verdict.
+///
+/// # Errors
+/// Where watchdog itself would refuse the text, or warn of it: a bug, and nothing to write.
+pub fn file_text(chosen: &ChosenConfig) -> Result<String, String> {
+    let text = render(chosen);
+    match parse(&text, Path::new("completion.json")) {
+        Ok(parsed) if parsed.notes.is_empty() => Ok(text),
+        Ok(parsed) => Err(parsed.notes.join("; ")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The preset's word in the configuration.
+pub fn preset_word(preset: Preset) -> &'static str {
+    match preset {
+        Preset::Claude => "claude",
+        Preset::Codex => "codex",
+        Preset::Gemini => "gemini",
+        Preset::Opencode => "opencode",
+    }
+}
+
+fn render(chosen: &ChosenConfig) -> String {
+    let mut blocks = vec!["\"version\": 1".to_owned()];
+    if let Some(preset) = chosen.agent {
+        blocks.push(format!("\"agent\": {{\"preset\": {}}}", quoted(preset_word(preset))));
+    }
+    let limits = chosen.limits;
+    blocks.push(format!(
+        "\"limits\": {{\"max_iterations\": {}, \"session_timeout_seconds\": {}, \"idle_timeout_seconds\": {}}}",
+        limits.max_iterations, limits.session_timeout_seconds, limits.idle_timeout_seconds
+    ));
+    if !chosen.guards.is_empty() {
+        blocks.push(format!("\"guards\": {}", list(&chosen.guards)));
+    }
+    if !chosen.checks.is_empty() {
+        let checks: Vec<String> = chosen.checks.iter().map(|check| format!("    {}", criterion(check))).collect();
+        blocks.push(format!("\"checks\": [\n{}\n  ]", checks.join(",\n")));
+    }
+    format!("{{\n  {}\n}}\n", blocks.join(",\n  "))
+}
+
+fn criterion(criterion: &ProposedCriterion) -> String {
+    match criterion {
+        ProposedCriterion::Command { name, run } => {
+            format!("{{\"type\": \"command\", \"name\": {}, \"run\": {}, \"timeout_seconds\": {CHECK_SECONDS}}}", quoted(name), quoted(run))
+        }
+        ProposedCriterion::FeatureList { path, freeze } => {
+            let frozen = if *freeze { ", \"freeze\": true" } else { "" };
+            format!("{{\"type\": \"feature_list\", \"path\": {}{frozen}}}", quoted(path))
+        }
+        ProposedCriterion::Plan { path, done } => {
+            let mut text = format!("{{\"type\": \"plan\", \"path\": {}", quoted(path));
+            if !done.is_empty() {
+                let _ = write!(text, ", \"done\": {}", list(done));
+            }
+            text + "}"
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn list(texts: &[String]) -> String {
+    format!("[{}]", texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use watchdog_core::config::settings::{CheckSpec, ConfigSettings};
+
+    use super::super::facts::ProjectFacts;
+    use super::super::proposal::{ConfigProposal, proposal};
+    use super::*;
+
+    fn read(text: &str) -> ConfigSettings {
+        parse(text, Path::new("completion.json")).unwrap().settings
+    }
+
+    #[test]
+    fn a_file_for_nothing_found_is_small_and_says_nothing_of_checks() {
+        let text = file_text(&proposal(&ProjectFacts::default()).preselected()).unwrap();
+        assert_eq!(
+            text,
+            "{\n  \"version\": 1,\n  \"limits\": {\"max_iterations\": 10, \"session_timeout_seconds\": 7200, \"idle_timeout_seconds\": 1800}\n}\n"
+        );
+    }
+
+    #[test]
+    fn every_kind_of_criterion_is_read_as_it_was_meant_whatever_its_words() {
+        let odd = "a \"quoted\" \\ line\nand ünicode".to_owned();
+        let empty: ConfigProposal = proposal(&ProjectFacts::default());
+        let chosen = ChosenConfig {
+            checks: vec![
+                ProposedCriterion::Command { name: odd.clone(), run: odd.clone() },
+                ProposedCriterion::FeatureList { path: "feature_list.json".into(), freeze: true },
+                ProposedCriterion::Plan { path: "plan.json".into(), done: vec!["completed".into(), odd.clone()] },
+                ProposedCriterion::Plan { path: "tasks.md".into(), done: Vec::new() },
+            ],
+            guards: vec![".github/workflows/**".into(), "tests/**".into()],
+            agent: Some(Preset::Codex),
+            ..empty.preselected()
+        };
+        let settings = read(&file_text(&chosen).unwrap());
+        assert_eq!(settings.agent.preset, Preset::Codex);
+        assert_eq!(settings.guards, chosen.guards);
+        assert_eq!(settings.commands(), [format!("check {odd}: {odd}")]);
+        assert_eq!(settings.checks.len(), 4);
+        assert!(matches!(&settings.checks[0], CheckSpec::Single { name, .. } if *name == odd));
+    }
+
+    #[test]
+    fn what_the_parser_refuses_is_never_text_to_write() {
+        let empty = proposal(&ProjectFacts::default()).preselected();
+        let chosen = ChosenConfig { guards: vec!["a[".into()], ..empty };
+        assert!(file_text(&chosen).unwrap_err().contains("guards[0]"));
+    }
+}

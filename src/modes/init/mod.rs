@@ -1,0 +1,16 @@
+//! `watchdog init`: looks at a project and proposes a first configuration.
+//!
+//! Reading order: [`facts`] (what was found), `read_project` (the look, with `test_search` and `file_words`), [`proposal`] (what fits it,
+//! a total function), [`file_text`] (the file, read again before it is written).
+
+mod facts;
+mod file_text;
+mod file_words;
+mod proposal;
+mod read_project;
+mod test_search;
+
+pub use facts::ProjectFacts;
+pub use file_text::file_text;
+pub use proposal::{ChosenConfig, ConfigProposal, proposal};
+pub use read_project::read_project;

@@ -1,0 +1,159 @@
+//! Tables of projects and of what is proposed for them.
+
+use std::collections::BTreeMap;
+
+use super::super::facts::{CargoProject, NodeProject, PythonProject};
+use super::super::file_text::file_text;
+use super::*;
+
+/// The commands that are written, by name.
+fn commands(facts: &ProjectFacts) -> Vec<(String, String)> {
+    let written = proposal(facts).preselected();
+    file_text(&written).expect("what is proposed is read without a warning");
+    let command = |criterion: ProposedCriterion| match criterion {
+        ProposedCriterion::Command { name, run } => Some((name, run)),
+        ProposedCriterion::FeatureList { .. } | ProposedCriterion::Plan { .. } => None,
+    };
+    written.checks.into_iter().filter_map(command).collect()
+}
+
+#[track_caller]
+fn writes(facts: &ProjectFacts, expected: &[(&str, &str)]) {
+    let found = commands(facts);
+    let found: Vec<(&str, &str)> = found.iter().map(|(name, run)| (name.as_str(), run.as_str())).collect();
+    assert_eq!(found, expected, "{facts:?}");
+}
+
+fn node(scripts: &[(&str, &str)], manager: ScriptRunner) -> ProjectFacts {
+    let scripts: BTreeMap<String, String> = scripts.iter().map(|(name, run)| ((*name).to_owned(), (*run).to_owned())).collect();
+    ProjectFacts { node: Some(NodeProject { scripts, manager }), ..ProjectFacts::default() }
+}
+
+fn targets(names: &[&str]) -> std::collections::BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+const FOUND: TestPresence = TestPresence::Found;
+const NONE: TestPresence = TestPresence::NoneFound;
+
+#[test]
+fn cargo_runs_tests_where_there_are_some_and_else_a_build() {
+    for (workspace, tests, expected) in [
+        (false, FOUND, ("tests", "cargo test")),
+        (true, FOUND, ("tests", "cargo test --workspace")),
+        (false, NONE, ("build", "cargo build")),
+        (true, NONE, ("build", "cargo build --workspace")),
+    ] {
+        let facts = ProjectFacts { cargo: Some(CargoProject { workspace, tests }), ..ProjectFacts::default() };
+        writes(&facts, &[expected]);
+        assert_eq!(proposal(&facts).notes.iter().any(|note| note.contains("a run of no test is no pass")), tests == NONE);
+    }
+}
+
+#[test]
+fn a_test_script_is_run_by_the_package_manager_of_the_lock_file() {
+    for (manager, run) in [
+        (ScriptRunner::Npm, "npm test"),
+        (ScriptRunner::Pnpm, "pnpm test"),
+        (ScriptRunner::Yarn, "yarn test"),
+        (ScriptRunner::Bun, "bun run test"),
+    ] {
+        writes(&node(&[("test", "vitest run"), ("build", "tsc")], manager), &[("tests", run)]);
+    }
+}
+
+#[test]
+fn a_placeholder_is_no_test_and_a_watcher_is_offered_only() {
+    writes(&node(&[("test", "echo \"Error: no test specified\" && exit 1")], ScriptRunner::Npm), &[]);
+    writes(&node(&[("test", " ")], ScriptRunner::Npm), &[]);
+    writes(
+        &node(&[("test", "echo \"Error: no test specified\" && exit 1"), ("build", "tsc")], ScriptRunner::Yarn),
+        &[("build", "yarn run build")],
+    );
+    let watching = node(&[("test", "jest --watch")], ScriptRunner::Npm);
+    writes(&watching, &[]);
+    assert!(proposal(&watching).checks[0].why.contains("may never end"));
+    let more = proposal(&node(&[("test", "jest"), ("lint", "eslint ."), ("typecheck", "tsc")], ScriptRunner::Pnpm));
+    let offered: Vec<(String, bool)> = more.checks.iter().map(|check| (check.criterion.shown(), check.chosen)).collect();
+    let expected = [("check tests: pnpm test", true), ("check types: pnpm run typecheck", false), ("check lint: pnpm run lint", false)];
+    assert_eq!(offered, expected.map(|(shown, chosen)| (shown.to_owned(), chosen)));
+}
+
+#[test]
+fn pytest_is_run_as_the_project_runs_it_and_only_where_there_is_a_reason() {
+    let python = |pytest, tests, launcher, own_pytest| ProjectFacts {
+        python: Some(PythonProject { pytest, tests, launcher, own_pytest }),
+        ..ProjectFacts::default()
+    };
+    writes(&python(true, FOUND, "", None), &[("tests", "pytest")]);
+    writes(&python(false, FOUND, "uv run", None), &[("tests", "uv run pytest")]);
+    writes(&python(true, FOUND, "poetry run", Some(".venv/bin/pytest")), &[("tests", "poetry run pytest")]);
+    writes(&python(false, FOUND, "", Some(".venv/bin/pytest")), &[("tests", ".venv/bin/pytest")]);
+    writes(&python(false, NONE, "uv run", None), &[]);
+    let configured = python(true, NONE, "", None);
+    writes(&configured, &[("tests", "pytest")]);
+    assert!(proposal(&configured).notes.iter().any(|note| note.contains("fails until there is one")));
+}
+
+#[test]
+fn go_make_and_just() {
+    let with = |go, make: &[&str], just: &[&str]| ProjectFacts { go, make: targets(make), just: targets(just), ..ProjectFacts::default() };
+    writes(&with(Some(FOUND), &["test"], &["test"]), &[("tests", "go test ./...")]);
+    writes(&with(Some(NONE), &[], &[]), &[("build", "go build ./...")]);
+    writes(&with(Some(NONE), &["test"], &[]), &[("build", "go build ./..."), ("tests", "make test")]);
+    writes(&with(None, &["all", "check", "lint"], &[]), &[("tests", "make check")]);
+    writes(&with(None, &["all"], &["test"]), &[("tests", "just test")]);
+    writes(&with(None, &["all", "install"], &["deploy"]), &[]);
+    let beside = proposal(&with(Some(FOUND), &["test"], &[]));
+    assert_eq!(beside.checks[1].criterion, ProposedCriterion::Command { name: "make test".into(), run: "make test".into() });
+}
+
+#[test]
+fn two_languages_in_one_folder_have_checks_of_two_names() {
+    let facts =
+        ProjectFacts { cargo: Some(CargoProject { workspace: false, tests: FOUND }), ..node(&[("test", "jest")], ScriptRunner::Npm) };
+    writes(&facts, &[("tests (cargo test)", "cargo test"), ("tests (npm test)", "npm test")]);
+}
+
+#[test]
+fn lists_of_work_are_criteria_frozen_only_where_a_commit_has_them() {
+    let list = |path: &str, open, committed| FoundList { path: path.into(), entries: 3, open, committed, done: Vec::new() };
+    let facts = ProjectFacts {
+        feature_lists: vec![list("feature_list.json", 3, true), list("prd.json", 1, false)],
+        plans: vec![FoundList { done: vec!["completed".into()], ..list("plan.json", 2, true) }],
+        checklists: vec![list("tasks.md", 1, true), list("TODO.md", 3, true), list("fix_plan.md", 0, true)],
+        ..ProjectFacts::default()
+    };
+    let found = proposal(&facts);
+    assert_eq!(
+        found.preselected().checks,
+        [
+            ProposedCriterion::FeatureList { path: "feature_list.json".into(), freeze: true },
+            ProposedCriterion::FeatureList { path: "prd.json".into(), freeze: false },
+            ProposedCriterion::Plan { path: "plan.json".into(), done: vec!["completed".into()] },
+            ProposedCriterion::Plan { path: "tasks.md".into(), done: Vec::new() },
+        ]
+    );
+    assert_eq!(found.checks.len(), 6, "the others are offered");
+    assert!(found.notes.iter().any(|note| note.starts_with("prd.json is in no commit")));
+    file_text(&found.preselected()).expect("it is read without a warning");
+}
+
+#[test]
+fn integration_is_guarded_and_tests_are_offered_to_be() {
+    let facts = ProjectFacts { ci: vec![".github/workflows/**".into()], test_folders: vec!["tests".into()], ..ProjectFacts::default() };
+    let found = proposal(&facts);
+    assert_eq!(found.preselected().guards, [".github/workflows/**"]);
+    assert!(found.guards.iter().any(|guard| guard.glob == "tests/**" && !guard.chosen));
+}
+
+#[test]
+fn the_first_agent_is_asked_and_what_is_missing_is_said() {
+    let facts = ProjectFacts { agents: vec![Preset::Codex, Preset::Gemini], go: Some(FOUND), ..ProjectFacts::default() };
+    let found = proposal(&facts);
+    assert_eq!(found.preselected().agent, Some(Preset::Codex));
+    assert_eq!(found.notes, ["`go` is not in PATH here, and `go test ./...` needs it"]);
+    let nothing = proposal(&ProjectFacts::default());
+    assert_eq!(nothing.preselected().agent, None);
+    assert_eq!(nothing.notes.len(), 2, "{:?}", nothing.notes);
+}

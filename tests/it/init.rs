@@ -1,0 +1,203 @@
+//! `watchdog init`: real projects, and places where nothing good can be written.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::{Repo, TestEnv};
+
+/// A stand-in for a program in `PATH`, which is never called unless a check runs.
+fn install(env: &TestEnv, name: &str, script: &str) {
+    let path = env.write(&format!("programs/{name}"), format!("#!/bin/sh\n{script}\n"));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    env.install(name, &path);
+}
+
+/// The project of a Makefile whose tests pass.
+fn with_make<'env>(env: &'env TestEnv, name: &str) -> Repo<'env> {
+    let repo = env.repo_named(name);
+    repo.write("Makefile", "test:\n\t@echo tested\nlint:\n\t@true\n");
+    repo.commit_all("make");
+    repo
+}
+
+#[track_caller]
+fn proposed(repo: &Repo<'_>) -> Value {
+    let out = repo.watchdog(&["init", "--dry-run", "--json"]).expect(0).json();
+    assert_eq!((&out["written"], &out["trusted"]), (&Value::Null, &Value::Null));
+    out
+}
+
+/// What the proposed checks run or read.
+fn checks(out: &Value) -> Vec<String> {
+    let list = out["proposed"]["checks"].as_array().cloned().unwrap_or_default();
+    list.iter().map(|check| check["run"].as_str().or(check["path"].as_str()).expect("a command or a list").to_owned()).collect()
+}
+
+/// A project's name, its files, and what the checks run or read.
+type ProjectCase<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str]);
+
+#[test]
+fn each_kind_of_project_gets_checks_that_it_has() {
+    let env = TestEnv::new();
+    let package = |test: &str| json!({"scripts": {"test": test}}).to_string();
+    let vitest = package("vitest run");
+    let cases: &[ProjectCase<'_>] = &[
+        ("nothing", &[], &[]),
+        ("cargo", &[("Cargo.toml", "[package]\nname = \"x\"\n"), ("src/lib.rs", "#[test]\nfn a() {}\n")], &["cargo test"]),
+        ("cargo-untested", &[("Cargo.toml", "[package]\nname = \"x\"\n"), ("src/lib.rs", "fn a() {}\n")], &["cargo build"]),
+        ("workspace", &[("Cargo.toml", "[workspace]\n"), ("a/tests/a.rs", "#[test]\nfn a() {}\n")], &["cargo test --workspace"]),
+        ("npm", &[("package.json", &vitest), ("package-lock.json", "{}")], &["npm test"]),
+        ("pnpm", &[("package.json", &vitest), ("pnpm-lock.yaml", "")], &["pnpm test"]),
+        ("yarn", &[("package.json", &vitest), ("yarn.lock", "")], &["yarn test"]),
+        ("bun", &[("package.json", &vitest), ("bun.lock", "")], &["bun run test"]),
+        ("placeholder", &[("package.json", &package("echo \"Error: no test specified\" && exit 1"))], &[]),
+        ("pytest", &[("pyproject.toml", "[tool.pytest.ini_options]\n"), ("test_a.py", "")], &["pytest"]),
+        ("uv", &[("pyproject.toml", "dev = [\"pytest\"]\n"), ("uv.lock", ""), ("tests/test_a.py", "")], &["uv run pytest"]),
+        ("go", &[("go.mod", "module x\n"), ("a_test.go", "package x\n")], &["go test ./..."]),
+        ("make", &[("Makefile", "test: build\n\ttrue\n")], &["make test"]),
+        ("make-without", &[("Makefile", "test := 1\nall:\n\ttrue\n")], &[]),
+        ("just", &[("justfile", "test:\n  true\n")], &["just test"]),
+        ("features", &[("feature_list.json", "[{\"name\": \"a\", \"passes\": false}]")], &["feature_list.json"]),
+        ("tasks", &[("tasks.md", "- [ ] one\n- [x] two\n")], &["tasks.md"]),
+        ("plan", &[("plan.json", "{\"steps\": [{\"title\": \"a\", \"status\": \"todo\"}]}")], &["plan.json"]),
+        ("empty-lists", &[("feature_list.json", "[]"), ("tasks.md", "# none\n"), ("plan.json", "{\"steps\": []}")], &[]),
+    ];
+    for (name, files, expected) in cases {
+        let repo = env.repo_named(name);
+        files.iter().chain(&[("NOTES.md", "of everything")]).for_each(|(path, text)| repo.write(path, text));
+        repo.commit_all("feat: the project");
+        let out = proposed(&repo);
+        assert_eq!(checks(&out), *expected, "{name}: {out}");
+        assert!(!repo.has("completion.json"), "{name}");
+    }
+    assert!(!env.state().join("watchdog.db").exists(), "a dry run leaves no record");
+}
+
+/// What a verdict warns of, of a session that does its work and of a look after it.
+fn warnings(repo: &Repo<'_>, session: &str) -> Vec<(String, Value)> {
+    repo.watchdog(&["init"]).expect(0);
+    repo.commit_all("chore: watch");
+    let runs = [&["run", "--json", "--no-probe", "--", "sh", "-c", session][..], &["check", "--json", "--no-probe"]];
+    runs.iter().map(|line| repo.watchdog(line)).map(|out| (out.verdict(), out.json()["degraded"].clone())).collect()
+}
+
+#[test]
+fn no_verdict_warns_of_what_init_wrote() {
+    let env = TestEnv::new();
+    let work = "echo x > work.txt; git add work.txt; git commit -qm 'feat: work'";
+    let bare = env.repo_named("bare");
+    assert_eq!(warnings(&bare, work), [("complete/new_commits".into(), json!([])), ("complete/new_commits".into(), json!([]))]);
+    let make = with_make(&env, "make");
+    make.write(".github/workflows/ci.yml", "on: push\n");
+    make.write("tests/a.sh", "true\n");
+    let session = format!("echo y > tests/b.sh; git add tests; {work}");
+    assert_eq!(warnings(&make, &session), [("complete/checks_passed".into(), json!([])), ("complete/checks_passed".into(), json!([]))]);
+    let text = fs::read_to_string(make.path().join("completion.json")).unwrap();
+    assert!(text.contains(".github/workflows/**") && !text.contains("tests/**"), "{text}");
+    let lists = env.repo_named("lists");
+    lists.write("feature_list.json", "[{\"name\": \"a\", \"passes\": false}]");
+    lists.write("tasks.md", "- [ ] one\n");
+    lists.commit_all("lists");
+    for (verdict, degraded) in warnings(&lists, work) {
+        assert_eq!((verdict.as_str(), &degraded), ("incomplete/checks_unmet", &json!([])));
+    }
+}
+
+#[test]
+fn a_written_file_is_trusted_and_the_command_to_type_next_works_as_it_stands() {
+    let mut env = TestEnv::new();
+    env.set("OUT", env.root().join("said"));
+    install(&env, "claude", "case \"$*\" in *allowedTools*) printf '%s|' \"$@\" > \"$OUT\" ;; esac");
+    env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
+    let repo = env.repo_named("it's here");
+    repo.write("PROMPT.md", "do it");
+    repo.commit_all("the prompt");
+    let run = |cwd: &Path, args: &[&str]| {
+        let out = env.watchdog(cwd, args).expect(0).stdout;
+        let next = out.lines().find_map(|line| line.strip_prefix("next: ")).unwrap_or_else(|| panic!("{out}")).to_owned();
+        let ran = env.command("sh", cwd).args(["-c", &format!("{next} </dev/null")]).run();
+        (next, fs::read_to_string(env.root().join("said")).unwrap_or_else(|error| panic!("{error}\n{ran}")))
+    };
+    let (next, said) = run(repo.path(), &["init"]);
+    assert_eq!(next, "watchdog run -- claude -p \"$(cat PROMPT.md)\" --allowedTools Bash Edit Write");
+    assert_eq!(said, "-p|do it|--allowedTools|Bash|Edit|Write|");
+    fs::remove_file(env.root().join("said")).unwrap();
+    let (next, said) = run(&env.root(), &["-C", "it's here", "init", "--force"]);
+    assert!(next.starts_with("watchdog -C 'it'\\''s here' run -- claude -p"), "{next}");
+    assert!(said.starts_with("-p|do it|"), "{said}");
+    let listed = env.watchdog(&env.root(), &["trust", "--list"]).expect(0).stdout;
+    assert!(listed.contains("completion.json"), "{listed}");
+}
+
+#[test]
+fn nonsense_in_a_project_is_told_and_stops_nobody() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("package.json", "\0{{{ nonsense \u{1b}[31m");
+    repo.write("Cargo.toml", "= what\n");
+    repo.write("feature_list.json", "{\"features\": 7}");
+    let large = fs::File::create(repo.path().join("Makefile")).unwrap();
+    std::io::Write::write_all(&mut &large, b"test:\n\ttrue\n").unwrap();
+    large.set_len(100 << 20).unwrap();
+    let pipe = repo.path().join("justfile");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::from(0o600), 0).unwrap();
+    let out = proposed(&repo);
+    assert_eq!(checks(&out), ["make test"], "{out}");
+    let notes = out["notes"].to_string();
+    for name in ["package.json is not used", "Cargo.toml is not used", "feature_list.json is not used"] {
+        assert!(notes.contains(name), "{name}: {notes}");
+    }
+    let told = repo.watchdog(&["init", "--dry-run"]).expect(0);
+    assert!(!told.stderr.contains('\u{1b}') && !told.stdout.contains('\u{1b}'), "{told}");
+}
+
+#[test]
+fn what_is_in_the_place_of_the_file_is_never_written_through() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let victim = env.write("victim", "precious");
+    symlink(&victim, repo.path().join("completion.json")).unwrap();
+    for line in [&["init"][..], &["init", "--force"]] {
+        let out = repo.watchdog(line).expect(2);
+        assert!(out.stderr.contains("not a regular file"), "{out}");
+    }
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    fs::remove_file(repo.path().join("completion.json")).unwrap();
+    symlink(env.root().join("nowhere"), repo.path().join("completion.json")).unwrap();
+    repo.watchdog(&["init"]).expect(2);
+    assert!(!env.root().join("nowhere").exists());
+    fs::remove_file(repo.path().join("completion.json")).unwrap();
+    fs::create_dir(repo.path().join("completion.json")).unwrap();
+    repo.watchdog(&["init", "--force"]).expect(2);
+    fs::remove_dir(repo.path().join("completion.json")).unwrap();
+    repo.watchdog(&["init"]).expect(0);
+    assert!(repo.watchdog(&["init"]).expect(2).stderr.contains("--force"));
+    assert_eq!(repo.status(), "?? completion.json", "no draft is left");
+}
+
+#[test]
+fn without_a_repository_or_a_place_to_write_nothing_is_asked_and_the_error_says_why() {
+    let env = TestEnv::new();
+    let out = env.watchdog(&env.root(), &["init"]).expect(16);
+    assert!(out.stderr.contains("not") && out.stderr.contains("repository"), "{out}");
+    let repo = env.repo();
+    let name = repo.path().to_str().unwrap();
+    let read_only = format!("mount --bind '{name}' '{name}' && mount -o remount,bind,ro '{name}' && cd '{name}' && exec \"$@\"");
+    let inside = ["-rm", "sh", "-c", &read_only, "sh", env!("CARGO_BIN_EXE_watchdog"), "init"];
+    let out = env.command("unshare", &env.root()).args(inside).run().expect(16);
+    assert!(out.stderr.contains("failed to write") && out.stderr.contains("Read-only") && out.stderr.contains("--dry-run"), "{out}");
+}
+
+#[test]
+fn a_session_is_refused_but_may_look() {
+    let mut env = TestEnv::new();
+    env.set("WATCHDOG", env!("CARGO_BIN_EXE_watchdog"));
+    let repo = env.repo();
+    let script = "for words in init 'init --force' 'init --dry-run'; do $WATCHDOG $words >/dev/null 2>&1; echo $? >> ../codes; done";
+    let _judged = repo.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", script]);
+    assert_eq!(fs::read_to_string(env.root().join("codes")).unwrap(), "2\n2\n0\n");
+    assert!(!repo.has("completion.json"));
+}
