@@ -244,14 +244,20 @@ pub struct UntrustArgs {
 #[derive(Debug, Args)]
 #[command(after_long_help = examples::INIT)]
 pub struct InitArgs {
+    /// Ask nothing: write what is proposed, and run nothing (as without a terminal)
+    #[arg(long, short = 'y')]
+    pub yes: bool,
     /// Print the file that would be written, and write nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Run each proposed command once, and show how it ends
+    #[arg(long = "try")]
+    pub try_checks: bool,
     /// Replace a file that is there
     #[arg(long)]
     pub force: bool,
     /// Write nothing: print a crontab line and a systemd timer that sweep PATH (or this folder) every ten minutes
-    #[arg(long, conflicts_with_all = ["force", "dry_run"])]
+    #[arg(long, conflicts_with_all = ["force", "yes", "dry_run", "try_checks"])]
     pub cron: bool,
     /// What they sweep: repositories, or folders to search for them
     #[arg(value_name = "PATH", requires = "cron")]

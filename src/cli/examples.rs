@@ -46,12 +46,13 @@ Examples:
   watchdog trust --list";
 
 pub const INIT: &str = "\
-It looks for Cargo, package.json, pytest, go.mod, make, just, lists of work, CI files and agents, writes checks, guards and limits that fit, runs \
-nothing and trusts what it wrote.
+It looks for Cargo, package.json, pytest, go.mod, make, just, lists of work, CI files and agents, and proposes checks, guards and limits. In a \
+terminal it asks which of them to write, and which commands to run once; elsewhere it writes the proposal, runs nothing and trusts what it wrote.
 
 Examples:
-  watchdog init                    look, and write
+  watchdog init                    look, ask, write
   watchdog init --dry-run          print the file, write nothing
+  watchdog init --yes --try        write, and run each check once
   watchdog init --cron ~/projects  a timer that sweeps";
 
 pub const DOCTOR: &str = "\

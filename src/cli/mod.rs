@@ -27,6 +27,7 @@ mod log_writer;
 mod logging;
 mod news;
 mod program;
+mod prompts;
 mod reader;
 mod result_output;
 mod scarcity;

@@ -15,12 +15,18 @@ pub struct InitReport<'a> {
     pub offered: &'a [String],
     /// What a person should know.
     pub notes: &'a [String],
+    /// The checks that were run: name, outcome, what is missing, milliseconds.
+    pub tried: &'a [(String, &'static str, String, u64)],
     /// The command to type next.
     pub next: &'a str,
 }
 
 /// `watchdog init --json`.
 pub fn init_json(report: &InitReport<'_>) -> Value {
+    let tried = report.tried.iter().map(|(name, outcome, feedback, millis)| {
+        let feedback = (!feedback.is_empty()).then_some(feedback);
+        json!({"name": name, "outcome": outcome, "feedback": feedback, "duration_ms": millis})
+    });
     json!({
         "schema": 1,
         "written": report.written,
@@ -29,6 +35,7 @@ pub fn init_json(report: &InitReport<'_>) -> Value {
         "proposed": serde_json::from_str::<Value>(report.text).unwrap_or_default(),
         "offered": report.offered,
         "notes": report.notes,
+        "tried": tried.collect::<Vec<_>>(),
         "next": report.next,
     })
 }

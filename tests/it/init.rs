@@ -1,4 +1,4 @@
-//! `watchdog init`: real projects, and places where nothing good can be written.
+//! `watchdog init`: real projects, a real terminal, and places where nothing good can be written.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{Repo, TestEnv};
+use crate::support::{Repo, TestEnv, keys};
 
 /// A stand-in for a program in `PATH`, which is never called unless a check runs.
 fn install(env: &TestEnv, name: &str, script: &str) {
@@ -125,11 +125,98 @@ fn a_written_file_is_trusted_and_the_command_to_type_next_works_as_it_stands() {
     assert_eq!(next, "watchdog run -- claude -p \"$(cat PROMPT.md)\" --allowedTools Bash Edit Write");
     assert_eq!(said, "-p|do it|--allowedTools|Bash|Edit|Write|");
     fs::remove_file(env.root().join("said")).unwrap();
-    let (next, said) = run(&env.root(), &["-C", "it's here", "init", "--force"]);
+    let (next, said) = run(&env.root(), &["-C", "it's here", "init", "--force", "--yes"]);
     assert!(next.starts_with("watchdog -C 'it'\\''s here' run -- claude -p"), "{next}");
     assert!(said.starts_with("-p|do it|"), "{said}");
     let listed = env.watchdog(&env.root(), &["trust", "--list"]).expect(0).stdout;
     assert!(listed.contains("completion.json"), "{listed}");
+}
+
+#[test]
+fn a_check_runs_with_try_alone_and_one_that_runs_no_test_does_not_pass() {
+    let env = TestEnv::new();
+    let repo = with_make(&env, "repo");
+    let ran = env.root().join("ran");
+    repo.write("Makefile", format!("test:\n\t@echo x >> {}\n\t@echo 'running 0 tests'; echo 'test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s'\n", ran.display()));
+    repo.watchdog(&["init", "--yes"]).expect(0);
+    assert!(!ran.exists(), "nothing runs without a word");
+    let out = repo.watchdog(&["init", "--yes", "--force", "--try", "--json"]).expect(0).json();
+    assert_eq!((&out["tried"][0]["name"], &out["tried"][0]["outcome"]), (&json!("tests"), &json!("unmet")), "{out}");
+    assert!(out["tried"][0]["feedback"].as_str().is_some_and(|why| why.contains("ran no test")), "{out}");
+    repo.write("Makefile", "test:\n\t@exit 7\n");
+    let told = repo.watchdog(&["init", "--yes", "--force", "--try"]).expect(0);
+    assert!(told.stderr.contains("unmet: `make test` ended with exit 2") && told.stderr.contains(" s)"), "{told}");
+    repo.write("Makefile", "test:\n\t@true\n");
+    let told = repo.watchdog(&["init", "--dry-run", "--try"]).expect(0);
+    assert!(told.stderr.contains("passes (") && told.stdout.starts_with("{\n"), "{told}");
+}
+
+#[test]
+fn a_terminal_asks_by_arrow_keys_and_writes_what_was_chosen() {
+    let env = TestEnv::new();
+    install(&env, "claude", "true");
+    install(&env, "codex", "true");
+    let repo = with_make(&env, "repo");
+    repo.write("tests/a.sh", "true\n");
+    let mut asked = repo.watchdog_command(&["init"]).at_terminal();
+    asked.wait_for("What does done mean here?").wait_for("guard tests/**");
+    // make test stays, make lint is chosen as well, and so is the guard below it.
+    asked.press(&[keys::DOWN, keys::SPACE, keys::DOWN, keys::SPACE, keys::ENTER]);
+    asked.wait_for("Which agent").press(&[keys::DOWN, keys::ENTER]);
+    asked.wait_for("Run `make test` now").press(&["y", keys::ENTER]);
+    asked.wait_for("passes (").wait_for("Run `make lint` now").press(&[keys::ENTER]);
+    asked.wait_for("Write completion.json").press(&[keys::ENTER]);
+    let (code, shown) = asked.wait();
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("next: watchdog run -- codex exec"), "{shown}");
+    let written: Value = serde_json::from_str(&fs::read_to_string(repo.path().join("completion.json")).unwrap()).unwrap();
+    assert_eq!((&written["guards"], &written["agent"]["preset"]), (&json!(["tests/**"]), &json!("codex")));
+    assert_eq!(checks(&json!({"proposed": written})), ["make test", "make lint"]);
+    let trusted = repo.watchdog(&["doctor", "--json"]).json();
+    assert!(!trusted.to_string().contains("not trusted"), "{trusted}");
+}
+
+#[test]
+fn ctrl_c_at_any_question_writes_nothing() {
+    let env = TestEnv::new();
+    install(&env, "claude", "true");
+    install(&env, "codex", "true");
+    let repo = with_make(&env, "repo");
+    let questions = ["What does done mean", "Which agent", "Run `make test` now", "Write completion.json"];
+    for (stopped, _) in questions.iter().enumerate() {
+        for stop in [keys::CTRL_C, keys::ESCAPE] {
+            let mut asked = repo.watchdog_command(&["init"]).at_terminal();
+            for question in &questions[..stopped] {
+                asked.wait_for(question).press(&[keys::ENTER]);
+            }
+            asked.wait_for(questions[stopped]).press(&[stop]);
+            let (code, shown) = asked.wait();
+            assert_eq!(code, 130, "{shown}");
+            assert!(shown.contains("nothing was written") && shown.ends_with("\u{1b}[?25h") || shown.contains("\u{1b}[?25h"), "{shown:?}");
+            assert!(!repo.has("completion.json"), "{shown}");
+        }
+    }
+    let mut asked = repo.watchdog_command(&["init"]).at_terminal();
+    for question in &questions[..3] {
+        asked.wait_for(question).press(&[keys::ENTER]);
+    }
+    asked.wait_for(questions[3]).press(&["n", keys::ENTER]);
+    let (code, shown) = asked.wait();
+    assert!(code == 0 && shown.contains("nothing was written") && !repo.has("completion.json"), "{shown}");
+}
+
+#[test]
+fn a_check_that_runs_at_a_terminal_ends_with_a_signal_to_watchdog() {
+    let env = TestEnv::new();
+    let repo = with_make(&env, "repo");
+    let begun = env.root().join("begun");
+    repo.write("Makefile", format!("test:\n\t@touch {}; sleep 300\n", begun.display()));
+    let running = repo.watchdog_spawn(&["init", "--yes", "--try"]);
+    crate::support::wait_until("the check runs", std::time::Duration::from_secs(30), || begun.exists());
+    running.signal(rustix::process::Signal::INT);
+    let out = running.wait().expect(130);
+    assert!(out.stderr.contains("nothing was written") && !repo.has("completion.json"), "{out}");
+    env.assert_nothing_left();
 }
 
 #[test]
@@ -160,7 +247,7 @@ fn what_is_in_the_place_of_the_file_is_never_written_through() {
     let repo = env.repo();
     let victim = env.write("victim", "precious");
     symlink(&victim, repo.path().join("completion.json")).unwrap();
-    for line in [&["init"][..], &["init", "--force"]] {
+    for line in [&["init"][..], &["init", "--force"], &["init", "--yes", "--force"]] {
         let out = repo.watchdog(line).expect(2);
         assert!(out.stderr.contains("not a regular file"), "{out}");
     }
@@ -196,8 +283,8 @@ fn a_session_is_refused_but_may_look() {
     let mut env = TestEnv::new();
     env.set("WATCHDOG", env!("CARGO_BIN_EXE_watchdog"));
     let repo = env.repo();
-    let script = "for words in init 'init --force' 'init --dry-run'; do $WATCHDOG $words >/dev/null 2>&1; echo $? >> ../codes; done";
+    let script = "for words in init 'init --yes' 'init --yes --try' 'init --dry-run'; do $WATCHDOG $words >/dev/null 2>&1; echo $? >> ../codes; done";
     let _judged = repo.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", script]);
-    assert_eq!(fs::read_to_string(env.root().join("codes")).unwrap(), "2\n2\n0\n");
+    assert_eq!(fs::read_to_string(env.root().join("codes")).unwrap(), "2\n2\n2\n0\n");
     assert!(!repo.has("completion.json"));
 }

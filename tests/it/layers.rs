@@ -51,6 +51,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("clap_mangen", &["cli"]),
     ("roff", &["cli"]),
     ("pulldown_cmark", &["cli"]),
+    ("inquire", &["cli"]),
     ("tracing_subscriber", &["cli"]),
     ("jsonc_parser", &["config", "hooks"]),
     ("saphyr_parser", &["config"]),

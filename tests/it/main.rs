@@ -87,7 +87,7 @@ mod kill_nine;
 mod loop_resumed;
 // Loops of scripted sessions: what ends them, and what the next session is told.
 mod looped;
-// The first configuration: what it is made of, and what it must not touch.
+// The first configuration: what it is made of, what a terminal asks, and what it must not touch.
 mod init;
 // Which source files import each other in a circle.
 mod import_graph;

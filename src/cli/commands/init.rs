@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::cron::cron;
 use super::from_session::PrivilegedCommand;
+use super::init_choice::{choose, try_checks, unanswered};
 use crate::cli::args::InitArgs;
 use crate::cli::failure::CommandFailure;
+use crate::cli::prompts::{can_ask, confirm};
 use crate::cli::terminal::CommandTerminal;
 use crate::hooks::shell_word;
 use crate::judge::command_env::CommandEnv;
@@ -37,16 +39,35 @@ pub fn init(command_env: &CommandEnv, terminal: &CommandTerminal, args: InitArgs
     let in_head = |path: &str| worktree.head_has(path).unwrap_or(false);
     let facts = read_project(worktree.root(), in_head, search_path.as_deref());
     let proposed = proposal(&facts);
-    let chosen = proposed.preselected();
+    let asks = !args.yes && !args.dry_run && !terminal.json && can_ask();
+    let answered = if asks { choose(terminal, &proposed) } else { Ok(proposed.preselected()) };
+    let chosen = answered.map_err(unanswered)?;
     let next = next_command(command_env, worktree.root(), &facts, &chosen);
     let text = file_text(&chosen).map_err(|why| {
         let message = format!("nothing was written: watchdog itself would not read what it proposes: {why}");
         CommandFailure::new(Reason::ConfigError, message).hint("this is a bug; please report it")
     })?;
+    if asks {
+        terminal.line(text.trim_end());
+    }
     let offered = offered(&proposed, &chosen);
-    let report = InitReport { written: None, trusted: None, text: &text, offered: &offered, notes: &proposed.notes, next: &next };
+    let tried = try_checks(terminal, worktree.root(), &text, asks, args.try_checks)?;
+    let report = InitReport {
+        written: None,
+        trusted: None,
+        text: &text,
+        // A person who was asked has seen both.
+        offered: if asks { &[] } else { &offered },
+        notes: if asks { &[] } else { &proposed.notes },
+        tried: &tried,
+        next: &next,
+    };
     if args.dry_run {
         return Ok(show_dry_run(terminal, &report));
+    }
+    if asks && !confirm(&format!("Write {CONFIGURATION_FILE} and trust it?"), true).map_err(unanswered)? {
+        terminal.line("nothing was written");
+        return Ok(0);
     }
     write_file(&path, &text, args.force)?;
     let hash = trust_own_file(command_env, &worktree, &path, &text, args.from_session)?;
@@ -64,7 +85,7 @@ fn may_write(command_env: &CommandEnv, worktree: &Worktree, args: &InitArgs) -> 
         .allow()
 }
 
-/// Refuses a place that is taken.
+/// Refuses a place that is taken, before anybody is asked anything.
 fn refuse_taken(path: &Path, force: bool) -> Result<(), CommandFailure> {
     let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
     if found.is_symlink() || !found.is_file() {

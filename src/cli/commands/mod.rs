@@ -12,6 +12,7 @@ pub mod forget;
 mod from_session;
 pub mod hook;
 pub mod init;
+mod init_choice;
 pub mod judging;
 pub mod looping;
 pub mod manual;

@@ -111,29 +111,39 @@ impl<'a> SystemCapabilities<'a> {
         read(&self.input.worktree.lock().expect("mutex poisoned"))
     }
 
-    /// Runs a command below a folder. A folder of its own that a symbolic link leads out of there is refused.
+    /// Runs a command below a folder.
     pub(super) fn run_at(&self, root: &Path, request: &CommandRequest<'_>) -> CommandRun {
-        let folder = match folder(root, request.cwd) {
-            Ok(folder) => folder,
-            Err(why) => return CommandRun::Unrunnable { why },
-        };
-        let mut program = ProgramRun::new(argv(request.line), folder);
-        program.purpose = ProgramPurpose::Check;
-        program.deadline = request.timeout;
-        program.stdin = request.stdin.to_vec();
-        program.env = self.variables();
-        match program.run_with(self.cancel, SurvivorRule::End) {
-            Ok((finished, _)) => {
-                let output = CommandOutput { stdout: captured(finished.stdout), stderr: captured(finished.stderr) };
-                match finished.timed_out || self.cancel.is_cancelled() {
-                    true => CommandRun::TimedOut { output },
-                    false => CommandRun::Finished { exit: finished.exit, output },
-                }
+        run_below(root, request, self.variables(), self.cancel)
+    }
+}
+
+/// Runs the command of a check below a folder. A folder of its own that a symbolic link leads out of there is refused.
+pub fn run_below(
+    root: &Path,
+    request: &CommandRequest<'_>,
+    variables: BTreeMap<OsString, Option<OsString>>,
+    cancel: &CancelFlag,
+) -> CommandRun {
+    let folder = match folder(root, request.cwd) {
+        Ok(folder) => folder,
+        Err(why) => return CommandRun::Unrunnable { why },
+    };
+    let mut program = ProgramRun::new(argv(request.line), folder);
+    program.purpose = ProgramPurpose::Check;
+    program.deadline = request.timeout;
+    program.stdin = request.stdin.to_vec();
+    program.env = variables;
+    match program.run_with(cancel, SurvivorRule::End) {
+        Ok((finished, _)) => {
+            let output = CommandOutput { stdout: captured(finished.stdout), stderr: captured(finished.stderr) };
+            match finished.timed_out || cancel.is_cancelled() {
+                true => CommandRun::TimedOut { output },
+                false => CommandRun::Finished { exit: finished.exit, output },
             }
-            Err(StartError::NotRunnable { program, why }) => CommandRun::Unrunnable { why: format!("{program}: {why}") },
-            Err(error @ StartError::Shortage { .. }) => CommandRun::HeadroomError { why: error.to_string() },
-            Err(error @ StartError::System { .. }) => CommandRun::Unrunnable { why: error.to_string() },
         }
+        Err(StartError::NotRunnable { program, why }) => CommandRun::Unrunnable { why: format!("{program}: {why}") },
+        Err(error @ StartError::Shortage { .. }) => CommandRun::HeadroomError { why: error.to_string() },
+        Err(error @ StartError::System { .. }) => CommandRun::Unrunnable { why: error.to_string() },
     }
 }
 

@@ -10,5 +10,5 @@ mod line_checkers;
 mod scratch;
 mod worktree_files;
 
-pub use granted::SystemCapabilities;
+pub use granted::{SystemCapabilities, run_below};
 pub use line_checkers::LineCheckers;

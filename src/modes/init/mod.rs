@@ -1,16 +1,18 @@
 //! `watchdog init`: looks at a project and proposes a first configuration.
 //!
 //! Reading order: [`facts`] (what was found), `read_project` (the look, with `test_search` and `file_words`), [`proposal`] (what fits it,
-//! a total function), [`file_text`] (the file, read again before it is written).
+//! a total function), [`file_text`] (the file, read again before it is written), `first_run` (its commands, once each).
 
 mod facts;
 mod file_text;
 mod file_words;
+mod first_run;
 mod proposal;
 mod read_project;
 mod test_search;
 
 pub use facts::ProjectFacts;
-pub use file_text::file_text;
+pub use file_text::{file_text, preset_word};
+pub use first_run::{FirstRun, first_run, runnable};
 pub use proposal::{ChosenConfig, ConfigProposal, proposal};
 pub use read_project::read_project;

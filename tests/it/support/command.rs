@@ -13,7 +13,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::wait_for;
+use super::{AtTerminal, wait_for};
 
 /// A program about to be run. Made by [`super::TestEnv::command`] and the shorthands around it.
 #[must_use = "nothing runs before `run` or `spawn`"]
@@ -87,6 +87,13 @@ impl Run {
     #[track_caller]
     pub fn run(self) -> CommandOutput {
         self.spawn().wait()
+    }
+
+    /// Starts it at a terminal of its own, where a person could answer.
+    pub fn at_terminal(self) -> AtTerminal {
+        let mut command = Command::new(&self.argv[0]);
+        command.args(&self.argv[1..]).current_dir(&self.cwd).env_clear().envs(&self.vars).process_group(0);
+        AtTerminal::spawn(command)
     }
 
     /// Starts it, as the leader of its own process group.

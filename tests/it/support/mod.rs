@@ -2,6 +2,7 @@
 
 mod agent_sdk;
 mod api_rules;
+mod at_terminal;
 mod claude_cli;
 mod command;
 mod env;
@@ -18,6 +19,7 @@ pub mod watch;
 
 pub use agent_sdk::AgentSdk;
 pub use api_rules::Rule;
+pub use at_terminal::{AtTerminal, keys};
 pub use claude_cli::Claude;
 pub use command::{CommandOutput, Run, Running};
 pub use env::TestEnv;

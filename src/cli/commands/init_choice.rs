@@ -1,0 +1,107 @@
+//! What `watchdog init` asks a person: what goes into the file, and which commands may run now.
+
+use std::path::Path;
+
+use super::runtime::in_runtime;
+use crate::cli::failure::CommandFailure;
+use crate::cli::prompts::{UnansweredPrompt, choose_many, choose_one, confirm};
+use crate::cli::terminal::CommandTerminal;
+use crate::judge::signals::SignalUrgency;
+use crate::judge::spawn_io::spawn_io;
+use crate::modes::init::{ChosenConfig, ConfigProposal, FirstRun, first_run, preset_word, runnable};
+use watchdog_core::config::parse;
+use watchdog_core::config::settings::CommandCriterion;
+use watchdog_facts::display::{escape_for_display, escape_to_one_line};
+use watchdog_facts::evidence::CheckOutcome;
+use watchdog_facts::verdict::Reason;
+use watchdog_process::CancelFlag;
+
+/// A check that was run: its name, how it ended, what is missing, and how many milliseconds it took.
+pub(super) type TriedCheck = (String, &'static str, String, u64);
+
+/// What a shell says of a program that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
+
+/// Has a person choose among what is proposed.
+pub(super) fn choose(terminal: &CommandTerminal, proposed: &ConfigProposal) -> Result<ChosenConfig, UnansweredPrompt> {
+    let mut chosen = proposed.preselected();
+    proposed.notes.iter().for_each(|note| terminal.complain(&format!("note: {}", escape_to_one_line(note))));
+    let checks = proposed.checks.iter().map(|check| (format!("{}  ({})", check.criterion.shown(), check.why), check.chosen));
+    let guards = proposed.guards.iter().map(|guard| (format!("guard {}  ({})", guard.glob, guard.why), guard.chosen));
+    let offers: Vec<(String, bool)> = checks.chain(guards).collect();
+    if !offers.is_empty() {
+        let usual: Vec<usize> = offers.iter().enumerate().filter(|(_, offer)| offer.1).map(|(at, _)| at).collect();
+        let picked = choose_many("What does done mean here?", offers.into_iter().map(|offer| offer.0), &usual)?;
+        let is_picked = |at: &usize| picked.contains(at);
+        let of_checks = proposed.checks.iter().enumerate().filter(|(at, _)| is_picked(at));
+        chosen.checks = of_checks.map(|(_, check)| check.criterion.clone()).collect();
+        let of_guards = proposed.guards.iter().enumerate().filter(|(at, _)| is_picked(&(at + proposed.checks.len())));
+        chosen.guards = of_guards.map(|(_, guard)| guard.glob.clone()).collect();
+    }
+    if proposed.agents.len() > 1 {
+        let words = proposed.agents.iter().map(|preset| preset_word(*preset).to_owned());
+        chosen.agent = proposed.agents.get(choose_one("Which agent is asked about its state?", words)?).copied();
+    }
+    Ok(chosen)
+}
+
+/// Runs the commands of the file once each: all of them where `all`, else those that a person says yes to where one is asked.
+pub(super) fn try_checks(
+    terminal: &CommandTerminal,
+    root: &Path,
+    text: &str,
+    asks: bool,
+    all: bool,
+) -> Result<Vec<TriedCheck>, CommandFailure> {
+    let mut tried = Vec::new();
+    if !asks && !all {
+        return Ok(tried);
+    }
+    let settings = parse(text, Path::new("completion.json")).map(|parsed| parsed.settings).unwrap_or_default();
+    for (name, criterion) in runnable(&settings) {
+        let question = format!("Run `{}` now, to see how it ends?", criterion.run);
+        if !all && !confirm(&question, false).map_err(unanswered)? {
+            continue;
+        }
+        terminal.tell(&format!("running {}: {}", escape_to_one_line(name), escape_to_one_line(&criterion.run.to_string())));
+        let ended = run_one(root, name, criterion)?;
+        let said = match ended.outcome {
+            CheckOutcome::Pass => "passes".to_owned(),
+            other => format!("{}: {}", other.as_str(), escape_for_display(ended.feedback.lines().next().unwrap_or_default())),
+        };
+        terminal.tell(&format!("  {said} ({:.1} s)", ended.took.as_secs_f64()));
+        let millis = u64::try_from(ended.took.as_millis()).unwrap_or(u64::MAX);
+        tried.push((ended.name, ended.outcome.as_str(), ended.feedback, millis));
+    }
+    Ok(tried)
+}
+
+/// A question without an answer: nothing is written then.
+pub(super) fn unanswered(why: UnansweredPrompt) -> CommandFailure {
+    match why {
+        UnansweredPrompt::Stopped => {
+            let message = "stopped at a question; nothing was written".to_owned();
+            CommandFailure { code: INTERRUPTED, ..CommandFailure::new(Reason::Interrupted, message) }
+        }
+        UnansweredPrompt::Unusable(_) => CommandFailure::usage(why.to_string()).hint("nothing was written; --yes asks nothing"),
+    }
+}
+
+/// Ctrl-C ends the program that runs, and `init` with it.
+fn run_one(root: &Path, name: &str, criterion: &CommandCriterion) -> Result<FirstRun, CommandFailure> {
+    let cancel = CancelFlag::new();
+    let (root, name, criterion, flag) = (root.to_owned(), name.to_owned(), criterion.clone(), cancel.clone());
+    let ended = in_runtime(async |signals| {
+        let work = spawn_io(move || first_run(&root, &name, &criterion, &flag));
+        let ended = signals.cancelling(SignalUrgency::Interrupted, &cancel, work).await;
+        (ended, signals.last())
+    })?;
+    match ended {
+        (_, signal @ 1..) => {
+            let code = u8::try_from(128 + signal).unwrap_or(u8::MAX);
+            let failure = CommandFailure::new(Reason::Interrupted, "stopped while a check ran; nothing was written");
+            Err(CommandFailure { code, ..failure })
+        }
+        (ended, _) => Ok(ended),
+    }
+}
