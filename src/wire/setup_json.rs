@@ -40,9 +40,9 @@ pub fn init_json(report: &InitReport<'_>) -> Value {
     })
 }
 
-/// `watchdog init --cron --json`: a line for cron, and two units for systemd.
-pub fn cron_json(crontab: &str, service: &str, timer: &str) -> Value {
-    json!({"schema": 1, "crontab": crontab, "service": service, "timer": timer})
+/// `watchdog init --cron --json`: a line for cron, two units for systemd, and what a person should know of them.
+pub fn cron_json(crontab: &str, service: &str, timer: &str, notes: &[String]) -> Value {
+    json!({"schema": 1, "crontab": crontab, "service": service, "timer": timer, "notes": notes})
 }
 
 /// An edit of the settings that name hooks. `others` = entries of other people, which stay as they are.

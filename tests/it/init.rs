@@ -288,3 +288,18 @@ fn a_session_is_refused_but_may_look() {
     assert_eq!(fs::read_to_string(env.root().join("codes")).unwrap(), "2\n2\n2\n0\n");
     assert!(!repo.has("completion.json"));
 }
+
+#[test]
+fn cron_is_printed_with_what_it_will_not_find() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let people = repo.watchdog(&["init", "--cron"]).expect(0).stdout;
+    let note = people.lines().last().unwrap_or_default();
+    assert!(note.starts_with("# claude is not in PATH") && note.contains("--agent-program"), "{people}");
+    install(&env, "claude", "true");
+    let notes = |repo: &Repo<'_>| repo.watchdog(&["init", "--cron", "--json"]).expect(0).json()["notes"].clone();
+    assert!(notes(&repo)[0].as_str().is_some_and(|note| note.starts_with("claude is not in cron's own PATH")), "{}", notes(&repo));
+    repo.write("completion.json", json!({"agent": {"probe": ["sh", "ask.sh"]}}).to_string());
+    repo.watchdog(&["trust"]).expect(0);
+    assert_eq!(notes(&repo), json!([]), "cron has a shell");
+}

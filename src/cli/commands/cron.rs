@@ -6,8 +6,13 @@ use std::path::{Path, PathBuf};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
+use crate::judge::configuration::config_without_anchor;
+use crate::modes::init::{CRON_PATH, is_in_path, preset_word};
 use crate::wire::setup_json::cron_json;
+use watchdog_core::config::settings::ConfigSettings;
+use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Reason;
+use watchdog_git::Worktree;
 
 /// What a sweep of everything needs, and where.
 struct CronJob {
@@ -37,8 +42,9 @@ pub fn cron(command_env: &CommandEnv, terminal: &CommandTerminal, paths: &[PathB
         search_path: text(Path::new(&search_path)).unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".into()),
     };
     let (line, service, timer) = (job.crontab(), job.service(), TIMER.to_string());
+    let notes = path_notes(&agents_of(command_env, &job.paths), &search_path);
     if terminal.json {
-        terminal.value(&cron_json(&line, &service, &timer));
+        terminal.value(&cron_json(&line, &service, &timer, &notes));
         return Ok(0);
     }
     let folder = "${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user";
@@ -52,7 +58,44 @@ pub fn cron(command_env: &CommandEnv, terminal: &CommandTerminal, paths: &[PathB
          # A user's timers stop when the user logs out, unless: loginctl enable-linger\n\
          # What the last sweep said: journalctl --user -u watchdog-sweep.service"
     ));
+    notes.iter().for_each(|note| terminal.line(&format!("# {}", escape_to_one_line(note))));
     Ok(0)
+}
+
+/// The programs that a sweep of these folders asks: what each one's configuration names, else the usual one.
+fn agents_of(command_env: &CommandEnv, paths: &[String]) -> Vec<String> {
+    let settings = |path: &String| {
+        let opened = Worktree::open(Path::new(path)).ok()?;
+        config_without_anchor(&CommandEnv { worktree: path.into(), ..command_env.clone() }, &opened).ok()
+    };
+    let mut found: Vec<String> = paths
+        .iter()
+        .map(|path| settings(path).map_or_else(ConfigSettings::default, |effective| effective.settings).agent)
+        .map(|agent| agent.probe.and_then(|argv| argv.into_iter().next()).unwrap_or_else(|| preset_word(agent.preset).to_owned()))
+        .collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// What is to be known of agents that cron's own PATH does not have.
+fn path_notes(agents: &[String], search_path: &OsStr) -> Vec<String> {
+    let missing = agents.iter().filter(|agent| !agent.contains('/') && !is_in_path(agent, OsStr::new(CRON_PATH)));
+    missing
+        .map(|agent| {
+            if is_in_path(agent, search_path) {
+                format!(
+                    "{agent} is not in cron's own PATH ({CRON_PATH}): the line and the service set one that has it. In a crontab of your own, \
+                     write PATH=... above the line, or name the agent by its path with --agent-program"
+                )
+            } else {
+                format!(
+                    "{agent} is not in PATH, so neither cron nor systemd finds it: put its folder into PATH and print this anew, or add \
+                     --agent-program and its path to the line"
+                )
+            }
+        })
+        .collect()
 }
 
 /// What calls for a person.

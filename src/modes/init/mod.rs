@@ -15,4 +15,4 @@ pub use facts::ProjectFacts;
 pub use file_text::{file_text, preset_word};
 pub use first_run::{FirstRun, first_run, runnable};
 pub use proposal::{ChosenConfig, ConfigProposal, proposal};
-pub use read_project::read_project;
+pub use read_project::{CRON_PATH, is_in_path, read_project};

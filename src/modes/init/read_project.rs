@@ -21,6 +21,8 @@ const MOST: u64 = 1 << 20;
 /// A package.json or plan beyond this size, in bytes, is not read.
 const MOST_JSON: u64 = 8 << 20;
 
+/// Where cron itself looks for programs.
+pub const CRON_PATH: &str = "/usr/bin:/bin";
 /// Programs that a proposed check may call.
 const PROGRAMS: [&str; 11] = ["cargo", "npm", "pnpm", "yarn", "bun", "pytest", "uv", "poetry", "go", "make", "just"];
 const PRESETS: [Preset; 4] = [Preset::Claude, Preset::Codex, Preset::Gemini, Preset::Opencode];
@@ -77,7 +79,7 @@ pub fn read_project(root: &Path, in_head: impl Fn(&str) -> bool, search_path: Op
 }
 
 /// Whether a program of this name can be run from one of these folders.
-fn is_in_path(name: &str, search_path: &OsStr) -> bool {
+pub fn is_in_path(name: &str, search_path: &OsStr) -> bool {
     let runs = |file: &Path| fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
     std::env::split_paths(search_path).any(|folder| folder.is_absolute() && runs(&folder.join(name)))
 }
