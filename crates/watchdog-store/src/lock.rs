@@ -141,6 +141,30 @@ pub fn named_holder(dir: &StateDir, worktree_id: &str) -> Option<LockHolder> {
     read_holder(&lock_file(dir, worktree_id))
 }
 
+/// The lock files that name a holder, with that holder. Takes no lock; a holder may have died since, which its process id shows.
+pub fn named_holders(dir: &StateDir) -> Vec<(PathBuf, LockHolder)> {
+    let paths = fs::read_dir(dir.locks()).into_iter().flatten().flatten().map(|entry| entry.path());
+    let locks = paths.filter(|path| path.extension().is_some_and(|extension| extension == "lock"));
+    let mut found: Vec<_> = locks.filter_map(|path| read_holder(&path).map(|holder| (path, holder))).collect();
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    found
+}
+
+/// Deletes a lock file that a holder left behind; `false` where somebody holds it by now, or it is gone.
+///
+/// # Errors
+/// Where it cannot be opened or deleted.
+pub fn remove_left(path: &Path) -> Result<bool, StoreError> {
+    if fs::symlink_metadata(path).is_err() {
+        return Ok(false);
+    }
+    let file = open_private(path)?;
+    if file.try_lock().is_err() || !is_named_by(&file, path) || holder_in(&file).is_none() {
+        return Ok(false);
+    }
+    fs::remove_file(path).map(|()| true).map_err(|e| StoreError::io("delete", path, &e))
+}
+
 /// Whether a worktree's lock has a file.
 pub fn has_file(dir: &StateDir, worktree_id: &str) -> bool {
     lock_file(dir, worktree_id).exists()
@@ -201,6 +225,20 @@ mod tests {
             LockAttempt::Held(lock) => lock,
             LockAttempt::Busy(holder) => panic!("busy: {holder:?}"),
         }
+    }
+
+    #[test]
+    fn a_lock_that_a_holder_left_is_named_and_removed_and_a_held_one_stays() {
+        let (_tmp, dir) = dir();
+        let lock = held(WorktreeLock::try_acquire(&dir, "held", me("watchdog run")).unwrap());
+        drop(held(WorktreeLock::try_acquire(&dir, "freed", me("watchdog run")).unwrap()));
+        let left = dir.locks().join("left.lock");
+        fs::copy(&lock.path, &left).unwrap();
+        let named: Vec<PathBuf> = named_holders(&dir).into_iter().map(|(path, _)| path).collect();
+        assert_eq!(named, [lock.path.clone(), left.clone()]);
+        assert!(!remove_left(&lock.path).unwrap() && lock.path.exists());
+        assert!(remove_left(&left).unwrap() && !left.exists());
+        assert!(!remove_left(&left).unwrap());
     }
 
     #[test]
