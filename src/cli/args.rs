@@ -60,7 +60,7 @@ pub enum Command {
     Forget(super::args_forget::ForgetArgs),
     /// Write a first completion.json that fits this project
     Init(InitArgs),
-    /// Say what is missing on this machine
+    /// Say what is wrong here, and how to mend it
     Doctor(DoctorArgs),
     /// Show the state of every watched worktree
     Status(super::args_status::StatusArgs),

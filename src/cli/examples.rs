@@ -56,6 +56,9 @@ Examples:
   watchdog init --cron ~/projects  a timer that sweeps";
 
 pub const DOCTOR: &str = "\
+It looks at git, the worktree, watchdog's state, locks, hooks, configuration, trust and the agent. What is wrong has a command beside it. The exit \
+code is 0 where nothing is wrong, else 16.
+
 Examples:
   watchdog doctor
   watchdog doctor --rebuild  records back from git's refs";

@@ -36,6 +36,9 @@ pub(super) struct HookEntry {
 }
 
 impl HookEntries {
+    /// How long the host waits for a judgement where nobody says otherwise.
+    pub const USUAL_PATIENCE: Duration = Duration::from_secs(600);
+
     /// None at all, for `uninstall`.
     pub fn none() -> Self {
         HookEntries(Vec::new())
@@ -93,6 +96,28 @@ pub(super) fn own(command: &str, program: &str) -> Option<HookEvent> {
     let at = words.iter().position(|word| word == "hook").filter(|_| named)?;
     let event = words.get(at + 1)?;
     HookEvent::ALL.into_iter().find(|known| known.command() == event)
+}
+
+/// A command line of ours, in parts.
+pub(super) struct OwnCall {
+    /// What it calls.
+    pub(super) program: String,
+    /// What stands behind the event.
+    pub(super) options: Vec<String>,
+    /// Whether it has no more words than those that are installed.
+    pub(super) is_plain: bool,
+}
+
+/// The parts of a command line of ours.
+pub(super) fn own_call(command: &str) -> Option<OwnCall> {
+    let words = words(command)?;
+    let at = words.iter().position(|word| word == "hook")?;
+    let options: Vec<String> = words.get(at + 2..)?.to_vec();
+    let known = |(n, word): (usize, &String)| {
+        ["--hold", "--all-sessions", "--within"].contains(&word.as_str()) || n > 0 && options[n - 1] == "--within"
+    };
+    let is_plain = at == 1 && options.iter().enumerate().all(known);
+    Some(OwnCall { program: words.into_iter().next()?, options, is_plain })
 }
 
 fn words_eq(program: &str, first: &str) -> bool {

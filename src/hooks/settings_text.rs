@@ -1,11 +1,14 @@
 //! Edits the text of a settings file: our entries in, or out, and every other byte as it was. Pure.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 
 use watchdog_core::config::STRICT_JSON;
 
-use super::entry::{HookEntries, HookEntry, own};
+use super::entry::{HeldAgents, HookEntries, HookEntry, own, own_call};
 use super::input::HookEvent;
 
 /// The new content of a settings file.
@@ -102,6 +105,42 @@ pub fn own_entries(text: &str, program: &str) -> u64 {
         groups.map_or(0, |groups| commands(&groups).iter().filter(|found| own(&found.command, program) == Some(event)).count() as u64)
     };
     HookEvent::ALL.into_iter().map(own_of).sum()
+}
+
+/// The entries of ours that a settings file holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstalledHooks {
+    /// What they call.
+    pub programs: BTreeSet<String>,
+    /// Who is held.
+    pub holds: HeldAgents,
+    /// How long the host waits for a judgement.
+    pub patience: Duration,
+    /// Whether an entry has options that `watchdog hook install` does not write.
+    pub by_hand: bool,
+}
+
+/// Reads our own entries; `None` where there is none.
+pub fn installed(text: &str, program: &str) -> Option<InstalledHooks> {
+    let root = CstRootNode::parse(text.trim_start_matches('\u{feff}'), &DIALECT).ok()?;
+    let hooks = root.object_value()?.object_value("hooks")?;
+    let mut found =
+        InstalledHooks { programs: BTreeSet::new(), holds: HeldAgents::default(), patience: HookEntries::USUAL_PATIENCE, by_hand: false };
+    for event in HookEvent::ALL {
+        let groups = hooks.array_value(event.as_str());
+        for hook in groups.iter().flat_map(commands).filter(|hook| own(&hook.command, program) == Some(event)) {
+            let Some(call) = own_call(&hook.command) else { continue };
+            found.holds.subagents |= event == HookEvent::SubagentStop && call.options.iter().any(|option| option == "--hold");
+            found.holds.all_sessions |= call.options.iter().any(|option| option == "--all-sessions");
+            found.by_hand |= !call.is_plain;
+            found.programs.insert(call.program);
+            let seconds = hook.entry.get("timeout").and_then(|property| property.value()).and_then(|value| value.to_string().parse().ok());
+            if let Some(seconds) = seconds.filter(|_| event == HookEvent::Stop) {
+                found.patience = Duration::from_secs(seconds);
+            }
+        }
+    }
+    (!found.programs.is_empty()).then_some(found)
 }
 
 /// One command in a list of groups.

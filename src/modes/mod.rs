@@ -2,6 +2,7 @@
 //! input of the judgement, check whether it may begin, and let the judge drive it to a verdict.
 
 pub(crate) mod check;
+pub(crate) mod doctor;
 pub(crate) mod evaluate;
 pub(crate) mod forget;
 pub(crate) mod hook;

@@ -92,6 +92,11 @@ fn holder(lock: &Path, root: &Path) -> Option<IndexLockHolder> {
     at_work
 }
 
+/// Who has the lock file `lock` of the work tree `root`, in words for a person; `None` where nobody is seen.
+pub fn lock_owner(lock: &Path, root: &Path) -> Option<String> {
+    holder(lock, root).map(|IndexLockHolder { pid, name }| format!("{name} (process {pid})"))
+}
+
 fn when(since: SystemTime) -> String {
     Timestamp::try_from(since).map_or_else(|_| "an unknown time".to_owned(), |at| format!("{at:.0}"))
 }

@@ -31,6 +31,7 @@ mod user_command;
 
 pub use carry_out::{rescue, rescue_asking};
 pub use grouping::{PlanError, PlanSource};
+pub use index_lock::lock_owner;
 pub use linked_worktree::{RestoreIntoError, restore_into_worktree};
 pub use preview::{RescuePreview, preview};
 pub use private_rule::private_rule;

@@ -1,23 +1,31 @@
-//! What is missing on a machine, and what was brought back from git, as JSON: the output of `watchdog doctor`.
+//! What is wrong on a machine, and what was brought back from git, as JSON: the output of `watchdog doctor`.
 
 use serde_json::{Value, json};
 
 use watchdog_store::rebuild::RestoredRowCounts;
 
 /// One thing that was looked at.
-pub struct DoctorFinding {
-    /// What it is, in a word.
-    pub what: &'static str,
-    /// Whether it is as it must be.
+#[derive(Debug, Clone, Copy)]
+pub struct FindingJson<'a> {
+    /// What was looked at.
+    pub what: &'a str,
+    /// Whether nothing is wrong with it.
     pub ok: bool,
-    /// What was found, or what is missing.
-    pub detail: String,
+    /// `ok`, `note` or `wrong`.
+    pub state: &'a str,
+    /// What was found.
+    pub detail: &'a str,
+    /// How to mend it.
+    pub mend: Option<&'a str>,
 }
 
 /// `watchdog doctor --json`.
-pub fn findings_json(healthy: bool, findings: &[DoctorFinding]) -> Value {
-    let findings = findings.iter().map(|finding| json!({"what": finding.what, "ok": finding.ok, "detail": finding.detail}));
-    json!({"schema": 1, "healthy": healthy, "findings": findings.collect::<Vec<_>>()})
+pub fn findings_json<'a>(healthy: bool, findings: impl Iterator<Item = FindingJson<'a>>) -> Value {
+    let one = |found: FindingJson<'_>| {
+        let FindingJson { what, ok, state, detail, mend } = found;
+        json!({"what": what, "ok": ok, "state": state, "detail": detail, "mend": mend})
+    };
+    json!({"schema": 1, "healthy": healthy, "findings": findings.map(one).collect::<Vec<_>>()})
 }
 
 /// `watchdog doctor --rebuild --json`. `without_anchor` = the specs whose criteria nothing but the lost database had.

@@ -87,6 +87,8 @@ mod kill_nine;
 mod loop_resumed;
 // Loops of scripted sessions: what ends them, and what the next session is told.
 mod looped;
+// What is wrong, and how to mend it.
+mod doctor;
 // The first configuration: what it is made of, what a terminal asks, and what it must not touch.
 mod init;
 // Which source files import each other in a circle.

@@ -1,97 +1,54 @@
-//! `watchdog doctor`: what is missing on this machine; with `--rebuild`, records brought back from git.
+//! `watchdog doctor`: what is wrong and how to mend it; with `--rebuild`, records brought back from git.
 
-use std::path::Path;
-use std::time::Duration;
-
+use super::hook::program;
+use super::init::call_here;
 use crate::cli::args::DoctorArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::config_without_anchor;
 use crate::judge::open_worktree::OpenWorktree;
-use crate::wire::doctor_json::{DoctorFinding, findings_json, rebuilt_json};
-use watchdog_core::config::settings::{ConfigSettings, Preset};
+use crate::modes::doctor::{DoctorFinding, DoctorRequest, diagnose};
+use crate::wire::doctor_json::{FindingJson, findings_json, rebuilt_json};
 use watchdog_facts::display::escape_to_one_line;
+use watchdog_facts::verdict::Reason;
 use watchdog_git::Worktree;
-use watchdog_process::ProgramRun;
+use watchdog_store::anchor;
 use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
 use watchdog_store::rebuild::{BaselineFact, RebuildFacts, SnapshotFact, rebuild};
-use watchdog_store::{anchor, open_store};
 
-/// Looks at what watchdog needs, or rebuilds its records.
+/// Looks at what watchdog needs and says how to mend it, or rebuilds its records.
 pub fn doctor(command_env: &CommandEnv, terminal: &CommandTerminal, args: DoctorArgs) -> Result<u8, CommandFailure> {
     if args.rebuild {
         return bring_back(command_env, terminal);
     }
-    let findings = diagnose(command_env);
-    let healthy = findings.iter().all(|finding| finding.ok);
+    let root = Worktree::open(&command_env.worktree).ok().map(|worktree| worktree.root().to_owned());
+    let request = DoctorRequest {
+        search_path: std::env::var_os("PATH"),
+        call: root.map_or_else(|| "watchdog".to_owned(), |root| call_here(command_env, &root)),
+        program: program(false)?,
+    };
+    let findings = diagnose(command_env, &request);
+    let healthy = findings.iter().all(DoctorFinding::is_well);
     if terminal.json {
-        terminal.value(&findings_json(healthy, &findings));
+        let findings = findings.iter().map(|finding| FindingJson {
+            what: finding.what,
+            ok: finding.is_well(),
+            state: finding.state.as_str(),
+            detail: &finding.detail,
+            mend: finding.mend.as_deref(),
+        });
+        terminal.value(&findings_json(healthy, findings));
     } else {
-        for finding in &findings {
-            let mark = if finding.ok { "ok     " } else { "missing" };
-            terminal.line(&format!("{mark}  {:<13} {}", finding.what, escape_to_one_line(&finding.detail)));
-        }
+        findings.iter().for_each(|finding| show(terminal, finding));
     }
-    Ok(if healthy { 0 } else { watchdog_facts::verdict::Reason::StoreError.status().exit_code() })
+    Ok(if healthy { 0 } else { Reason::StoreError.status().exit_code() })
 }
 
-fn diagnose(command_env: &CommandEnv) -> Vec<DoctorFinding> {
-    let mut findings =
-        vec![version("git", "git".as_ref(), "needed for rescue commits and for repositories in the reftable format: install git")];
-    let worktree = Worktree::open(&command_env.worktree);
-    findings.push(match &worktree {
-        Ok(worktree) => DoctorFinding { what: "worktree", ok: true, detail: worktree.root().display().to_string() },
-        Err(error) => DoctorFinding { what: "worktree", ok: false, detail: error.to_string() },
-    });
-    let store = command_env.state.ensure().and_then(|()| open_store(&command_env.state));
-    findings.push(match store {
-        Ok(_) => DoctorFinding { what: "state", ok: true, detail: command_env.state.root().display().to_string() },
-        Err(error) => DoctorFinding { what: "state", ok: false, detail: format!("{error} ({})", error.hint()) },
-    });
-    let settings = worktree.ok().map(|worktree| config_without_anchor(command_env, &worktree));
-    let settings = match settings {
-        Some(Ok(effective)) => {
-            let detail = effective.notes.first().map_or_else(|| "read".to_string(), |note| note.detail.clone());
-            findings.push(DoctorFinding { what: "configuration", ok: effective.notes.is_empty(), detail });
-            effective.settings
-        }
-        Some(Err(unreadable)) => {
-            findings.push(DoctorFinding { what: "configuration", ok: false, detail: unreadable.why });
-            ConfigSettings::default()
-        }
-        None => ConfigSettings::default(),
-    };
-    let usual = match settings.agent.preset {
-        Preset::Claude => "claude",
-        Preset::Codex => "codex",
-        Preset::Gemini => "gemini",
-        Preset::Opencode => "opencode",
-    };
-    let program = match (&settings.agent.probe, &command_env.agent_program) {
-        (Some(argv), _) => argv[0].clone().into(),
-        (None, Some(program)) => program.clone(),
-        (None, None) => usual.into(),
-    };
-    if settings.agent.probe.is_none() {
-        findings.push(version("agent", &program, "nobody can be asked: install it, or name one with agent.preset or agent.probe"));
-    }
-    findings
-}
-
-fn version(what: &'static str, program: &std::ffi::OsStr, missing: &str) -> DoctorFinding {
-    let mut command = ProgramRun::new([program, "--version".as_ref()], Path::new("/"));
-    command.deadline = Duration::from_secs(20);
-    match command.run() {
-        Ok(finished) if finished.exit.success() => {
-            let text = String::from_utf8_lossy(&finished.stdout.bytes).lines().next().unwrap_or_default().to_string();
-            DoctorFinding { what, ok: true, detail: text }
-        }
-        Ok(finished) => {
-            DoctorFinding { what, ok: false, detail: format!("{} --version ended with {}", program.to_string_lossy(), finished.exit) }
-        }
-        Err(error) => DoctorFinding { what, ok: false, detail: format!("{error}; {missing}") },
+fn show(terminal: &CommandTerminal, finding: &DoctorFinding) {
+    terminal.line(&format!("{:<5}  {:<13} {}", finding.state.as_str(), finding.what, escape_to_one_line(&finding.detail)));
+    if let Some(mend) = &finding.mend {
+        terminal.line(&format!("{:21}mend: {}", "", escape_to_one_line(mend)));
     }
 }
 

@@ -193,7 +193,7 @@ fn show(terminal: &CommandTerminal, report: &InitReport<'_>, chosen: &ChosenConf
 }
 
 /// How a person calls watchdog about this worktree, from the folder that they are in now.
-fn call_here(command_env: &CommandEnv, root: &Path) -> String {
+pub(super) fn call_here(command_env: &CommandEnv, root: &Path) -> String {
     if here().starts_with(root) {
         "watchdog".to_owned()
     } else {

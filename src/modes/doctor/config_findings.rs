@@ -1,0 +1,105 @@
+//! Looks at the configuration, whether it is trusted, and the agent that it names.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::finding::DoctorFinding;
+use super::program_version::{ProgramVersion, version_of};
+use crate::judge::command_env::CommandEnv;
+use crate::judge::configuration::{EffectiveConfig, FILE, config_without_anchor};
+use crate::modes::init::{is_in_path, preset_word};
+use watchdog_core::config::settings::{ConfigSettings, Preset};
+use watchdog_core::decision::machine::ConfigTrust;
+use watchdog_facts::evidence::WarningCode;
+use watchdog_git::Worktree;
+
+const PRESETS: [Preset; 4] = [Preset::Claude, Preset::Codex, Preset::Gemini, Preset::Opencode];
+
+/// What is known of the agent from the configuration.
+pub(super) struct ConfiguredAgent {
+    settings: ConfigSettings,
+    /// Whether the file names it.
+    named: bool,
+}
+
+impl ConfiguredAgent {
+    /// Without a configuration.
+    pub(super) fn usual() -> Self {
+        ConfiguredAgent { settings: ConfigSettings::default(), named: false }
+    }
+
+    /// The program that is asked.
+    pub(super) fn program(&self) -> &str {
+        let own = self.settings.agent.probe.as_ref().and_then(|argv| argv.first());
+        own.map_or_else(|| preset_word(self.settings.agent.preset), String::as_str)
+    }
+}
+
+/// Looks at the file in force and whether it is trusted; returns what it says of the agent.
+pub(super) fn config_findings(command_env: &CommandEnv, worktree: &Worktree, call: &str) -> (Vec<DoctorFinding>, ConfiguredAgent) {
+    let effective = match config_without_anchor(command_env, worktree) {
+        Ok(effective) => effective,
+        Err(unreadable) => {
+            let mend = format!("edit it (docs/configuration.md names every key), then: {call} trust");
+            return (vec![DoctorFinding::wrong("configuration", unreadable.why, mend)], ConfiguredAgent::usual());
+        }
+    };
+    let mut findings = Vec::new();
+    match (&effective.trust, &effective.file) {
+        (ConfigTrust::Untrusted { allow_with }, _) => {
+            let allow = allow_with.replacen("watchdog", call, 1);
+            findings.push(DoctorFinding::wrong("trust", format!("{FILE} is not trusted and not used"), format!("read it, then: {allow}")));
+        }
+        (ConfigTrust::Settled, Some(_)) => findings.push(DoctorFinding::ok("configuration", format!("{FILE} is read and trusted"))),
+        (ConfigTrust::Settled, None) => {
+            findings.push(DoctorFinding::ok("configuration", "none: commits decide; watchdog init writes one"));
+        }
+    }
+    for note in effective.notes.iter().filter(|note| note.code != WarningCode::Untrusted) {
+        findings.push(DoctorFinding::note("configuration", note.detail.clone(), format!("edit it, then: {call} trust")));
+    }
+    let named = names_agent(&effective);
+    (findings, ConfiguredAgent { settings: effective.settings, named })
+}
+
+fn names_agent(effective: &EffectiveConfig) -> bool {
+    let value = effective.file.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    effective.trust == ConfigTrust::Settled
+        && value.is_some_and(|value| value["agent"]["preset"].is_string() || value["agent"]["probe"].is_array())
+}
+
+/// Looks whether the agent can be run. One that nobody named may be missing: commits and checks need none.
+pub(super) fn agent_finding(agent: &ConfiguredAgent, program: Option<&OsStr>, search_path: Option<&OsStr>, root: &Path) -> DoctorFinding {
+    let usual = preset_word(agent.settings.agent.preset);
+    if let Some(argv) = &agent.settings.agent.probe {
+        let probe = argv.first().map(String::as_str).unwrap_or_default();
+        let there = if probe.contains('/') { root.join(probe).is_file() } else { search_path.is_some_and(|path| is_in_path(probe, path)) };
+        return match there {
+            true => DoctorFinding::ok("agent", format!("{probe} (agent.probe)")),
+            false => DoctorFinding::wrong(
+                "agent",
+                format!("agent.probe names {probe}, which is not there"),
+                format!("install {probe}, or correct agent.probe"),
+            ),
+        };
+    }
+    let program = program.unwrap_or(usual.as_ref());
+    let install = format!("install {usual}, or name another with agent.preset or agent.probe");
+    match version_of(program) {
+        ProgramVersion::Known(text) => DoctorFinding::ok("agent", text),
+        ProgramVersion::Failed(why) | ProgramVersion::Missing(why) if agent.named => DoctorFinding::wrong("agent", why, install),
+        ProgramVersion::Failed(why) => DoctorFinding::wrong("agent", why, install),
+        ProgramVersion::Missing(why) => {
+            let others = PRESETS.map(preset_word).into_iter().filter(|word| search_path.is_some_and(|path| is_in_path(word, path)));
+            match others.collect::<Vec<_>>().as_slice() {
+                [] => DoctorFinding::note("agent", format!("{why}; nobody can be asked, and commits and checks decide"), install),
+                [other, ..] => {
+                    let detail = format!("{why}, and {other} is there");
+                    DoctorFinding::note("agent", detail, format!("write into {FILE}: \"agent\": {{\"preset\": \"{other}\"}}"))
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Looks at the user's crontab: a line that calls watchdog without a PATH finds no agent.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::Duration;
+
+use super::finding::DoctorFinding;
+use crate::modes::init::{CRON_PATH, is_in_path};
+use watchdog_process::ProgramRun;
+
+/// Looks at it, where there is one.
+pub(super) fn crontab_finding(agent: &str, call: &str) -> Option<DoctorFinding> {
+    let mut list = ProgramRun::new(["crontab", "-l"], Path::new("/"));
+    list.deadline = Duration::from_secs(5);
+    // No crontab, and no program for one, are no fault.
+    let listed = list.run().ok().filter(|finished| finished.exit.success())?;
+    let line = line_without_path(&String::from_utf8_lossy(&listed.stdout.bytes))?;
+    if is_in_path(agent, OsStr::new(CRON_PATH)) {
+        return None;
+    }
+    let detail = format!("cron's own PATH is {CRON_PATH}, which has no {agent}, and this line sets none: {line}");
+    Some(DoctorFinding::wrong("cron", detail, format!("take the line that this prints: {call} init --cron")))
+}
+
+/// The first line that calls watchdog with cron's own PATH.
+fn line_without_path(crontab: &str) -> Option<String> {
+    let mut has_path = false;
+    for line in crontab.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
+        let sets_path = line.split_whitespace().any(|word| word.starts_with("PATH="));
+        has_path |= line.starts_with("PATH") && line.trim_start_matches("PATH").trim_start().starts_with('=');
+        let calls = ["watchdog sweep", "watchdog check", "watchdog --state-dir", "watchdog -C", "watchdog run", "watchdog task"];
+        if calls.iter().any(|words| line.contains(words)) && !sets_path && !has_path {
+            return Some(line.to_owned());
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_without_a_path_is_found() {
+        for (crontab, found) in [
+            ("", false),
+            ("0 3 * * * backup\n", false),
+            ("*/10 * * * * /opt/watchdog sweep /src\n", true),
+            ("# */10 * * * * watchdog sweep /src\n", false),
+            ("*/10 * * * * PATH=/a:/b watchdog --state-dir /s sweep /src\n", false),
+            ("PATH=/a:/b\n*/10 * * * * watchdog sweep /src\n", false),
+            ("PATH = /a\n* * * * * watchdog check --once\n", false),
+            ("* * * * * watchdog check --once\nPATH=/a\n", true),
+        ] {
+            assert_eq!(line_without_path(crontab).is_some(), found, "{crontab}");
+        }
+    }
+}

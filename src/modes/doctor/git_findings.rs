@@ -1,0 +1,88 @@
+//! Looks at git: the program, the worktree, and locks that a git left behind.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::finding::DoctorFinding;
+use super::program_version::{ProgramVersion, version_of};
+use crate::hooks::shell_word;
+use crate::rescue::lock_owner;
+use watchdog_git::{Error, Worktree};
+
+/// The first git that serves repositories in the reftable format.
+const SERVES_TABLES: (u64, u64) = (2, 45);
+/// A lock without a holder is left behind at this age.
+const STALE: Duration = Duration::from_secs(10);
+
+/// Looks at the program.
+pub(super) fn git_finding() -> DoctorFinding {
+    match version_of("git".as_ref()) {
+        ProgramVersion::Known(text) if numbers(&text).is_some_and(|found| found < SERVES_TABLES) => {
+            DoctorFinding::note("git", text, "repositories in the reftable format need git 2.45 or later")
+        }
+        ProgramVersion::Known(text) => DoctorFinding::ok("git", text),
+        ProgramVersion::Failed(why) => DoctorFinding::wrong("git", why, "install git"),
+        ProgramVersion::Missing(why) => {
+            let detail = format!("{why}; it is needed for rescue commits and for repositories in the reftable format");
+            DoctorFinding::wrong("git", detail, "install git")
+        }
+    }
+}
+
+/// `git version 2.47.3` as 2 and 47.
+fn numbers(text: &str) -> Option<(u64, u64)> {
+    let mut parts = text.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?.split('.');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+/// The worktree as it could be opened. Elsewhere than in a repository nothing is wrong.
+pub(super) fn worktree_finding(opened: &Result<Worktree, Error>) -> DoctorFinding {
+    match opened {
+        Ok(worktree) => DoctorFinding::ok("worktree", worktree.root().display().to_string()),
+        Err(error @ (Error::NotARepository { .. } | Error::Bare { .. })) => {
+            DoctorFinding::note("worktree", error.to_string(), "go to a worktree, or name one with -C, to have it looked at, too")
+        }
+        Err(error @ Error::ForeignOwner { path }) => {
+            let allow = format!("git config --global --add safe.directory {}", shell_word(&path.to_string_lossy()));
+            DoctorFinding::wrong("worktree", error.to_string(), allow)
+        }
+        Err(error) => DoctorFinding::wrong("worktree", error.to_string(), "git fsck"),
+    }
+}
+
+/// Locks of git. They are named and never removed: only a person knows that no git works there.
+pub(super) fn lock_findings(worktree: &Worktree) -> Vec<DoctorFinding> {
+    let own = ["index.lock", "HEAD.lock"].map(|name| worktree.git_dir().join(name));
+    let shared = ["packed-refs.lock", "config.lock"].map(|name| worktree.common_dir().join(name));
+    own.iter().chain(&shared).filter_map(|lock| lock_finding(lock, worktree.root())).collect()
+}
+
+fn lock_finding(lock: &Path, root: &Path) -> Option<DoctorFinding> {
+    let found = lock.symlink_metadata().ok()?;
+    let age = found.modified().ok().and_then(|since| since.elapsed().ok()).unwrap_or_default();
+    let aged = format!("{} is {} s old", lock.display(), age.as_secs());
+    let remove = format!("rm {}", shell_word(&lock.to_string_lossy()));
+    Some(match lock_owner(lock, root) {
+        Some(owner) => DoctorFinding::note("git lock", format!("{aged}, held by {owner}"), "wait for it"),
+        None if age < STALE => DoctorFinding::note("git lock", aged, "look again in a moment"),
+        None => DoctorFinding::wrong("git lock", format!("{aged}, and nobody holds it"), format!("if no git works there: {remove}")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_read_from_what_git_says() {
+        for (text, expected) in [
+            ("git version 2.47.3", Some((2, 47))),
+            ("git version 2.39.5 (Apple Git-154)", Some((2, 39))),
+            ("git version 2.45", Some((2, 45))),
+            ("git", None),
+            ("", None),
+        ] {
+            assert_eq!(numbers(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! `watchdog doctor`: says what is wrong and how to mend it.
+//!
+//! Reading order: [`finding`](DoctorFinding) (what there is to say), `diagnose` (the round), one file for each thing that is looked at.
+
+mod config_findings;
+mod cron_findings;
+mod diagnose;
+mod finding;
+mod git_findings;
+mod hook_findings;
+mod program_version;
+mod state_findings;
+
+pub use diagnose::{DoctorRequest, diagnose};
+pub use finding::DoctorFinding;

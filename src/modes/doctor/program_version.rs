@@ -1,0 +1,34 @@
+//! Asks a program for its version.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::Duration;
+
+use watchdog_process::{ProgramRun, StartError};
+
+/// How long a program may take to tell it.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a program says about its version.
+pub(super) enum ProgramVersion {
+    /// The first line of its words.
+    Known(String),
+    /// It runs, and does not tell.
+    Failed(String),
+    /// It cannot be run.
+    Missing(String),
+}
+
+/// Asks it.
+pub(super) fn version_of(program: &OsStr) -> ProgramVersion {
+    let mut command = ProgramRun::new([program, "--version".as_ref()], Path::new("/"));
+    command.deadline = PATIENCE;
+    match command.run() {
+        Ok(finished) if finished.exit.success() => {
+            ProgramVersion::Known(String::from_utf8_lossy(&finished.stdout.bytes).lines().next().unwrap_or_default().to_owned())
+        }
+        Ok(finished) => ProgramVersion::Failed(format!("{} --version ended with {}", program.to_string_lossy(), finished.exit)),
+        Err(error @ StartError::NotRunnable { .. }) => ProgramVersion::Missing(error.to_string()),
+        Err(error) => ProgramVersion::Failed(error.to_string()),
+    }
+}

@@ -1,0 +1,113 @@
+//! Looks at watchdog's own state: its directory, rights, room, lock files, and notifications that wait.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::finding::DoctorFinding;
+use crate::clock::now;
+use crate::hooks::shell_word;
+use watchdog_facts::display::plural;
+use watchdog_process::still_runs;
+use watchdog_store::{LocalStore, STORE_FORMAT, StateDir, lock, open_store, outbox};
+
+/// Less room than this, in bytes, is a fault.
+const TOO_LITTLE: u64 = 64 << 20;
+/// Less room than this, in bytes, is worth a note.
+const LITTLE: u64 = 1 << 30;
+/// Files that are counted at for their rights.
+const MOST_FILES: usize = 20_000;
+/// A notification that waits for longer is stuck.
+const STUCK: SignedDuration = SignedDuration::from_hours(1);
+
+/// Looks at the state directory and what is in it.
+pub(super) fn state_findings(state: &StateDir, call: &str) -> Vec<DoctorFinding> {
+    // Opening the records closes the directory, so rights come first.
+    let open = open_to_others(state);
+    let opened = state.ensure().and_then(|()| open_store(state));
+    let store = match opened {
+        Ok(store) => store,
+        Err(error) => return vec![DoctorFinding::wrong("state", error.to_string(), error.hint())],
+    };
+    let mut findings = vec![DoctorFinding::ok("state", format!("{} (format {STORE_FORMAT})", state.root().display()))];
+    findings.extend(store.notes().into_iter().map(|note| DoctorFinding::note("state", note.detail, "see docs/verdict.md")));
+    findings.extend(rights(state, &open));
+    findings.extend(room(state.root()));
+    findings.extend(left_locks(state));
+    findings.extend(waiting_notices(store.as_ref(), call, now()));
+    findings
+}
+
+/// What of watchdog's own others may read or write.
+fn open_to_others(state: &StateDir) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    // Without records the directory may serve others, too.
+    if !state.database().exists() {
+        return found;
+    }
+    let is_open = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_symlink() && meta.permissions().mode() & 0o077 != 0);
+    found.extend(Some(state.root().to_owned()).filter(|root| is_open(root)));
+    let mut folders = vec![state.locks(), state.logs(), state.trust()];
+    found.extend(folders.iter().filter(|folder| is_open(folder)).cloned());
+    let of_database = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("watchdog.db"));
+    let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect::<Vec<_>>();
+    found.extend(entries(state.root()).into_iter().filter(of_database).filter(|path| is_open(path)));
+    let mut counted = 0;
+    while let Some(folder) = folders.pop() {
+        for path in entries(&folder) {
+            counted += 1;
+            if counted > MOST_FILES {
+                return found;
+            }
+            match fs::symlink_metadata(&path) {
+                // Folders below are behind those above.
+                Ok(meta) if meta.is_dir() => folders.push(path),
+                _ => found.extend(Some(path).filter(|path| is_open(path))),
+            }
+        }
+    }
+    found
+}
+
+fn rights(state: &StateDir, open: &[PathBuf]) -> Option<DoctorFinding> {
+    let first = open.first()?.display().to_string();
+    let count = plural(open.len() as u64, "path");
+    let mend = format!("chmod -R go-rwx {}", shell_word(&state.root().to_string_lossy()));
+    let detail = format!("{count} open to other users, such as {first}");
+    Some(DoctorFinding::wrong("permissions", detail, mend))
+}
+
+fn room(root: &Path) -> Option<DoctorFinding> {
+    let disk = rustix::fs::statvfs(root).ok()?;
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let detail = format!("{} MiB are left on the disk of {}", free >> 20, root.display());
+    let mend = "free some space there, or name another directory with --state-dir";
+    match free {
+        0..TOO_LITTLE => Some(DoctorFinding::wrong("room", detail, mend)),
+        TOO_LITTLE..LITTLE => Some(DoctorFinding::note("room", detail, mend)),
+        LITTLE.. => None,
+    }
+}
+
+/// The kernel frees a lock whose holder dies, so what is left of it does no harm.
+fn left_locks(state: &StateDir) -> Option<DoctorFinding> {
+    let left: Vec<_> = lock::named_holders(state).into_iter().filter(|(_, holder)| !still_runs(holder.pid, holder.since)).collect();
+    let (_, holder) = left.first()?;
+    let count = plural(left.len() as u64, "lock file");
+    let detail =
+        format!("{count} left by watchdogs that died, such as '{}' (process {}) of {:.0}", holder.command, holder.pid, holder.since);
+    let paths: Vec<String> = left.iter().map(|(path, _)| shell_word(&path.to_string_lossy())).collect();
+    Some(DoctorFinding::note("locks", detail, format!("rm {}", paths.join(" "))))
+}
+
+fn waiting_notices(store: &dyn LocalStore, call: &str, at: Timestamp) -> Option<DoctorFinding> {
+    let waiting = outbox::waiting(store).ok()?;
+    let since = waiting.iter().filter_map(|(_, notice)| notice.event["at"].as_str()?.parse::<Timestamp>().ok()).min()?;
+    let tried = waiting.iter().map(|(_, notice)| notice.attempts).max().unwrap_or(0);
+    let detail = format!("{} undelivered since {since:.0}, tried {tried} times at most", plural(waiting.len() as u64, "notification"));
+    let mend = format!("{call} events --all --kind notify");
+    let stuck = waiting.len() >= outbox::FULL || at.duration_since(since) > STUCK;
+    Some(if stuck { DoctorFinding::wrong("notifications", detail, mend) } else { DoctorFinding::note("notifications", detail, mend) })
+}

@@ -1,0 +1,172 @@
+//! `watchdog doctor`: a healthy machine, and each thing that can be wrong with the command beside it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+
+use crate::support::{CommandOutput, Repo, TestEnv};
+
+fn install(env: &TestEnv, name: &str, script: &str) {
+    let path = env.write(&format!("programs/{name}"), format!("#!/bin/sh\n{script}\n"));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    env.install(name, &path);
+}
+
+/// The findings about one thing.
+#[track_caller]
+fn about(out: &CommandOutput, what: &str) -> Vec<Value> {
+    let found = out.json()["findings"].as_array().expect("findings").clone();
+    found.into_iter().filter(|finding| finding["what"] == what).collect()
+}
+
+/// The one finding about a thing: its state, what was found and how to mend it.
+#[track_caller]
+fn the_one(out: &CommandOutput, what: &str) -> (String, String, String) {
+    let found = about(out, what);
+    assert_eq!(found.len(), 1, "{what}: {out}");
+    let text = |key: &str| found[0][key].as_str().unwrap_or_default().to_owned();
+    assert_eq!(found[0]["ok"], json!(found[0]["state"] != "wrong"), "{out}");
+    (text("state"), text("detail"), text("mend"))
+}
+
+fn doctor(repo: &Repo<'_>) -> CommandOutput {
+    repo.watchdog(&["doctor", "--json"])
+}
+
+/// Runs a command that the doctor printed, as it stands.
+#[track_caller]
+fn type_in(env: &TestEnv, repo: &Repo<'_>, line: &str) {
+    let command = line.rsplit_once(": ").map_or(line, |(_, command)| command);
+    env.command("sh", repo.path()).args(["-c", command]).run().expect(0);
+}
+
+#[test]
+fn a_healthy_machine_without_a_configuration_an_agent_or_a_repository_is_healthy() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let out = doctor(&repo).expect(0);
+    assert_eq!(out.json()["healthy"], true, "{out}");
+    let (state, detail, mend) = the_one(&out, "agent");
+    assert!(state == "note" && detail.contains("claude") && mend.contains("agent.preset"), "{out}");
+    assert_eq!(the_one(&out, "configuration").0, "ok");
+    let outside = env.watchdog(&env.root(), &["doctor", "--json"]).expect(0);
+    assert_eq!(the_one(&outside, "worktree").0, "note", "{outside}");
+    let people = repo.watchdog(&["doctor"]).expect(0).stdout;
+    assert!(people.contains("ok     git") && people.contains("note   agent") && people.contains("mend: install claude"), "{people}");
+    install(&env, "codex", "echo 1.2.3");
+    assert!(the_one(&doctor(&repo).expect(0), "agent").2.contains("\"preset\": \"codex\""));
+    install(&env, "claude", "echo 9.9.9 scripted");
+    assert_eq!(the_one(&doctor(&repo).expect(0), "agent").1, "9.9.9 scripted");
+}
+
+#[test]
+fn what_a_configuration_names_must_be_there_readable_and_trusted() {
+    let env = TestEnv::new();
+    env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
+    let repo = env.repo();
+    repo.write("completion.json", "{\"agent\": {\"preset\": \"gemini\"}}");
+    let out = doctor(&repo).expect(16);
+    let (state, _, mend) = the_one(&out, "trust");
+    assert_eq!((state.as_str(), mend.as_str()), ("wrong", "read it, then: watchdog trust"));
+    assert_eq!(the_one(&out, "agent").0, "note", "an untrusted file names nobody");
+    type_in(&env, &repo, &mend);
+    let out = doctor(&repo).expect(16);
+    assert!(about(&out, "trust").is_empty());
+    let (state, detail, _) = the_one(&out, "agent");
+    assert!(state == "wrong" && detail.contains("gemini"), "{out}");
+    install(&env, "gemini", "echo 0.61");
+    doctor(&repo).expect(0);
+    repo.write("completion.json", "{\"chekcs\": 1}");
+    let (state, detail, mend) = the_one(&doctor(&repo).expect(16), "configuration");
+    assert!(state == "wrong" && detail.contains("did you mean `checks`") && mend.contains("watchdog trust"), "{detail}");
+    repo.write("completion.json", "{\"agent\": {\"probe\": [\"./ask\"]}, \"checks\": []}");
+    repo.watchdog(&["trust"]).expect(0);
+    let out = doctor(&repo).expect(16);
+    assert!(the_one(&out, "agent").1.contains("./ask"), "{out}");
+    let notes: Vec<Value> = about(&out, "configuration").into_iter().map(|found| found["state"].clone()).collect();
+    assert_eq!(notes, [json!("ok"), json!("note")], "an empty list of checks is worth a note: {out}");
+    repo.write("ask", "");
+    doctor(&repo).expect(0);
+}
+
+#[test]
+fn locks_of_git_are_named_with_their_age_and_never_removed() {
+    let env = TestEnv::new();
+    let repo = env.repo_named("it's mine");
+    let lock = repo.path().join(".git/index.lock");
+    let file = fs::File::create(&lock).unwrap();
+    let (state, detail, _) = the_one(&doctor(&repo).expect(0), "git lock");
+    assert!(state == "note" && detail.contains("held by"), "{detail}");
+    file.set_modified(SystemTime::now() - Duration::from_secs(90)).unwrap();
+    drop(file);
+    let out = doctor(&repo).expect(16);
+    let (state, detail, mend) = the_one(&out, "git lock");
+    assert!(state == "wrong" && detail.contains("90 s old") && mend.starts_with("if no git works there: rm '"), "{out}");
+    assert!(lock.exists());
+    type_in(&env, &repo, &mend);
+    assert!(!lock.exists());
+    doctor(&repo).expect(0);
+}
+
+#[test]
+fn a_newer_store_a_broken_repository_and_missing_git_are_wrong_and_say_what_to_do() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    let database = env.state().join("watchdog.db");
+    rusqlite::Connection::open(&database).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let (state, detail, mend) = the_one(&doctor(&repo).expect(16), "state");
+    assert!(state == "wrong" && detail.contains("format 99") && mend.contains("newer watchdog"), "{detail}");
+    let elsewhere = |repo: &Repo<'_>| repo.watchdog_command(&["doctor", "--json"]).env("WATCHDOG_STATE_DIR", env.root().join("other"));
+    let broken = env.repo_named("broken");
+    fs::write(broken.path().join(".git/config"), "[core\n").unwrap();
+    let (state, _, mend) = the_one(&elsewhere(&broken).run().expect(16), "worktree");
+    assert_eq!((state.as_str(), mend.as_str()), ("wrong", "git fsck"));
+    let without_git = elsewhere(&repo).env("PATH", env.root().join("nowhere")).run().expect(16);
+    let (state, _, mend) = the_one(&without_git, "git");
+    assert_eq!((state.as_str(), mend.as_str()), ("wrong", "install git"));
+}
+
+#[test]
+fn a_notification_that_waits_for_an_hour_is_stuck() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let config = json!({"version": 1, "notify": [{"on": ["complete"], "command": ["false"], "retries": 20}]});
+    repo.write("completion.json", config.to_string());
+    repo.watchdog(&["trust"]).expect(0);
+    let session = "echo x > x; git add x; git commit -qm 'feat: x'";
+    repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", session]).expect(0);
+    let (state, detail, mend) = the_one(&doctor(&repo).expect(0), "notifications");
+    assert!(state == "note" && detail.contains("1 notification") && mend == "watchdog events --all --kind notify", "{detail}");
+    let clock = crate::support::WallClock::new(&env);
+    clock.be_ahead_by(Duration::from_secs(2 * 3600));
+    let later = clock.read_by(repo.watchdog_command(&["doctor", "--json"])).run().expect(16);
+    assert_eq!(the_one(&later, "notifications").0, "wrong", "{later}");
+}
+
+#[test]
+fn a_crontab_that_leaves_path_to_cron_is_wrong_where_the_agent_is_elsewhere() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    install(&env, "claude", "echo 1");
+    install(&env, "crontab", "echo '*/10 * * * * watchdog sweep /src'");
+    let (state, detail, mend) = the_one(&doctor(&repo).expect(16), "cron");
+    assert!(state == "wrong" && detail.contains("has no claude") && mend.ends_with("watchdog init --cron"), "{detail}");
+}
+
+#[test]
+fn a_look_runs_beside_a_live_session_and_keeps_nobody_waiting() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let begun = env.root().join("begun");
+    let script = format!("touch {}; sleep 300", begun.display());
+    let running = repo.watchdog_spawn(&["run", "--json", "--no-probe", "--", "sh", "-c", &script]);
+    crate::support::wait_until("the session runs", Duration::from_secs(30), || begun.exists());
+    let out = repo.watchdog(&["doctor", "--json"]).expect(0);
+    assert!(about(&out, "locks").is_empty() && about(&out, "git lock").is_empty(), "{out}");
+    running.signal(rustix::process::Signal::INT);
+    let _ended = running.wait();
+}
