@@ -271,8 +271,11 @@ pub struct InitArgs {
 #[derive(Debug, Args)]
 #[command(after_long_help = examples::DOCTOR)]
 pub struct DoctorArgs {
-    /// Bring baselines and snapshots back into the records from the refs in git
+    /// Mend what is watchdog's own and safe: rights of its state, lock files of the dead, hooks of another version
     #[arg(long)]
+    pub fix: bool,
+    /// Bring baselines and snapshots back into the records from the refs in git
+    #[arg(long, conflicts_with = "fix")]
     pub rebuild: bool,
 }
 

@@ -61,6 +61,7 @@ code is 0 where nothing is wrong, else 16.
 
 Examples:
   watchdog doctor
+  watchdog doctor --fix      mend what is safe
   watchdog doctor --rebuild  records back from git's refs";
 
 pub const EVENTS: &str = "\

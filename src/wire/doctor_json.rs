@@ -17,13 +17,15 @@ pub struct FindingJson<'a> {
     pub detail: &'a str,
     /// How to mend it.
     pub mend: Option<&'a str>,
+    /// What `--fix` did about it.
+    pub fixed: Option<&'a str>,
 }
 
 /// `watchdog doctor --json`.
 pub fn findings_json<'a>(healthy: bool, findings: impl Iterator<Item = FindingJson<'a>>) -> Value {
     let one = |found: FindingJson<'_>| {
-        let FindingJson { what, ok, state, detail, mend } = found;
-        json!({"what": what, "ok": ok, "state": state, "detail": detail, "mend": mend})
+        let FindingJson { what, ok, state, detail, mend, fixed } = found;
+        json!({"what": what, "ok": ok, "state": state, "detail": detail, "mend": mend, "fixed": fixed})
     };
     json!({"schema": 1, "healthy": healthy, "findings": findings.map(one).collect::<Vec<_>>()})
 }

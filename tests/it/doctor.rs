@@ -1,4 +1,4 @@
-//! `watchdog doctor`: a healthy machine, and each thing that can be wrong with the command beside it.
+//! `watchdog doctor`: a healthy machine, each thing that can be wrong with the command beside it, and what `--fix` mends.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,6 +15,10 @@ fn install(env: &TestEnv, name: &str, script: &str) {
     env.install(name, &path);
 }
 
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
 /// The findings about one thing.
 #[track_caller]
 fn about(out: &CommandOutput, what: &str) -> Vec<Value> {
@@ -28,7 +32,7 @@ fn the_one(out: &CommandOutput, what: &str) -> (String, String, String) {
     let found = about(out, what);
     assert_eq!(found.len(), 1, "{what}: {out}");
     let text = |key: &str| found[0][key].as_str().unwrap_or_default().to_owned();
-    assert_eq!(found[0]["ok"], json!(found[0]["state"] != "wrong"), "{out}");
+    assert_eq!(found[0]["ok"], json!(found[0]["state"] != "wrong" || found[0]["fixed"].is_string()), "{out}");
     (text("state"), text("detail"), text("mend"))
 }
 
@@ -102,13 +106,76 @@ fn locks_of_git_are_named_with_their_age_and_never_removed() {
     assert!(state == "note" && detail.contains("held by"), "{detail}");
     file.set_modified(SystemTime::now() - Duration::from_secs(90)).unwrap();
     drop(file);
-    let out = doctor(&repo).expect(16);
-    let (state, detail, mend) = the_one(&out, "git lock");
-    assert!(state == "wrong" && detail.contains("90 s old") && mend.starts_with("if no git works there: rm '"), "{out}");
-    assert!(lock.exists());
+    for line in [&["doctor", "--json"][..], &["doctor", "--fix", "--json"]] {
+        let out = repo.watchdog(line).expect(16);
+        let (state, detail, mend) = the_one(&out, "git lock");
+        assert!(state == "wrong" && detail.contains("90 s old") && mend.starts_with("if no git works there: rm '"), "{out}");
+        assert!(lock.exists());
+    }
+    let mend = the_one(&doctor(&repo), "git lock").2;
     type_in(&env, &repo, &mend);
     assert!(!lock.exists());
     doctor(&repo).expect(0);
+}
+
+#[test]
+fn rights_and_lock_files_of_the_dead_are_mended_and_live_ones_stay() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let (database, logs) = (env.state().join("watchdog.db"), env.state().join("logs"));
+    env.write("state/logs/x/1.log", "said");
+    open(&database, 0o644);
+    open(&logs, 0o755);
+    open(&env.state(), 0o755);
+    let now = jiff::Timestamp::now();
+    let holder = |pid: u32, since: jiff::Timestamp| {
+        json!({"v": 1, "pid": pid, "command": "watchdog run", "since": since, "session_active": true, "spec": null}).to_string() + "\n"
+    };
+    let dead = env.write("state/locks/dead.lock", holder(4_000_000, now - jiff::SignedDuration::from_hours(1)));
+    let alive = env.write("state/locks/alive.lock", holder(std::process::id(), now));
+    let out = doctor(&repo).expect(16);
+    let (state, _, mend) = the_one(&out, "permissions");
+    assert!(state == "wrong" && mend.starts_with("chmod -R go-rwx"), "{out}");
+    let (state, detail, mend) = the_one(&out, "locks");
+    assert!(state == "note" && detail.contains("1 lock file") && mend == "watchdog doctor --fix", "{out}");
+    let fixed = repo.watchdog(&["doctor", "--fix", "--json"]).expect(0);
+    assert!(about(&fixed, "permissions")[0]["fixed"].is_string() && about(&fixed, "locks")[0]["fixed"] == "removed 1 lock file", "{fixed}");
+    assert_eq!((mode(&database), mode(&logs), mode(&env.state())), (0o600, 0o700, 0o700));
+    assert!(!dead.exists() && alive.exists());
+    let out = doctor(&repo).expect(0);
+    assert!(about(&out, "permissions").is_empty() && about(&out, "locks").is_empty(), "{out}");
+}
+
+#[test]
+fn hooks_of_a_missing_program_or_of_another_version_are_written_anew_and_others_stay() {
+    let env = TestEnv::new();
+    env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
+    let repo = env.repo();
+    let settings = repo.path().join(".claude/settings.json");
+    repo.watchdog(&["hook", "install", "--all-sessions", "--hook-timeout", "5m"]).expect(0);
+    let installed = fs::read_to_string(&settings).unwrap();
+    assert_eq!(the_one(&doctor(&repo).expect(0), "hooks").0, "ok");
+    // As an earlier version wrote them: without its own deadline; and somebody else's beside it.
+    let older = installed.replace(" --within 290s", "");
+    assert_ne!(older, installed);
+    fs::write(&settings, &older).unwrap();
+    let (state, detail, mend) = the_one(&doctor(&repo).expect(0), "hooks");
+    assert!(state == "note" && detail.contains("not the ones of this version") && mend == "watchdog hook install", "{detail}");
+    let fixed = repo.watchdog(&["doctor", "--fix", "--json"]).expect(0);
+    assert!(the_one(&fixed, "hooks").1.contains("settings.json"), "{fixed}");
+    assert_eq!(fs::read_to_string(&settings).unwrap(), installed, "scope and patience are kept");
+    fs::write(&settings, installed.replace("watchdog hook", "/no/such/watchdog hook")).unwrap();
+    let (state, detail, _) = the_one(&doctor(&repo).expect(16), "hooks");
+    assert!(state == "wrong" && detail.contains("/no/such/watchdog, which is not there"), "{detail}");
+    repo.watchdog(&["doctor", "--fix"]).expect(0);
+    assert_eq!(fs::read_to_string(&settings).unwrap(), installed);
+    // What has options of its own was written by hand.
+    let by_hand = installed.replace("watchdog hook stop", "watchdog --state-dir /s hook stop").replace(" --within 290s", "");
+    fs::write(&settings, &by_hand).unwrap();
+    repo.watchdog(&["doctor", "--fix"]).expect(0);
+    assert_eq!(fs::read_to_string(&settings).unwrap(), by_hand);
 }
 
 #[test]
@@ -155,6 +222,12 @@ fn a_crontab_that_leaves_path_to_cron_is_wrong_where_the_agent_is_elsewhere() {
     install(&env, "crontab", "echo '*/10 * * * * watchdog sweep /src'");
     let (state, detail, mend) = the_one(&doctor(&repo).expect(16), "cron");
     assert!(state == "wrong" && detail.contains("has no claude") && mend.ends_with("watchdog init --cron"), "{detail}");
+    let out = repo.watchdog(&["init", "--cron", "--json"]).expect(0).json();
+    assert!(out["notes"][0].as_str().is_some_and(|note| note.starts_with("claude is not in cron's own PATH")), "{out}");
+    fs::remove_file(env.root().join("bin/claude")).unwrap();
+    let people = repo.watchdog(&["init", "--cron"]).expect(0).stdout;
+    let note = people.lines().last().unwrap_or_default();
+    assert!(note.starts_with("# claude is not in PATH") && note.contains("--agent-program"), "{people}");
 }
 
 #[test]
@@ -165,7 +238,7 @@ fn a_look_runs_beside_a_live_session_and_keeps_nobody_waiting() {
     let script = format!("touch {}; sleep 300", begun.display());
     let running = repo.watchdog_spawn(&["run", "--json", "--no-probe", "--", "sh", "-c", &script]);
     crate::support::wait_until("the session runs", Duration::from_secs(30), || begun.exists());
-    let out = repo.watchdog(&["doctor", "--json"]).expect(0);
+    let out = repo.watchdog(&["doctor", "--fix", "--json"]).expect(0);
     assert!(about(&out, "locks").is_empty() && about(&out, "git lock").is_empty(), "{out}");
     running.signal(rustix::process::Signal::INT);
     let _ended = running.wait();

@@ -87,7 +87,7 @@ mod kill_nine;
 mod loop_resumed;
 // Loops of scripted sessions: what ends them, and what the next session is told.
 mod looped;
-// What is wrong, and how to mend it.
+// What is wrong, how to mend it, and what is mended.
 mod doctor;
 // The first configuration: what it is made of, what a terminal asks, and what it must not touch.
 mod init;

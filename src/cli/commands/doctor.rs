@@ -8,7 +8,7 @@ use crate::cli::terminal::CommandTerminal;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
-use crate::modes::doctor::{DoctorFinding, DoctorRequest, diagnose};
+use crate::modes::doctor::{DoctorFinding, DoctorRequest, FindingState, diagnose, mend};
 use crate::wire::doctor_json::{FindingJson, findings_json, rebuilt_json};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Reason;
@@ -28,28 +28,49 @@ pub fn doctor(command_env: &CommandEnv, terminal: &CommandTerminal, args: Doctor
         call: root.map_or_else(|| "watchdog".to_owned(), |root| call_here(command_env, &root)),
         program: program(false)?,
     };
-    let findings = diagnose(command_env, &request);
-    let healthy = findings.iter().all(DoctorFinding::is_well);
+    let found = diagnose(command_env, &request);
+    let findings: Vec<(DoctorFinding, Option<String>)> = found.into_iter().map(|finding| fixed(command_env, finding, args.fix)).collect();
+    let healthy = findings.iter().all(|(finding, fixed)| is_well(finding, fixed.as_deref()));
     if terminal.json {
-        let findings = findings.iter().map(|finding| FindingJson {
+        let findings = findings.iter().map(|(finding, fixed)| FindingJson {
             what: finding.what,
-            ok: finding.is_well(),
+            ok: is_well(finding, fixed.as_deref()),
             state: finding.state.as_str(),
             detail: &finding.detail,
             mend: finding.mend.as_deref(),
+            fixed: fixed.as_deref(),
         });
         terminal.value(&findings_json(healthy, findings));
     } else {
-        findings.iter().for_each(|finding| show(terminal, finding));
+        findings.iter().for_each(|(finding, fixed)| show(terminal, finding, fixed.as_deref()));
     }
     Ok(if healthy { 0 } else { Reason::StoreError.status().exit_code() })
 }
 
-fn show(terminal: &CommandTerminal, finding: &DoctorFinding) {
-    terminal.line(&format!("{:<5}  {:<13} {}", finding.state.as_str(), finding.what, escape_to_one_line(&finding.detail)));
-    if let Some(mend) = &finding.mend {
-        terminal.line(&format!("{:21}mend: {}", "", escape_to_one_line(mend)));
+fn is_well(finding: &DoctorFinding, fixed: Option<&str>) -> bool {
+    finding.state != FindingState::Wrong || fixed.is_some()
+}
+
+/// The finding, and what was mended of it. What cannot be mended is wrong, with the reason.
+fn fixed(command_env: &CommandEnv, finding: DoctorFinding, fix: bool) -> (DoctorFinding, Option<String>) {
+    match finding.safe.as_ref().filter(|_| fix).map(|safe| mend(command_env, safe)) {
+        None => (finding, None),
+        Some(Ok(done)) => (finding, Some(done)),
+        Some(Err(why)) => {
+            let detail = format!("{}; {why}", finding.detail);
+            (DoctorFinding { state: FindingState::Wrong, detail, ..finding }, None)
+        }
     }
+}
+
+fn show(terminal: &CommandTerminal, finding: &DoctorFinding, fixed: Option<&str>) {
+    terminal.line(&format!("{:<5}  {:<13} {}", finding.state.as_str(), finding.what, escape_to_one_line(&finding.detail)));
+    let below = match (fixed, &finding.mend) {
+        (Some(done), _) => format!("fixed: {done}"),
+        (None, Some(mend)) => format!("mend: {mend}"),
+        (None, None) => return,
+    };
+    terminal.line(&format!("{:21}{}", "", escape_to_one_line(&below)));
 }
 
 fn bring_back(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {

@@ -1,5 +1,9 @@
 //! What the doctor found: how it stands, and how to mend it.
 
+use std::path::PathBuf;
+
+use crate::hooks::settings_file::SettingsFile;
+
 /// How something stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FindingState {
@@ -33,12 +37,30 @@ pub struct DoctorFinding {
     pub detail: String,
     /// How to mend it: a command to type, or what to do.
     pub mend: Option<String>,
+    /// What `--fix` does about it: only to what is watchdog's own, and only what loses nothing.
+    pub safe: Option<SafeMend>,
+}
+
+/// Something that can be mended without asking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SafeMend {
+    /// Takes the rights of other users away from these files and folders of watchdog's own.
+    Close(Vec<PathBuf>),
+    /// Removes lock files whose holders died, unless somebody holds one by now.
+    RemoveLocks(Vec<PathBuf>),
+    /// Writes the hooks of this version into a settings file.
+    WriteHooks {
+        /// The file as it was read.
+        file: SettingsFile,
+        /// Its new text.
+        text: String,
+    },
 }
 
 impl DoctorFinding {
     /// Something that is as it should be.
     pub fn ok(what: &'static str, detail: impl Into<String>) -> Self {
-        DoctorFinding { what, state: FindingState::Ok, detail: detail.into(), mend: None }
+        DoctorFinding { what, state: FindingState::Ok, detail: detail.into(), mend: None, safe: None }
     }
 
     /// Something worth knowing, with what could be done.
@@ -51,8 +73,8 @@ impl DoctorFinding {
         DoctorFinding { state: FindingState::Wrong, mend: Some(mend.into()), ..Self::ok(what, detail) }
     }
 
-    /// Whether nothing is wrong.
-    pub fn is_well(&self) -> bool {
-        self.state != FindingState::Wrong
+    /// The same with what `--fix` does about it.
+    pub fn mended_by(self, safe: SafeMend) -> Self {
+        DoctorFinding { safe: Some(safe), ..self }
     }
 }

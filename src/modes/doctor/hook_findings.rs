@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::finding::DoctorFinding;
+use super::finding::{DoctorFinding, SafeMend};
 use crate::hooks::settings_file::SettingsFile;
 use crate::hooks::settings_text::{edit, installed};
 use crate::hooks::{HookEntries, shell_word};
@@ -33,7 +33,7 @@ pub(super) fn hook_findings(
             Ok(file) => {
                 seen.push(file.path.clone());
                 let install = format!("{call} hook install{}", if of_user { " --user" } else { "" });
-                findings.extend(file_finding(&file, program, search_path, &install));
+                findings.extend(file_finding(file, program, search_path, &install));
             }
             Err(error) => findings.push(DoctorFinding::note("hooks", error.to_string(), "repair it; which hooks it names is unknown")),
         }
@@ -41,7 +41,7 @@ pub(super) fn hook_findings(
     findings
 }
 
-fn file_finding(file: &SettingsFile, program: &str, search_path: Option<&OsStr>, install: &str) -> Option<DoctorFinding> {
+fn file_finding(file: SettingsFile, program: &str, search_path: Option<&OsStr>, install: &str) -> Option<DoctorFinding> {
     let text = file.text.as_deref()?;
     let found = installed(text, program)?;
     let name = file.path.display();
@@ -50,10 +50,14 @@ fn file_finding(file: &SettingsFile, program: &str, search_path: Option<&OsStr>,
     let called = if missing.is_some() { program.to_owned() } else { shell_word(found.programs.iter().next()?) };
     let wanted = HookEntries::usual(&called, found.patience, found.holds);
     let new = edit(text, &wanted, program).ok().map(|edited| edited.text).filter(|new| new != text && !found.by_hand);
-    Some(match (missing, new) {
+    let finding = match (&missing, &new) {
         (Some(called), _) => DoctorFinding::wrong("hooks", format!("{name} calls {called}, which is not there"), install),
         (None, Some(_)) => DoctorFinding::note("hooks", format!("those in {name} are not the ones of this version"), install),
-        (None, None) => DoctorFinding::ok("hooks", format!("in {name}")),
+        (None, None) => return Some(DoctorFinding::ok("hooks", format!("in {name}"))),
+    };
+    Some(match new {
+        Some(text) => finding.mended_by(SafeMend::WriteHooks { file, text }),
+        None => finding,
     })
 }
 

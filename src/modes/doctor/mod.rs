@@ -1,6 +1,6 @@
-//! `watchdog doctor`: says what is wrong and how to mend it.
+//! `watchdog doctor`: says what is wrong and how to mend it, and mends what is safe.
 //!
-//! Reading order: [`finding`](DoctorFinding) (what there is to say), `diagnose` (the round), one file for each thing that is looked at.
+//! Reading order: [`finding`](DoctorFinding) (what there is to say), `diagnose` (the round), one file for each thing that is looked at, `mend`.
 
 mod config_findings;
 mod cron_findings;
@@ -8,8 +8,10 @@ mod diagnose;
 mod finding;
 mod git_findings;
 mod hook_findings;
+mod mend;
 mod program_version;
 mod state_findings;
 
 pub use diagnose::{DoctorRequest, diagnose};
-pub use finding::DoctorFinding;
+pub use finding::{DoctorFinding, FindingState};
+pub use mend::mend;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::finding::DoctorFinding;
+use super::finding::{DoctorFinding, SafeMend};
 use crate::clock::now;
 use crate::hooks::shell_word;
 use watchdog_facts::display::plural;
@@ -33,9 +33,9 @@ pub(super) fn state_findings(state: &StateDir, call: &str) -> Vec<DoctorFinding>
     };
     let mut findings = vec![DoctorFinding::ok("state", format!("{} (format {STORE_FORMAT})", state.root().display()))];
     findings.extend(store.notes().into_iter().map(|note| DoctorFinding::note("state", note.detail, "see docs/verdict.md")));
-    findings.extend(rights(state, &open));
+    findings.extend(rights(state, open));
     findings.extend(room(state.root()));
-    findings.extend(left_locks(state));
+    findings.extend(left_locks(state, call));
     findings.extend(waiting_notices(store.as_ref(), call, now()));
     findings
 }
@@ -71,12 +71,12 @@ fn open_to_others(state: &StateDir) -> Vec<PathBuf> {
     found
 }
 
-fn rights(state: &StateDir, open: &[PathBuf]) -> Option<DoctorFinding> {
+fn rights(state: &StateDir, open: Vec<PathBuf>) -> Option<DoctorFinding> {
     let first = open.first()?.display().to_string();
     let count = plural(open.len() as u64, "path");
     let mend = format!("chmod -R go-rwx {}", shell_word(&state.root().to_string_lossy()));
     let detail = format!("{count} open to other users, such as {first}");
-    Some(DoctorFinding::wrong("permissions", detail, mend))
+    Some(DoctorFinding::wrong("permissions", detail, mend).mended_by(SafeMend::Close(open)))
 }
 
 fn room(root: &Path) -> Option<DoctorFinding> {
@@ -92,14 +92,14 @@ fn room(root: &Path) -> Option<DoctorFinding> {
 }
 
 /// The kernel frees a lock whose holder dies, so what is left of it does no harm.
-fn left_locks(state: &StateDir) -> Option<DoctorFinding> {
+fn left_locks(state: &StateDir, call: &str) -> Option<DoctorFinding> {
     let left: Vec<_> = lock::named_holders(state).into_iter().filter(|(_, holder)| !still_runs(holder.pid, holder.since)).collect();
     let (_, holder) = left.first()?;
     let count = plural(left.len() as u64, "lock file");
     let detail =
         format!("{count} left by watchdogs that died, such as '{}' (process {}) of {:.0}", holder.command, holder.pid, holder.since);
-    let paths: Vec<String> = left.iter().map(|(path, _)| shell_word(&path.to_string_lossy())).collect();
-    Some(DoctorFinding::note("locks", detail, format!("rm {}", paths.join(" "))))
+    let paths = left.into_iter().map(|(path, _)| path).collect();
+    Some(DoctorFinding::note("locks", detail, format!("{call} doctor --fix")).mended_by(SafeMend::RemoveLocks(paths)))
 }
 
 fn waiting_notices(store: &dyn LocalStore, call: &str, at: Timestamp) -> Option<DoctorFinding> {
