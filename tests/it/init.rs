@@ -96,7 +96,12 @@ fn no_verdict_warns_of_what_init_wrote() {
     let session = format!("echo y > tests/b.sh; git add tests; {work}");
     assert_eq!(warnings(&make, &session), [("complete/checks_passed".into(), json!([])), ("complete/checks_passed".into(), json!([]))]);
     let text = fs::read_to_string(make.path().join("completion.json")).unwrap();
-    assert!(text.contains(".github/workflows/**") && !text.contains("tests/**"), "{text}");
+    assert!(!text.contains("guards"), "{text}");
+    let untouched = with_make(&env, "untouched");
+    untouched.write(".github/workflows/ci.yml", "on: push\n");
+    untouched.watchdog(&["init"]).expect(0);
+    let out = untouched.watchdog_command(&["evaluate", "--json"]).stdin("{\"schema\": 1}").run().expect(0);
+    assert_eq!(out.json()["degraded"], json!([]), "without a baseline, too: {out}");
     let lists = env.repo_named("lists");
     lists.write("feature_list.json", "[{\"name\": \"a\", \"passes\": false}]");
     lists.write("tasks.md", "- [ ] one\n");

@@ -140,11 +140,12 @@ fn lists_of_work_are_criteria_frozen_only_where_a_commit_has_them() {
 }
 
 #[test]
-fn integration_is_guarded_and_tests_are_offered_to_be() {
+fn guards_of_integration_and_tests_are_offered_and_not_written_unasked() {
     let facts = ProjectFacts { ci: vec![".github/workflows/**".into()], test_folders: vec!["tests".into()], ..ProjectFacts::default() };
     let found = proposal(&facts);
-    assert_eq!(found.preselected().guards, [".github/workflows/**"]);
-    assert!(found.guards.iter().any(|guard| guard.glob == "tests/**" && !guard.chosen));
+    assert!(found.preselected().guards.is_empty());
+    let offered: Vec<&str> = found.guards.iter().map(|guard| guard.glob.as_str()).collect();
+    assert_eq!(offered, [".github/workflows/**", "tests/**"]);
 }
 
 #[test]
