@@ -9,7 +9,7 @@ use jiff::{Span, Timestamp};
 use crate::cli::amounts::grouped;
 use crate::cli::args_report::ReportArgs;
 use crate::cli::failure::CommandFailure;
-use crate::cli::table::TableColumns;
+use crate::cli::table::{TableColumns, shown_path, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::cli::time_span::SinceTime;
 use crate::clock::now;
@@ -97,11 +97,12 @@ fn show(terminal: &CommandTerminal, found: &FiguresReport) {
         .map(|own| {
             let path = own.path.as_ref().map_or_else(|| format!("({})", own.id), |path| path.display().to_string());
             let [sessions, verdicts, completes] = [own.sums.of(word::STARTED), own.sums.verdicts(), complete(&own.sums)].map(grouped);
-            [sessions, verdicts, completes, money(&own.sums), escape_to_one_line(&path)]
+            [sessions, verdicts, completes, money(&own.sums), shown_path(&path)]
         })
         .collect();
     terminal.line("");
-    print(terminal, &TableColumns::new(["SESSIONS", "VERDICTS", "COMPLETE", "COST", "WORKTREE"], &[0, 1, 2, 3], &worktrees), &worktrees);
+    let table = TableColumns::new(["SESSIONS", "VERDICTS", "COMPLETE", "COST", "WORKTREE"], &[0, 1, 2, 3], &worktrees);
+    print(terminal, &table.within(terminal_width()), &worktrees);
     if found.worktrees.len() < found.worktrees_total {
         terminal.line(&format!("and {} more", plural((found.worktrees_total - found.worktrees.len()) as u64, "worktree")));
     }
@@ -172,8 +173,7 @@ fn money(sums: &CounterSums) -> String {
 
 /// Columns that bars may take; none where the terminal is too narrow.
 fn bar_room() -> usize {
-    let width = rustix::termios::tcgetwinsize(std::io::stdout()).map_or(0, |size| usize::from(size.ws_col));
-    let room = if width == 0 { WIDEST } else { width.saturating_sub(BESIDE_BAR).min(WIDEST) };
+    let room = terminal_width().map_or(WIDEST, |width| width.saturating_sub(BESIDE_BAR).min(WIDEST));
     if room < NARROWEST { 0 } else { room }
 }
 

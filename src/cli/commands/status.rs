@@ -8,7 +8,7 @@ use crate::cli::amounts::age;
 use crate::cli::args_status::StatusArgs;
 use crate::cli::failure::{CommandFailure, USAGE};
 use crate::cli::help;
-use crate::cli::table::{TableColumns, style_of};
+use crate::cli::table::{TableColumns, shown_path, style_of, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
@@ -79,7 +79,7 @@ fn table(terminal: &CommandTerminal, rows: &[&StatusRow], now: Timestamp) {
         return;
     }
     let cells: Vec<[String; 6]> = rows.iter().map(|row| cells(row, now)).collect();
-    let table = TableColumns::new(["STATUS", "REASON", "WHEN", "NOW", "SPEC", "WORKTREE"], &[], &cells);
+    let table = TableColumns::new(["STATUS", "REASON", "WHEN", "NOW", "SPEC", "WORKTREE"], &[], &cells).within(terminal_width());
     terminal.line(&table.head());
     for (row, cells) in rows.iter().zip(&cells) {
         let status = row.verdict.as_ref().and_then(|verdict| verdict.status);
@@ -99,7 +99,7 @@ fn cells(row: &StatusRow, now: Timestamp) -> [String; 6] {
         when,
         now_of(row),
         escape_to_one_line(&row.spec),
-        escape_to_one_line(&row.worktree.display().to_string()),
+        shown_path(&row.worktree.display().to_string()),
     ]
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::cli::args_sweep::SweepArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::news::NoticeHistory;
-use crate::cli::table::{TableColumns, style_of};
+use crate::cli::table::{TableColumns, shown_path, style_of, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::Overrides;
@@ -99,10 +99,10 @@ fn table(terminal: &CommandTerminal, report: &SweepReport, only: &[String], news
         .map(|line| {
             let status = line.status.map_or("-", Status::as_str).to_string();
             let spec = line.spec.as_deref().map_or_else(|| "-".to_string(), escape_to_one_line);
-            [status, line.reason.to_string(), number(line.commits), number(line.left), spec, escape_to_one_line(&line.worktree)]
+            [status, line.reason.to_string(), number(line.commits), number(line.left), spec, shown_path(&line.worktree)]
         })
         .collect();
-    let table = TableColumns::new(["STATUS", "REASON", "COMMITS", "LEFT", "SPEC", "WORKTREE"], &[2, 3], &rows);
+    let table = TableColumns::new(["STATUS", "REASON", "COMMITS", "LEFT", "SPEC", "WORKTREE"], &[2, 3], &rows).within(terminal_width());
     terminal.line(&table.head());
     for (line, row) in lines.iter().zip(&rows) {
         terminal.line(&table.line(row, style_of(line.status)));
