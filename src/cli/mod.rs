@@ -17,6 +17,7 @@ mod args_task;
 mod args_watch;
 mod command_line;
 mod commands;
+mod completed_value;
 mod examples;
 mod exit;
 mod failure;

@@ -36,6 +36,9 @@ const DELIVERY: Duration = Duration::from_secs(3);
 pub fn main() -> ExitCode {
     // Claude Code takes some exit codes of a hook for a refusal, so that a hook ends with 0, whatever goes wrong.
     let line: Vec<OsString> = std::env::args_os().collect();
+    if let Some(words) = completions::words_to_complete(&line) {
+        return completions::complete(words);
+    }
     let in_a_hook = calls_a_hook(&line);
     let cli = match read(&line) {
         Ok(cli) => cli,

@@ -24,6 +24,8 @@ mod clean_clone;
 mod commands;
 // Checks that ask programs, GitHub and models.
 mod check_types;
+// Completions in real shells.
+mod completions;
 // The configuration as users write it.
 mod config;
 // Sessions that crash, and watchdog with them.

@@ -1,13 +1,142 @@
-//! `watchdog completions`: made from the command line's own definition, so that they cannot lag behind it.
+//! `watchdog completions`: made from the command line's own definition, so that they cannot lag behind it. Also `watchdog complete`,
+//! which the scripts call for the names that only the worktree knows.
 
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use clap_complete::Shell;
+
+use crate::cli::completed_value::{CandidateKind, CompletedValue};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{help, result_output};
+use crate::judge::configuration::FILE as CONFIGURATION_FILE;
+use crate::tasks::folder;
+use watchdog_core::config::parse_bytes;
+use watchdog_facts::display::plural;
+use watchdog_git::Worktree;
+
+/// A person waits for the candidates with a finger on the key; later ones are left out.
+const PATIENCE: Duration = Duration::from_millis(150);
+
+/// The function of the scripts that clap makes, in bash and in zsh.
+const FUNCTION: &str = "_watchdog() {\n";
+
+/// A value that fits, and what it is in a few words.
+type Candidate = (String, String);
 
 /// Prints shell completions.
-pub fn completions(shell: clap_complete::Shell) -> Result<u8, CommandFailure> {
-    let mut text = Vec::new();
-    clap_complete::generate(shell, &mut help::arranged(), "watchdog", &mut text);
+pub fn completions(shell: Shell) -> Result<u8, CommandFailure> {
     // A reader that went away (a pager that was quit) is no fault of ours.
-    let _ = result_output::write(&mut std::io::stdout().lock(), &text);
+    let _ = result_output::write(&mut std::io::stdout().lock(), script(shell).as_bytes());
     Ok(0)
+}
+
+/// The script of a shell; bash, zsh and fish also ask watchdog for names.
+fn script(shell: Shell) -> String {
+    let mut made = Vec::new();
+    clap_complete::generate(shell, &mut help::arranged(), "watchdog", &mut made);
+    let made = String::from_utf8_lossy(&made).into_owned();
+    let asking_first = |values: &str| made.replacen(FUNCTION, &format!("{values}\n{FUNCTION}    _watchdog_values && return 0\n"), 1);
+    match shell {
+        Shell::Bash => asking_first(include_str!("../completions/values.bash")),
+        Shell::Zsh => asking_first(include_str!("../completions/values.zsh")),
+        Shell::Fish => made + include_str!("../completions/values.fish"),
+        _ => made,
+    }
+}
+
+/// The words of `watchdog complete -- WORD...`, the last of which is at the cursor. Only the scripts call it, so no help has it.
+pub fn words_to_complete(line: &[OsString]) -> Option<&[OsString]> {
+    match line {
+        [_, command, separator, words @ ..] if command == "complete" && separator == "--" => Some(words),
+        _ => None,
+    }
+}
+
+/// Prints a candidate a line, behind a tab what it is. Fails where the word is no spec, snapshot or task, so that the shell does as ever.
+///
+/// It says nothing of what cannot be read, and writes nothing: it reads git and files, and never opens the records.
+pub fn complete(words: &[OsString]) -> ExitCode {
+    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let Some(completed) = CompletedValue::at_the_end_of(&words) else { return ExitCode::FAILURE };
+    let (sender, receiver) = mpsc::channel();
+    let reading = std::thread::Builder::new().spawn(move || sender.send(candidates(&completed).unwrap_or_default()));
+    let found = reading.ok().and_then(|_| receiver.recv_timeout(PATIENCE).ok()).unwrap_or_default();
+    let lines: String = found
+        .iter()
+        .filter(|(value, _)| !value.is_empty() && !value.contains(char::is_control))
+        .map(|(value, about)| if about.is_empty() { format!("{value}\n") } else { format!("{value}\t{}\n", one_line(about)) })
+        .collect();
+    let _ = result_output::write(&mut std::io::stdout().lock(), lines.as_bytes());
+    ExitCode::SUCCESS
+}
+
+fn one_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
+fn candidates(completed: &CompletedValue) -> Option<Vec<Candidate>> {
+    let from_env = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = completed.worktree.as_deref().map(in_home).or_else(|| from_env("WATCHDOG_WORKTREE")).unwrap_or_else(|| ".".into());
+    let worktree = Worktree::open(&folder).ok()?;
+    match completed.kind {
+        CandidateKind::Spec => specs(&worktree),
+        CandidateKind::SnapshotSpec => {
+            let mut specs: Vec<String> = worktree.snapshots(None).ok()?.into_iter().map(|snapshot| snapshot.spec).collect();
+            specs.sort_unstable();
+            specs.dedup();
+            Some(specs.into_iter().map(|spec| (spec, String::new())).collect())
+        }
+        CandidateKind::Snapshot => snapshots(&worktree),
+        CandidateKind::Task => {
+            let config = completed.config.as_deref().map(in_home).or_else(|| from_env("WATCHDOG_CONFIG"));
+            tasks(&worktree, &config.unwrap_or_else(|| worktree.root().join(CONFIGURATION_FILE)))
+        }
+    }
+}
+
+/// A path as the shell would expand it.
+fn in_home(path: &str) -> PathBuf {
+    match (path.strip_prefix("~/"), std::env::var_os("HOME")) {
+        (Some(rest), Some(home)) => Path::new(&home).join(rest),
+        _ => path.into(),
+    }
+}
+
+fn specs(worktree: &Worktree) -> Option<Vec<Candidate>> {
+    let (kept, id) = (worktree.kept_baselines().ok()?, worktree.worktree_id());
+    let of_here = kept.into_iter().filter(|kept| kept.worktree_id == id);
+    Some(of_here.map(|kept| (kept.spec, format!("since {:.8}", kept.commit))).collect())
+}
+
+fn snapshots(worktree: &Worktree) -> Option<Vec<Candidate>> {
+    let found = worktree.snapshots(None).ok()?;
+    let latest = (!found.is_empty()).then(|| ("latest".to_owned(), "the newest of this worktree".to_owned()));
+    let of = found.into_iter().map(|snapshot| {
+        let about = format!("{:.0}, spec '{}', {}", snapshot.at, snapshot.spec, plural(snapshot.files, "file"));
+        (snapshot.id, about)
+    });
+    Some(latest.into_iter().chain(of).collect())
+}
+
+/// The tasks of the folder that a configuration names; to read its name runs nothing, so trust is not asked for.
+fn tasks(worktree: &Worktree, config: &Path) -> Option<Vec<Candidate>> {
+    let settings = std::fs::read(config).ok().and_then(|bytes| parse_bytes(&bytes, config).ok()).map(|parsed| parsed.settings);
+    let found = folder::read(worktree.root(), &settings.unwrap_or_default().tasks.dir).ok()?;
+    Some(found.tasks.into_iter().map(|loaded| (loaded.task.id, loaded.task.title)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scripts_ask_watchdog_before_they_answer_themselves() {
+        for shell in [Shell::Bash, Shell::Zsh] {
+            assert!(script(shell).contains("_watchdog() {\n    _watchdog_values && return 0\n"), "{shell}");
+        }
+    }
 }

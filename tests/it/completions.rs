@@ -1,0 +1,123 @@
+//! Completions in the real shells: bash and zsh in a terminal, with the Tab key pressed; fish by its own `complete -C`.
+
+use crate::support::{Repo, TestEnv};
+
+/// Types a line into an interactive shell, presses Tab so often, and prints the line that the shell then has.
+const TYPIST: &str = r#"
+zmodload zsh/zpty
+shell=$1 line=$2 tabs=$3
+case $shell in
+    bash)
+        zpty -b it "bash --norc --noprofile -i"
+        setup="PS1=; source <(watchdog completions bash); bind 'set enable-bracketed-paste off' 'TAB:menu-complete'"
+        setup+="; bind -x '\"\\C-g\": printf \"<<%s>>\" \"\$READLINE_LINE\"'; echo RE''ADY"
+        ;;
+    zsh)
+        zpty -b it "zsh -f -i"
+        setup="PS1=; autoload -U compinit; compinit -D -u; source <(watchdog completions zsh); setopt menu_complete"
+        setup+="; show() { print -rn -- \"<<\$BUFFER>>\" }; zle -N show; bindkey '^G' show; bindkey '^I' complete-word; echo RE''ADY"
+        ;;
+esac
+zpty -w it "$setup"
+zpty -r it out '*READY*'
+zpty -wn it "$line"
+repeat $tabs; do zpty -wn it $'\t'; done
+zpty -wn it $'\a'
+zpty -r it out '*<<*>>*'
+out=${out##*<<}
+print -rn -- "${out%%>>*}"
+zpty -d it
+"#;
+
+fn typed(repo: &Repo<'_>, shell: &str, line: &str, tabs: u32) -> String {
+    repo.env_command("zsh", &["-f", "-c", TYPIST, "typist", shell, line, &tabs.to_string()]).run().expect(0).stdout.trim_end().to_owned()
+}
+
+fn offered_by_fish(repo: &Repo<'_>, line: &str) -> Vec<String> {
+    let script = format!("watchdog completions fish | source; complete -C '{line}'");
+    let out = repo.env_command("fish", &["--no-config", "-c", &script]).run().expect(0);
+    assert_eq!(out.stderr, "", "{line}");
+    out.stdout.lines().map(|line| line.split('\t').next().unwrap_or_default().to_owned()).collect()
+}
+
+/// A repository with specs, one snapshot and two tasks.
+fn repository(env: &TestEnv) -> Repo<'_> {
+    env.install("watchdog", std::path::Path::new(env!("CARGO_BIN_EXE_watchdog")));
+    let repo = env.repo();
+    for spec in ["alpha", "my spec", "it$5", "feat:log in"] {
+        repo.watchdog(&["snapshot", "--spec", spec]).expect(0);
+    }
+    repo.write("work.txt", "kept\n");
+    repo.watchdog(&["check", "--spec", "alpha", "--no-probe", "--no-rescue"]).expect(10);
+    repo.write(".watchdog/tasks/a.md", "---\nid: T1\ntitle: Log in\n---\nDo it.\n");
+    repo.write(".watchdog/tasks/b.md", "---\nid: T2\ntitle: Log out\n---\nDo it.\n");
+    repo
+}
+
+#[test]
+fn bash_and_zsh_complete_what_the_worktree_knows() {
+    let env = TestEnv::new();
+    let repo = repository(&env);
+    let id = repo.watchdog(&["rescue", "list", "--json"]).expect(0).json()["snapshots"][0]["id"].as_str().expect("an id").to_owned();
+    for shell in ["bash", "zsh"] {
+        for (line, tabs, expected) in [
+            ("watchdog check --spec al", 1, "watchdog check --spec alpha"),
+            ("watchdog check --spec=al", 1, "watchdog check --spec=alpha"),
+            ("watchdog check --spec my", 1, "watchdog check --spec my\\ spec"),
+            ("watchdog check --spec 'my", 1, "watchdog check --spec 'my spec'"),
+            ("watchdog check --spec it", 1, "watchdog check --spec it\\$5"),
+            ("watchdog check --spec feat:l", 1, "watchdog check --spec feat:log\\ in"),
+            ("watchdog check --spec=feat:l", 1, "watchdog check --spec=feat:log\\ in"),
+            ("watchdog rescue show la", 1, "watchdog rescue show latest"),
+            ("watchdog rescue show ", 2, &format!("watchdog rescue show {id}")),
+            ("watchdog rescue list --spec ", 1, "watchdog rescue list --spec alpha"),
+            ("watchdog task run ", 1, "watchdog task run T1"),
+            ("watchdog task run ", 2, "watchdog task run T2"),
+            // Neither files nor names of another worktree.
+            ("watchdog -C .. check --spec ", 1, "watchdog -C .. check --spec"),
+            ("watchdog check --spec wor", 1, "watchdog check --spec wor"),
+            // What the shells knew before.
+            ("watchdog stat", 1, "watchdog status"),
+            ("watchdog trust wor", 1, "watchdog trust work.txt"),
+        ] {
+            assert_eq!(typed(&repo, shell, line, tabs), expected, "{shell}: {line}");
+        }
+    }
+}
+
+#[test]
+fn fish_completes_what_the_worktree_knows() {
+    let env = TestEnv::new();
+    let repo = repository(&env);
+    let offered = |line: &str| offered_by_fish(&repo, line);
+    assert_eq!(offered("watchdog check --spec a"), ["alpha"]);
+    assert_eq!(offered("watchdog check --spec="), ["--spec=alpha", "--spec=feat:log in", "--spec=it$5", "--spec=my spec"]);
+    assert_eq!(offered("watchdog rescue show ").len(), 2);
+    assert_eq!(offered("watchdog rescue show la"), ["latest"]);
+    assert_eq!(offered("watchdog task run "), ["T1", "T2"]);
+    assert!(offered("watchdog -C .. check --spec ").is_empty());
+    assert!(offered("watchdog check --sp").contains(&"--spec".to_owned()));
+    assert_eq!(offered("watchdog stat"), ["status"]);
+}
+
+#[test]
+fn candidates_are_looked_for_quietly_and_nothing_is_written() {
+    let mut env = TestEnv::new();
+    let state = env.root().join("no-state");
+    env.set("WATCHDOG_STATE_DIR", &state);
+    let repo = env.repo();
+    repo.write(".watchdog/tasks/bad.md", "---\nid: [\n---\n");
+    for (folder, words) in [
+        (env.root(), ["task", "run", ""]),
+        (env.root(), ["check", "--spec", ""]),
+        (repo.path().to_owned(), ["task", "run", ""]),
+        (repo.path().to_owned(), ["rescue", "show", ""]),
+        (repo.path().to_owned(), ["check", "--spec", ""]),
+    ] {
+        let out = env.watchdog_command(&folder, &["complete", "--", "watchdog"]).args(words).run().expect(0);
+        assert_eq!((out.stdout.as_str(), out.stderr.as_str()), ("", ""), "{words:?}");
+    }
+    let other = env.watchdog(repo.path(), &["complete", "--", "watchdog", "check", ""]).expect(1);
+    assert_eq!((other.stdout.as_str(), other.stderr.as_str()), ("", ""));
+    assert!(!state.exists());
+}
