@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use gix::ObjectId;
 
 /// How often the folders of the ref are created again: git removes empty ones when it deletes or packs refs.
-const ATTEMPTS: usize = 10;
+const ATTEMPTS: usize = 100;
 
 /// Creates `name` and makes it durable; `false` where a file of that name is there.
 ///
@@ -24,8 +24,17 @@ pub(super) fn create(repo: &gix::Repository, name: &str, commit: ObjectId) -> io
     let path = repo.common_dir().join(name);
     let aside = RefLockFile::write(repo, format!("{commit}\n").as_bytes())?;
     let folder = path.parent().expect("a ref has a folder");
+    let mut removed = io::Error::new(ErrorKind::NotFound, "its folder is removed again and again");
     for _ in 0..ATTEMPTS {
-        fs::create_dir_all(folder)?;
+        match fs::create_dir_all(folder) {
+            Ok(()) => {}
+            // A folder on the way was there for the one call and gone for the next. Where a file is in its place, this is the error.
+            Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {
+                removed = error;
+                continue;
+            }
+            Err(error) => return Err(error),
+        }
         match fs::hard_link(&aside.0, &path) {
             Ok(()) => {
                 drop(aside);
@@ -42,7 +51,7 @@ pub(super) fn create(repo: &gix::Repository, name: &str, commit: ObjectId) -> io
             },
         }
     }
-    Err(io::Error::new(ErrorKind::NotFound, "its folder is removed again and again"))
+    Err(removed)
 }
 
 /// The content of a ref beside its place, removed in the end. git itself removes what a kill leaves: files of this name
@@ -93,4 +102,57 @@ pub(super) fn sync(repo: &gix::Repository, mut path: PathBuf) -> io::Result<()> 
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+    use super::*;
+
+    fn repository() -> (tempfile::TempDir, gix::Repository, ObjectId) {
+        let folder = tempfile::tempdir().expect("the system has room");
+        let repo = gix::init_bare(folder.path()).expect("an empty folder becomes a repository");
+        let id = repo.write_blob("content").expect("the repository takes an object").detach();
+        (folder, repo, id)
+    }
+
+    #[test]
+    fn a_ref_is_created_while_git_removes_its_empty_folders() {
+        let (_folder, repo, id) = repository();
+        let above = repo.common_dir().join("refs/watchdog");
+        // Each removal spoils one attempt at most, so that a creation always comes through in the end.
+        let removals_left = AtomicUsize::new(0);
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    for folder in ["rescue/auth", "rescue"] {
+                        if removals_left.load(Ordering::Relaxed) > 0 && fs::remove_dir(above.join(folder)).is_ok() {
+                            removals_left.fetch_sub(1, Ordering::Relaxed);
+                        }
+                    }
+                }
+            });
+            let failed = (0..500).find_map(|n| {
+                let name = format!("refs/watchdog/rescue/auth/{n}");
+                removals_left.store(ATTEMPTS / 2, Ordering::Relaxed);
+                let created = create(&repo, &name, id);
+                removals_left.store(0, Ordering::Relaxed);
+                fs::remove_file(repo.common_dir().join(&name)).ok();
+                (!matches!(created, Ok(true))).then(|| format!("{name}: {created:?}"))
+            });
+            over.store(true, Ordering::Relaxed);
+            assert_eq!(failed, None);
+        });
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_its_folder_is_the_error() {
+        let (_folder, repo, id) = repository();
+        fs::create_dir_all(repo.common_dir().join("refs/watchdog")).expect("the repository is ours");
+        fs::write(repo.common_dir().join("refs/watchdog/rescue"), "no folder").expect("the repository is ours");
+        let error = create(&repo, "refs/watchdog/rescue/auth/0", id).expect_err("there is no place for it");
+        assert!(matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotADirectory), "{error}");
+    }
 }
