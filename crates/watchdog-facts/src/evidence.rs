@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use super::display::plural;
 pub use super::left_out_reason::LeftOutReason;
 pub use super::reply::{ProbeOutcome, Reply, ReplyStatus};
+use super::shell_line::WorktreeCommands;
 pub use super::warning_code::WarningCode;
 
 /// Why a fact is unknown. Ends a check as `error`, never as "nothing there".
@@ -22,6 +23,13 @@ pub struct UnreadableFact {
     pub why: String,
     /// The remedy for the person, where one is known.
     pub hint: Option<String>,
+}
+
+impl UnreadableFact {
+    /// The same with a remedy that works from anywhere.
+    pub fn placed(self, commands: &WorktreeCommands) -> Self {
+        UnreadableFact { hint: self.hint.map(|hint| commands.name_worktree(&hint)), ..self }
+    }
 }
 
 /// The classes of faults that verdicts distinguish.

@@ -1,8 +1,9 @@
 //! Facts about a coding agent's work, and conclusions from them: plain values without files, processes, clock or network.
 //!
 //! Reading order: [`evidence`] (facts, and unreadable facts), [`verdict`] (the conclusion), [`session_work`] (whose work
-//! a change is), [`reply`] and [`context`] (the agent's own report), [`warning_code`] and [`shortage`] (warnings about a verdict),
-//! [`left_out_reason`] (why a path was left out), [`display`] and [`secret_shapes`] (safe display, without secrets).
+//! a change is), [`reply`], [`context`] and [`session_event`] (the agent's own report), [`warning_code`] and [`shortage`] (warnings about a verdict),
+//! [`left_out_reason`] (why a path was left out), [`display`], [`secret_shapes`] and [`shell_line`] (safe display, without secrets; commands to
+//! paste).
 
 #![warn(missing_docs, unreachable_pub)]
 
@@ -12,8 +13,11 @@ pub mod evidence;
 pub mod left_out_reason;
 pub mod patterns;
 pub mod reply;
+pub mod secret_lines;
 pub mod secret_shapes;
+pub mod session_event;
 pub mod session_work;
+pub mod shell_line;
 pub mod shortage;
 pub mod verdict;
 pub mod warning_code;

@@ -333,7 +333,7 @@ impl Verdict {
 
     /// The verdict that a fact which could not be read leads to.
     pub fn unreadable(unreadable: UnreadableFact) -> Self {
-        let hint = unreadable.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+        let hint = unreadable.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
         Verdict::new(unreadable.kind.into(), format!("{}{hint}", unreadable.why))
     }
 

@@ -1,0 +1,153 @@
+//! Masks a text that comes line by line: what [`mask`] finds in a line, and the lines of a private key. Pure.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::secret_shapes::{mask, mask_value};
+
+/// What stands for a line of a private key.
+const KEY_LINE: &str = "[secret: private-key]";
+
+/// Masks one line after the other.
+#[derive(Debug, Clone, Default)]
+pub struct LineMasker {
+    /// The lines since the last begin of a private key could be its content.
+    in_key: bool,
+}
+
+impl LineMasker {
+    /// Whether whole lines that come next have no secret at all: a quick look at many of them.
+    pub fn needs_none(&self, lines: &str) -> bool {
+        !self.in_key && !lines.contains("PRIVATE KEY") && !may_quote_a_secret(lines) && matches!(mask(lines), Cow::Borrowed(_))
+    }
+
+    /// The line without secrets. A line that is a JSON document stays one.
+    pub fn mask<'t>(&mut self, line: &'t str) -> Cow<'t, str> {
+        if self.in_key {
+            match content_of_key(line) {
+                KeyLine::Content => return Cow::Borrowed(KEY_LINE),
+                KeyLine::Blank => return Cow::Borrowed(line),
+                KeyLine::Other => self.in_key = false,
+            }
+        }
+        self.in_key = begins_key(line);
+        match mask(line) {
+            Cow::Borrowed(_) if may_quote_a_secret(line) => without_quoted(line),
+            Cow::Borrowed(_) => Cow::Borrowed(line),
+            Cow::Owned(masked) => Cow::Owned(as_document(line, masked)),
+        }
+    }
+}
+
+/// Whether a text within a document could name a secret in quotes, which the document escapes: no pattern sees it there.
+fn may_quote_a_secret(lines: &str) -> bool {
+    const BEGINS: [&str; 4] = ["=\\\"", "= \\\"", ":\\\"", ": \\\""];
+    BEGINS.iter().any(|begin| lines.contains(begin))
+}
+
+/// A document without the secrets of its texts.
+fn without_quoted(line: &str) -> Cow<'_, str> {
+    let Ok(document) = serde_json::from_str::<Value>(line) else { return Cow::Borrowed(line) };
+    let mut masked = document.clone();
+    mask_value(&mut masked);
+    if masked == document { Cow::Borrowed(line) } else { Cow::Owned(masked.to_string()) }
+}
+
+/// What a line after the begin of a private key is.
+enum KeyLine {
+    Content,
+    Blank,
+    Other,
+}
+
+fn content_of_key(line: &str) -> KeyLine {
+    // As a diff, a listing with numbers, or a quotation shows it.
+    let inner = line.trim_start_matches(|c: char| c.is_whitespace() || c.is_ascii_digit() || "+-<>|\"',:#*/→".contains(c));
+    let inner = inner.trim_end_matches(|c: char| c.is_whitespace() || "\\\"',+;".contains(c));
+    let inner = inner.strip_suffix("\\n").unwrap_or(inner);
+    if line.contains("-----") {
+        return KeyLine::Other;
+    }
+    let is_header = ["Proc-Type: ", "DEK-Info: ", "Comment: ", "Version: "].iter().any(|head| inner.starts_with(head));
+    if inner.is_empty() && line.trim().is_empty() {
+        return KeyLine::Blank;
+    }
+    if is_header || inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)) {
+        return KeyLine::Content;
+    }
+    KeyLine::Other
+}
+
+/// Whether a line ends with the frame that begins a private key.
+fn begins_key(line: &str) -> bool {
+    let end = line.trim_end_matches(|c: char| c.is_whitespace() || "\\\"',+;".contains(c));
+    let end = end.strip_suffix("\\n").unwrap_or(end);
+    let frame = end.strip_suffix("-----").and_then(|end| end.rsplit_once("-----BEGIN "));
+    frame.is_some_and(|(_, name)| name.ends_with("PRIVATE KEY") || name.ends_with("PRIVATE KEY BLOCK"))
+}
+
+/// A masked line, as a document where the line was one: a pattern may reach over the end of a string.
+fn as_document(line: &str, masked: String) -> String {
+    if !line.trim_start().starts_with(['{', '[']) {
+        return masked;
+    }
+    let Ok(mut document) = serde_json::from_str::<Value>(line) else { return masked };
+    if serde_json::from_str::<Value>(&masked).is_ok() {
+        return masked;
+    }
+    mask_value(&mut document);
+    let document = document.to_string();
+    match mask(&document) {
+        Cow::Owned(further) if serde_json::from_str::<Value>(&further).is_ok() => further,
+        _ => document,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn masked(text: &str) -> String {
+        let mut masker = LineMasker::default();
+        text.lines().map(|line| masker.mask(line).into_owned() + "\n").collect()
+    }
+
+    #[test]
+    fn the_lines_of_a_private_key_are_masked_and_what_follows_is_not() {
+        let line = "aB3d".repeat(16);
+        for lead in ["", "+", "  ", "> ", "12\t"] {
+            let text = format!(
+                "before\n{lead}-----BEGIN RSA {0}-----\n{lead}Proc-Type: 4,ENCRYPTED\n\n{lead}{line}\n{lead}aB=\n{lead}-----END RSA {0}-----\nafter\n",
+                "PRIVATE KEY"
+            );
+            let shown = masked(&text);
+            assert!(!shown.contains("aB") && !shown.contains("ENCRYPTED"), "{shown}");
+            assert!(shown.starts_with("before\n") && shown.ends_with("after\n") && shown.lines().count() == 8, "{shown}");
+        }
+        // Cut off: until something that is no key.
+        assert_eq!(masked(&format!("-----BEGIN {}-----\n{line}\nand so on\n{line}\n", "PRIVATE KEY")).matches(&line).count(), 1);
+        let source = format!("if line == \"-----BEGIN {}-----\" {{\n    count += 1;\n}}\n", "PRIVATE KEY");
+        assert_eq!(masked(&source), source);
+    }
+
+    #[test]
+    fn a_document_stays_one_and_tells_no_secret() {
+        for (line, secret) in [
+            (r#"{"text":"DB_PASSWORD=\"h0rse-staple\" and on","n":1}"#.to_owned(), "h0rse"),
+            (r#"{"text":"DB_PASSWORD=h0rse-staple\""}"#.to_owned(), "h0rse"),
+            (r#"{"access_token":"a1b2c3d4e5f6a7b8c9d0"}"#.to_owned(), "a1b2"),
+            (format!(r#"{{"text":"-----BEGIN {}-----\n{}\n","b":"x"}}"#, "PRIVATE KEY", "aB3d".repeat(16)), "aB3d"),
+        ] {
+            let shown = LineMasker::default().mask(&line).into_owned();
+            assert!(serde_json::from_str::<Value>(&shown).is_ok_and(|value| value.is_object()), "{shown}");
+            assert!(!shown.contains(secret) && shown.contains("[secret: "), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_line_without_a_secret_is_not_copied() {
+        let mut masker = LineMasker::default();
+        assert!(matches!(masker.mask("test result: ok. 12 passed"), Cow::Borrowed(_)));
+    }
+}
