@@ -4,6 +4,7 @@
 //! block or check type per file, as a table of its keys), `key_table` and `key_kinds` (the parts of a table), `reader` (typed access
 //! that collects every problem), `syntax` (JSON with positions). The same tables make `resolved` (settings back to JSON), `schema` (the
 //! JSON Schema) and `key_reference` (the tables of docs/configuration.md).
+//! [`message_template`] is the form of a notification for people.
 //! Task files are read by the same readers: [`task_file`], over `yaml`.
 
 mod criteria;
@@ -12,6 +13,7 @@ mod key_kinds;
 mod key_reference;
 mod key_row;
 mod key_table;
+pub mod message_template;
 mod nearest;
 mod parse;
 mod problem;

@@ -52,6 +52,10 @@ impl<'a> ConfigNode<'a> {
         matches!(&self.json.kind, ValueKind::List(items) if items.is_empty())
     }
 
+    pub(super) fn is_list(&self) -> bool {
+        matches!(self.json.kind, ValueKind::List(_))
+    }
+
     /// The members, unchecked, where it is an object.
     pub(super) fn members(&self) -> Option<&'a [KeyValue<'a>]> {
         match &self.json.kind {

@@ -57,9 +57,10 @@ mod tests {
     use super::super::{parse, to_json};
     use super::*;
 
-    /// Files that are right: the examples of the page for users, the contract's file, and this repository's own.
+    /// Files that are right: the examples of the pages for users, the contract's file, and this repository's own.
     fn right() -> Vec<&'static str> {
-        let page = include_str!("../../../../docs/configuration.md").split("```json\n").skip(1);
+        let pages = [include_str!("../../../../docs/configuration.md"), include_str!("../../../../docs/notifications.md")];
+        let page = pages.into_iter().flat_map(|page| page.split("```json\n").skip(1));
         let contract = include_str!("../../../../tests/fixtures/config/contract.json");
         let own = include_str!("../../../../completion.json");
         page.filter_map(|rest| rest.split("```").next()).chain([contract, own]).collect()
@@ -73,6 +74,9 @@ mod tests {
         r#"{"guards": ["../a"]}"#,
         r#"{"agents": [{"role": "a"}]}"#,
         r#"{"notify": [{"on": ["failed"]}]}"#,
+        r#"{"notify": [{"on": ["failed"], "desktop": true, "mail": "a@b"}]}"#,
+        r#"{"notify": [{"on": ["failed"], "desktop": true, "template": "slack"}]}"#,
+        r#"{"notify": [{"on": ["failed"], "mail": "nobody"}]}"#,
         r#"{"completion": {}}"#,
         r#"{"checks": [{"type": "command"}]}"#,
         r#"{"checks": [{"type": "git", "path": "a"}]}"#,

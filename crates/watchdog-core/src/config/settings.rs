@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 pub use super::criteria::*;
+use super::message_template::MessageForm;
 
 use watchdog_facts::verdict::Evidence;
 
@@ -225,6 +226,27 @@ pub enum NotifyTarget {
     Command(Vec<String>),
     /// An address. The event is posted to it.
     Url(String),
+    /// An address of a service that people read. A message is posted to it.
+    Service {
+        /// Where to.
+        url: String,
+        /// How the message is written.
+        form: MessageForm,
+    },
+    /// The user's desktop.
+    Desktop,
+    /// Addresses of mail.
+    Mail(Vec<String>),
+}
+
+impl NotifyTarget {
+    /// Whether people read it: then what happened at the same time is one message. A program has each event by itself.
+    pub fn is_for_people(&self) -> bool {
+        match self {
+            NotifyTarget::Command(_) | NotifyTarget::Url(_) => false,
+            NotifyTarget::Service { .. } | NotifyTarget::Desktop | NotifyTarget::Mail(_) => true,
+        }
+    }
 }
 
 impl NotifyRule {
@@ -312,7 +334,9 @@ impl ConfigSettings {
         for rule in &self.notify {
             let whom = match &rule.to {
                 NotifyTarget::Command(argv) => argv.join(" "),
-                NotifyTarget::Url(url) => format!("POST {url}"),
+                NotifyTarget::Url(url) | NotifyTarget::Service { url, .. } => format!("POST {url}"),
+                NotifyTarget::Desktop => "notify-send".to_owned(),
+                NotifyTarget::Mail(to) => format!("sendmail, to {}", to.join(", ")),
             };
             found.push(format!("notify on {}: {whom}", rule.on.join(", ")));
         }

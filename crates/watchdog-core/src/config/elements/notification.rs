@@ -1,9 +1,12 @@
-//! `notify`: programs and addresses that receive events.
+//! `notify`: programs, addresses and people that receive events.
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::super::key_kinds::{ARGV, TEXT, ValueForm, filled_list_of, optional, whole};
 use super::super::key_table::{KeyBlock, keys};
+use super::super::message_template::{LONGEST, MessageForm, ReadyForm};
 use super::super::nearest::hint;
 use super::super::problem::shown;
 use super::super::reader::{ConfigNode, ConfigSection};
@@ -84,6 +87,10 @@ const WORDS: &[&str] = &[
 
 /// Longer addresses are mistakes.
 const LONGEST_URL: usize = 2048;
+const LONGEST_MAIL: usize = 254;
+
+/// The keys of which an entry has exactly one.
+const TARGETS: [&str; 4] = ["command", "url", "desktop", "mail"];
 
 /// The words that `on` may have.
 pub fn notification_words() -> &'static [&'static str] {
@@ -96,6 +103,9 @@ pub(in super::super) struct NotifyEntry {
     on: Vec<String>,
     command: Option<Vec<String>>,
     url: Option<String>,
+    template: Option<MessageForm>,
+    desktop: bool,
+    mail: Option<Vec<String>>,
     timeout: Duration,
     retries: u32,
 }
@@ -109,6 +119,39 @@ const ADDRESS: ValueForm<String> = ValueForm {
     ..TEXT
 };
 
+const TEMPLATE: ValueForm<MessageForm> = ValueForm {
+    read: template,
+    write: |form| json!(form.source()),
+    schema: || json!({"type": "string", "pattern": "\\S", "maxLength": LONGEST}),
+    words: "`slack`, `discord`, `telegram`, `ntfy`, or a text with placeholders",
+};
+
+const DESKTOP: ValueForm<bool> = ValueForm {
+    read: |node| {
+        let on = node.flag()?;
+        if !on {
+            node.wrong("must be true; leave the entry out to send nothing");
+        }
+        on.then_some(true)
+    },
+    write: |on| json!(on),
+    schema: || json!({"const": true}),
+    words: "true",
+};
+
+const MAIL: ValueForm<Vec<String>> = ValueForm {
+    read: mail,
+    write: |to| match to.as_slice() {
+        [one] => json!(one),
+        several => json!(several),
+    },
+    schema: || {
+        let one = json!({"type": "string", "pattern": "^[^@\\s]+@[^@\\s]+$", "maxLength": LONGEST_MAIL});
+        json!({"oneOf": [one, {"type": "array", "items": one, "minItems": 1}]})
+    },
+    words: "address of mail, or a list of them",
+};
+
 pub(in super::super) static BLOCK: KeyBlock<NotifyEntry> = KeyBlock {
     name: "notify[]",
     defaults: || NotifyEntry { command: None, ..NotifyRule::new(NotifyTarget::Command(Vec::new())).into() },
@@ -118,6 +161,11 @@ pub(in super::super) static BLOCK: KeyBlock<NotifyEntry> = KeyBlock {
             required("it lists the statuses, reasons or kinds of events to tell about");
         "command" => command: optional(ARGV), "the program to run then";
         "url" => url: optional(ADDRESS), "instead of a program: the address to post to, http or https";
+        "template" => template: optional(TEMPLATE),
+            "beside `url`: post a message for people, in the [form](notifications.md) of this service or in your own";
+        "desktop" => desktop: DESKTOP, "instead of a program: show it on the desktop", written_where(|entry| entry.desktop),
+            without_default();
+        "mail" => mail: optional(MAIL), "instead of a program: send it by mail, through the system's sendmail";
         "timeout_seconds" => timeout: whole(1..=600), "deadline of one attempt";
         "retries" => retries: whole(0..=20), "further attempts after one that failed";
     },
@@ -130,36 +178,101 @@ pub(in super::super) const ENTRY: ValueForm<NotifyRule> = ValueForm {
     write: |rule| BLOCK.write(rule.clone().into()).into(),
     schema: || {
         let mut schema = BLOCK.schema();
-        schema["oneOf"] = serde_json::json!([{"required": ["command"]}, {"required": ["url"]}]);
+        schema["oneOf"] = TARGETS.iter().map(|target| json!({"required": [target]})).collect();
+        schema["dependentRequired"] = json!({"template": ["url"]});
         schema
     },
     words: "rule",
 };
 
-/// Exactly one of `command` and `url`.
-fn one_target(section: &ConfigSection<'_>, _: &mut NotifyEntry, _: bool) {
-    match (section.get("command"), section.get("url")) {
-        (Some(_), Some(url)) => url.wrong("stands beside `command`; give two entries to tell both"),
-        (None, None) => section.missing("command", "it is the program to run, with its arguments; or give `url`, the address to post to"),
+/// Exactly one of the targets, and a template only where it can be used.
+fn one_target(section: &ConfigSection<'_>, entry: &mut NotifyEntry, right: bool) {
+    let mut given = TARGETS.iter().filter_map(|target| Some((target, section.get(target)?)));
+    match given.next() {
+        None => section.missing(
+            "command",
+            "it is the program to run, with its arguments; or give `url`, the address to post to, or `desktop`, or `mail`",
+        ),
+        Some((first, _)) => given.for_each(|(_, other)| other.wrong(format!("stands beside `{first}`; give two entries to tell both"))),
+    }
+    let Some(template) = section.get("template") else { return };
+    match (section.get("url"), &entry.url) {
+        (None, _) => template.wrong("belongs beside `url`, the address to post to"),
+        (Some(node), Some(url)) if right && entry.template == Some(MessageForm::Ready(ReadyForm::Telegram)) && !is_telegram(url) => {
+            node.wrong("names no chat; for Telegram it is https://api.telegram.org/bot<token>/sendMessage?chat_id=<chat>");
+        }
         _ => {}
     }
 }
 
+/// Whether an address calls `sendMessage` for a chat.
+fn is_telegram(url: &str) -> bool {
+    let (path, query) = url.split('#').next().unwrap_or_default().split_once('?').unwrap_or((url, ""));
+    let named = |pair: &str| pair.strip_prefix("chat_id=").is_some_and(|chat| !chat.is_empty());
+    path.ends_with("/sendMessage") && query.split('&').any(named)
+}
+
 impl NotifyEntry {
     fn rule(self) -> Option<NotifyRule> {
-        let to = self.command.map(NotifyTarget::Command).or(self.url.map(NotifyTarget::Url))?;
+        let to = match (self.command, self.url, self.mail) {
+            (Some(argv), ..) => NotifyTarget::Command(argv),
+            (_, Some(url), _) => match self.template {
+                Some(form) => NotifyTarget::Service { url, form },
+                None => NotifyTarget::Url(url),
+            },
+            (.., Some(to)) => NotifyTarget::Mail(to),
+            _ if self.desktop => NotifyTarget::Desktop,
+            _ => return None,
+        };
         Some(NotifyRule { on: self.on, to, timeout: self.timeout, retries: self.retries })
     }
 }
 
 impl From<NotifyRule> for NotifyEntry {
     fn from(rule: NotifyRule) -> Self {
-        let (command, url) = match rule.to {
-            NotifyTarget::Command(argv) => (Some(argv), None),
-            NotifyTarget::Url(url) => (None, Some(url)),
-        };
-        NotifyEntry { on: rule.on, command, url, timeout: rule.timeout, retries: rule.retries }
+        let NotifyRule { on, to, timeout, retries } = rule;
+        let mut entry = NotifyEntry { on, command: None, url: None, template: None, desktop: false, mail: None, timeout, retries };
+        match to {
+            NotifyTarget::Command(argv) => entry.command = Some(argv),
+            NotifyTarget::Url(url) => entry.url = Some(url),
+            NotifyTarget::Service { url, form } => (entry.url, entry.template) = (Some(url), Some(form)),
+            NotifyTarget::Desktop => entry.desktop = true,
+            NotifyTarget::Mail(to) => entry.mail = Some(to),
+        }
+        entry
     }
+}
+
+fn template(node: &ConfigNode<'_>) -> Option<MessageForm> {
+    let text = node.text()?;
+    MessageForm::parse(&text).map_err(|why| node.wrong(why)).ok()
+}
+
+/// One address of mail, or several.
+fn mail(node: &ConfigNode<'_>) -> Option<Vec<String>> {
+    if !node.is_list() {
+        return mail_address(node).map(|one| vec![one]);
+    }
+    let list = node.list(mail_address)?;
+    if node.is_empty_list() {
+        node.wrong("must name at least one address");
+        return None;
+    }
+    Some(list)
+}
+
+/// A plain address, as `me@example.org`: nothing in it can begin another header or another recipient.
+fn mail_address(node: &ConfigNode<'_>) -> Option<String> {
+    let text = node.text()?;
+    let plain = |part: &str, marks: &[u8]| {
+        !part.is_empty() && !part.starts_with(['-', '.']) && part.bytes().all(|b| b.is_ascii_alphanumeric() || marks.contains(&b))
+    };
+    let is_address = |(local, host): (&str, &str)| plain(local, b"._+-=&'#~") && plain(host, b".-");
+    let right = text.len() <= LONGEST_MAIL && text.split_once('@').is_some_and(is_address);
+    if !right {
+        node.expected("an address such as me@example.org");
+    }
+    right.then_some(text)
 }
 
 fn address(node: &ConfigNode<'_>) -> Option<String> {
@@ -189,6 +302,7 @@ fn event_word(node: &ConfigNode<'_>) -> Option<String> {
 mod tests {
     use std::time::Duration;
 
+    use super::super::super::message_template::{MessageForm, ReadyForm};
     use super::super::super::parse::testing::{fails, reads};
     use super::super::super::settings::NotifyTarget;
 
@@ -216,6 +330,37 @@ mod tests {
     }
 
     #[test]
+    fn people_are_reached_by_desktop_mail_and_services() {
+        let to = |target: &str| reads(&format!(r#"{{"notify": [{{"on": ["failed"], {target}}}]}}"#)).notify[0].to.clone();
+        assert_eq!(to(r#""desktop": true"#), NotifyTarget::Desktop);
+        assert_eq!(to(r#""mail": "me+x@example.org""#), NotifyTarget::Mail(vec!["me+x@example.org".into()]));
+        assert_eq!(to(r#""mail": ["a@b", "root@localhost"]"#), NotifyTarget::Mail(vec!["a@b".into(), "root@localhost".into()]));
+        let url = "https://api.telegram.org/bot1:A/sendMessage?chat_id=-5&x=1";
+        let telegram = NotifyTarget::Service { url: url.into(), form: MessageForm::Ready(ReadyForm::Telegram) };
+        assert_eq!(to(&format!(r#""url": "{url}", "template": "telegram""#)), telegram);
+        assert!(matches!(to(r#""url": "http://x", "template": "{title}""#), NotifyTarget::Service { form: MessageForm::Own(_), .. }));
+    }
+
+    #[test]
+    fn an_address_of_mail_holds_one_address_and_a_template_stands_beside_an_address() {
+        for address in ["me", "@b", "a@", "a@b,c@d", "a@b\\nBcc: x@y", "a b@c", "A <a@b>", "-oQ/tmp@b", "a@-b", "ü@b", "a@b@c", "a\\\\@b"]
+        {
+            let text = format!(r#"{{"notify": [{{"on": ["failed"], "mail": "{address}"}}]}}"#);
+            fails(&text, "notify[0].mail: expected an address such as me@example.org");
+        }
+        let fails_as = |target: &str, said: &str| fails(&format!(r#"{{"notify": [{{"on": ["failed"], {target}}}]}}"#), said);
+        fails_as(r#""mail": []"#, "notify[0].mail: must name at least one address");
+        fails_as(r#""mail": ["a@b", "c"]"#, "notify[0].mail[1]: expected an address");
+        fails_as(r#""desktop": false"#, "notify[0].desktop: must be true");
+        fails_as(r#""desktop": true, "template": "slack""#, "notify[0].template: belongs beside `url`");
+        fails_as(r#""url": "http://x", "template": "slak""#, "notify[0].template: no ready template has this name, did you mean `slack`?");
+        fails_as(r#""url": "http://x", "template": "{titel}""#, "notify[0].template: unknown placeholder `{titel}`, did you mean `title`?");
+        for url in ["http://x/sendMessage", "http://x/sendMessage?chat_id=", "http://x?chat_id=1"] {
+            fails_as(&format!(r#""url": "{url}", "template": "telegram""#), "notify[0].url: names no chat");
+        }
+    }
+
+    #[test]
     fn other_words_and_missing_parts_are_named() {
         fails(
             r#"{"notify": [{"on": ["reviews"], "command": ["x"]}]}"#,
@@ -228,6 +373,10 @@ mod tests {
         fails(r#"{"notify": [{"on": ["failed"], "command": ["x"], "retries": 21}]}"#, "notify[0].retries: expected a whole number from 0");
         fails(r#"{"notify": [{"on": ["failed"], "command": ["x"], "timeout_seconds": 0}]}"#, "notify[0].timeout_seconds: expected");
         fails(r#"{"notify": [{"on": ["failed"], "command": ["x"], "timeout_second": 3}]}"#, "did you mean `timeout_seconds`?");
+        fails(
+            r#"{"notify": [{"on": ["failed"], "url": "http://x", "desktop": true, "mail": "a@b"}]}"#,
+            "notify[0].desktop: stands beside `url`; give two entries to tell both",
+        );
         fails(r#"{"notify": {"on": ["failed"]}}"#, "notify: expected a list, found an object");
     }
 }

@@ -3,6 +3,7 @@
 use crate::config::settings::OnNoCriteria;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::ProbeOutcome;
+use watchdog_facts::shell_line::shell_word;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 
 use super::facts::{ConfigTrust, MachineAction};
@@ -97,7 +98,8 @@ impl CheckMachine {
         match &self.snapshot {
             Some(name) => {
                 let id = name.strip_prefix("refs/watchdog/rescue/").unwrap_or(name);
-                format!("; everything is kept, restore it with: watchdog rescue restore {id}")
+                let restore = self.setup.commands.watchdog(&format!("rescue restore {}", shell_word(id)));
+                format!("; everything is kept, restore it with: {restore}")
             }
             None => String::new(),
         }

@@ -161,7 +161,8 @@ impl CheckMachine {
 
     pub(super) fn conclude_disputed(&mut self) -> MachineAction {
         let why = self.disputed.clone().unwrap_or_default();
-        let times = self.probes.iter().filter(|record| record.disputed.is_some()).count();
+        // An answer that stands for a later round was given once.
+        let times = self.probes.iter().filter(|record| record.disputed.is_some() && !record.stands()).count().max(1);
         let message = format!("the agent contradicts what is known ({}): {why}{}", plural(times as u64, "answer"), self.kept_in());
         self.conclude_with(Reason::Disputed, message)
     }
@@ -396,7 +397,8 @@ impl CheckMachine {
     }
 
     pub(super) fn conclude_unreadable(&mut self, unreadable: UnreadableFact) -> MachineAction {
-        self.conclude(Verdict::unreadable(unreadable))
+        let placed = unreadable.placed(&self.setup.commands);
+        self.conclude(Verdict::unreadable(placed))
     }
 
     pub(super) fn conclude_interrupted(&mut self) -> MachineAction {

@@ -47,7 +47,8 @@ impl CheckMachine {
     fn criteria_unknown(&mut self, verdict: Verdict, unreadable: UnreadableFact) -> MachineAction {
         let why = format!("whether the criteria changed cannot be told: {}", unreadable.why);
         if self.setup.criteria_files == CriteriaFilesRole::Guarded && verdict.status() == Status::Complete {
-            return self.close(Verdict::unreadable(UnreadableFact { why, ..unreadable }));
+            let placed = UnreadableFact { why, ..unreadable }.placed(&self.setup.commands);
+            return self.close(Verdict::unreadable(placed));
         }
         self.note(WarningCode::CriteriaUnknown, why);
         self.close(verdict)

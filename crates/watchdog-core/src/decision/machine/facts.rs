@@ -6,6 +6,7 @@ use crate::config::settings::{CompletionSettings, ConfigSettings, OnNoCriteria, 
 use watchdog_facts::evidence::{
     ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation, ReadFact, RescueOutcome, SessionEnd,
 };
+use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Evidence, ProbeRecord, Verdict};
 
 /// Everything that is settled before the first fact is read.
@@ -49,6 +50,8 @@ pub struct MachineSetup {
     pub earlier: EarlierRounds,
     /// Warnings about the facts, such as changed criteria.
     pub notes: Vec<Degradation>,
+    /// Commands for a person to type about the worktree.
+    pub commands: WorktreeCommands,
 }
 
 impl MachineSetup {
@@ -74,6 +77,7 @@ impl MachineSetup {
             no_progress_limit: None,
             earlier: EarlierRounds::default(),
             notes: Vec::new(),
+            commands: WorktreeCommands::default(),
         }
     }
 }

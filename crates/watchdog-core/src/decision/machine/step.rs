@@ -246,7 +246,8 @@ impl CheckMachine {
                 self.conclude_with(Reason::Untrusted, message)
             }
             ConfigTrust::Settled => {
-                let message = "no criteria are configured, and without a baseline git cannot decide; record one with: watchdog snapshot";
+                let record = self.setup.commands.watchdog("snapshot");
+                let message = format!("no criteria are configured, and without a baseline git cannot decide; record one with: {record}");
                 self.conclude_with(Reason::NoCriteria, message)
             }
         }

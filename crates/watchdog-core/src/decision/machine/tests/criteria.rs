@@ -301,7 +301,7 @@ fn whether_guarded_files_changed_must_be_known() {
         ("named", unknown(World::committed(), CriteriaFilesRole::Named), "complete/new_commits committed"),
     ]);
     let verdict = unknown(World::committed(), CriteriaFilesRole::Guarded).run().verdict;
-    assert_eq!(verdict.message, "whether the criteria changed cannot be told: cannot read the Criteria (look)");
+    assert_eq!(verdict.message, "whether the criteria changed cannot be told: cannot read the Criteria; look");
     let verdict = unknown(World::committed(), CriteriaFilesRole::Named).run().verdict;
     assert_eq!(verdict.degraded[0].code, WarningCode::CriteriaUnknown);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::config::settings::{CompletionSettings, OnNoCriteria, RescueMode};
+use crate::config::settings::{CompletionSettings, ConfigSettings, OnNoCriteria, RescueMode};
 use crate::decision::machine::{
     ChecksResult, ConfigTrust, CriteriaFilesRole, EarlierRounds, JudgementScope, MachineAction, MachineEvent, MachineSetup, SurvivorFacts,
 };
@@ -256,6 +256,7 @@ pub(super) fn setup() -> impl Strategy<Value = MachineSetup> {
                 no_progress_limit: counts_sessions.then_some(3),
                 earlier,
                 notes: Vec::new(),
+                ..MachineSetup::of(&ConfigSettings::default())
             }
         },
     )

@@ -100,6 +100,10 @@ fn a_dispute_says_how_often_the_agent_was_heard() {
         "the agent contradicts what is known (2 answers): it says complete and that 1 tasks are pending"
     );
     assert_eq!(
+        message(World { first_answer_stands: true, ..World::clean().replies([contradiction()]) }),
+        "the agent contradicts what is known (1 answer): it says complete and that 1 tasks are pending"
+    );
+    assert_eq!(
         message(World::clean().replies([claims_a_commit()]).set(|setup| setup.completion.max_probes = 1)),
         "the agent contradicts what is known (1 answer): it says that it made 1 commits, and git shows none since the baseline"
     );

@@ -22,6 +22,8 @@ pub(super) struct World {
     pub(super) since_end: u64,
     /// Answers in order; the last one repeats.
     pub(super) replies: Vec<ProbeOutcome>,
+    /// Every answer after the first one is that one, reused without a question.
+    pub(super) first_answer_stands: bool,
     /// What happens while something goes on.
     pub(super) effects: Vec<(During, Effect)>,
     /// Rescues in order; the last one repeats.
@@ -136,6 +138,7 @@ impl World {
             inherited: 0,
             since_end: 0,
             replies: Vec::new(),
+            first_answer_stands: false,
             effects: Vec::new(),
             rescues: vec![Salvage::Commits(1)],
             checks: Criteria::Always(CheckOutcome::Pass),
@@ -293,7 +296,7 @@ impl World {
                     outcome,
                     disputed: None,
                     session_id: None,
-                    usage: ProbeUsage::default(),
+                    usage: ProbeUsage { requests: u64::from(nth == 1 || !self.first_answer_stands), ..ProbeUsage::default() },
                 })
             }
             MachineAction::Rescue => {
