@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_facts::shell_line::shell_path;
 use watchdog_facts::shortage::shortage_in;
 
 /// Why a worktree could not be opened or read.
@@ -68,9 +69,9 @@ impl From<Error> for UnreadableFact {
             Error::Bare { .. } => (FaultKind::NotARepository, Some("name one of its work trees with -C PATH".to_string())),
             Error::ForeignOwner { path } => (
                 FaultKind::Git,
-                Some(format!("run watchdog as the owner, or allow it with: git config --global --add safe.directory '{}'", path.display())),
+                Some(format!("run watchdog as the owner, or allow it with: git config --global --add safe.directory {}", shell_path(path))),
             ),
-            Error::UnknownRevision { .. } => (FaultKind::Git, Some("see: git log --oneline --all".to_string())),
+            Error::UnknownRevision { .. } => (FaultKind::Git, Some("see `git log --oneline --all`".to_string())),
             Error::Read { why, .. } => {
                 let helps = shortage_in(why).map_or_else(|| remedy_for(why), |shortage| shortage.helps);
                 (FaultKind::Git, Some(helps.to_string()))
@@ -85,6 +86,6 @@ fn remedy_for(why: &str) -> &'static str {
     match why {
         _ if ["No space left on device", "Disk quota exceeded"].iter().any(|full| why.contains(full)) => "make room on that disk",
         _ if ["Permission denied", "Read-only file system"].iter().any(|shut| why.contains(shut)) => "give this user access to it",
-        _ => "see: git fsck",
+        _ => "see `git fsck`",
     }
 }

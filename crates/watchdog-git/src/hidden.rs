@@ -13,6 +13,7 @@ use super::error::Error;
 use super::open::Worktree;
 use super::path_text::escape_path;
 use watchdog_facts::evidence::{Degradation, WarningCode};
+use watchdog_facts::shell_line::WorktreeCommands;
 
 /// Notes edits behind assume-unchanged and skip-worktree, and returns an index to use instead of the
 /// one on disk where that one would be misread.
@@ -55,9 +56,10 @@ pub(super) fn prepare(worktree: &Worktree, index: &State, found: &mut WorkTreeSt
     }
     if let Some(first) = hidden.first() {
         let detail = format!(
-            "{} changed files are hidden by assume-unchanged or skip-worktree, '{}' for one; see: git ls-files -v",
+            "{} changed files are hidden by assume-unchanged or skip-worktree, '{}' for one; see: {}",
             hidden.len(),
-            escape_path(first)
+            escape_path(first),
+            WorktreeCommands::at(worktree.root()).git("ls-files -v")
         );
         found.degraded.push(Degradation { code: WarningCode::HiddenEntries, detail });
         found.hidden = hidden;

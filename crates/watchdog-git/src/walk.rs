@@ -10,6 +10,7 @@ use gix::objs::Find;
 use super::error::Error;
 use super::open::Worktree;
 use super::verified::VerifyingObjectReader;
+use watchdog_facts::shell_line::WorktreeCommands;
 
 /// A commit's place in [`CommitHistory`].
 pub(super) type HistoryIndex = u32;
@@ -182,7 +183,10 @@ impl<'w> CommitHistory<'w> {
         if parsed.tree != tree || parsed.parents != parents {
             return Err(Error::Read {
                 doing: doing(),
-                why: "the commit-graph file says otherwise; see: git commit-graph verify".to_string(),
+                why: format!(
+                    "the commit-graph file says otherwise; see: {}",
+                    WorktreeCommands::at(self.worktree.root()).git("commit-graph verify")
+                ),
             });
         }
         parsed.from_graph = false;

@@ -64,7 +64,7 @@ pub(super) struct DiskEntry {
 }
 
 /// A folder and everything below it, with the folder of the last path kept open.
-pub(super) struct FolderWalk {
+pub(crate) struct FolderWalk {
     root: OwnedFd,
     last: Option<(BString, OwnedFd)>,
 }
@@ -94,7 +94,7 @@ fn os(name: &BStr) -> &OsStr {
 
 impl FolderWalk {
     /// Opens `root`, following symlinks in its own name only.
-    pub(super) fn open(root: &Path) -> io::Result<Self> {
+    pub(crate) fn open(root: &Path) -> io::Result<Self> {
         let root = rustix::fs::open(root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         Ok(FolderWalk { root, last: None })
     }

@@ -19,7 +19,7 @@ const LARGEST: u64 = 8 << 20;
 const FILE: &str = ".gitignore";
 
 /// The patterns that hold in the folder that is being walked.
-pub(super) struct FolderRules {
+pub(crate) struct FolderRules {
     search: Search,
     case: Case,
     root: PathBuf,
@@ -29,7 +29,7 @@ impl FolderRules {
     /// The patterns that hold everywhere in `repo`: the user's own list and `info/exclude`.
     ///
     /// `root` is the folder that paths are relative to, which is not the work tree for a nested repository.
-    pub(super) fn global(repo: &gix::Repository, root: &Path) -> Self {
+    pub(crate) fn global(repo: &gix::Repository, root: &Path) -> Self {
         let config = repo.config_snapshot();
         let case = if config.boolean("core.ignoreCase").unwrap_or(false) { Case::Fold } else { Case::Sensitive };
         let users = match config.trusted_path("core.excludesFile") {
@@ -54,7 +54,7 @@ impl FolderRules {
     ///
     /// `prefix` leads from the opened folder to the root of these rules. `fallback` is what the index has, for a
     /// sparse checkout that leaves the file out.
-    pub(super) fn enter(
+    pub(crate) fn enter(
         &mut self,
         below: &mut FolderWalk,
         prefix: &BStr,
@@ -83,7 +83,7 @@ impl FolderRules {
     }
 
     /// Whether git would ignore `path`, given that it does not ignore its folder.
-    pub(super) fn ignores(&self, path: &BStr, is_folder: bool) -> bool {
+    pub(crate) fn ignores(&self, path: &BStr, is_folder: bool) -> bool {
         self.search.pattern_matching_relative_path(path, Some(is_folder), self.case).is_some_and(|found| !found.pattern.is_negative())
     }
 }

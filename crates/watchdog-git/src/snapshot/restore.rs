@@ -21,13 +21,15 @@ use super::spec_name::{PREFIX, path_text};
 use super::{diff, nested};
 use crate::{Error, Worktree};
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
+use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 
 /// A note about private files, which are never put on a branch.
-fn private_note(stored: &StoredSnapshot) -> Option<String> {
+fn private_note(worktree: &Worktree, stored: &StoredSnapshot) -> Option<String> {
     let (many, id) = (stored.record.private_files, stored.name.strip_prefix(PREFIX)?);
     let files = if many == 1 { "1 private file (secret or over-size) is" } else { "private files (secrets, over-size) are" };
     let files = if many == 1 { files.to_owned() } else { format!("{many} {files}") };
-    (many > 0).then(|| format!("{files} not on the branch; get everything with: watchdog rescue restore {id} --to DIR"))
+    let restore = WorktreeCommands::at(worktree.root()).watchdog(&format!("rescue restore {} --to DIR", shell_word(id)));
+    (many > 0).then(|| format!("{files} not on the branch; get everything with: {restore}"))
 }
 
 impl Worktree {
@@ -47,7 +49,7 @@ impl Worktree {
                 Err(why @ (RestoreError::NotClean { .. } | RestoreError::WouldOverwrite { .. } | RestoreError::Moved { .. })) => {
                     let name = format!("watchdog/restored/{id}");
                     let mut note = format!("restored as the branch {name}, because {why}");
-                    if let Some(private_note) = private_note(&stored) {
+                    if let Some(private_note) = private_note(self, &stored) {
                         note.push_str(&format!("; {private_note}"));
                     }
                     let there = self.repo.try_find_reference(&format!("refs/heads/{name}")).ok().flatten();
@@ -73,7 +75,7 @@ impl Worktree {
         let start = stored.record.head.map(|head| tree_of(&self.repo, head)).transpose()?;
         let start = start.unwrap_or_else(|| ObjectId::empty_tree(self.repo.object_hash()));
         let files = diff::changes(&self.repo, start, stored.tree)?.len() as u64;
-        Ok(RestoreResult { to: RestoredTo::Branch(name.to_owned()), files, left_out: Vec::new(), note: private_note(stored) })
+        Ok(RestoreResult { to: RestoredTo::Branch(name.to_owned()), files, left_out: Vec::new(), note: private_note(self, stored) })
     }
 
     fn create_branch(&self, stored: &StoredSnapshot, full: gix::refs::FullName) -> Result<(), Error> {

@@ -54,7 +54,7 @@ pub enum RestoreError {
     #[error(transparent)]
     Git(#[from] Error),
     /// There is no such snapshot.
-    #[error("there is no snapshot '{id}': list them with watchdog rescue list")]
+    #[error("there is no snapshot '{id}'")]
     Unknown {
         /// As the caller gave it.
         id: String,

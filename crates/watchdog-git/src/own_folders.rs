@@ -1,0 +1,52 @@
+//! Lists the folders that are a worktree's own: not those that git ignores, and no other repository inside of it. The walk has an end.
+
+use std::collections::VecDeque;
+use std::fs;
+
+use super::discover::is_nested_repository;
+use super::open::Worktree;
+use super::snapshot::{FolderRules, FolderWalk};
+
+/// A folder of a worktree.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OwnFolder {
+    /// From the root of the worktree, whose own is empty.
+    pub path: String,
+    /// The names of the regular files in it, sorted. Names that are no UTF-8 are left out.
+    pub files: Vec<String>,
+}
+
+impl Worktree {
+    /// The folders of this worktree, the nearest first, up to the first `most` entries of folders.
+    ///
+    /// Follows no links. Leaves out what `enters` does not want (it gets the path from the root), what git ignores, and other
+    /// repositories, submodules included. A folder that cannot be read is an empty one.
+    pub fn own_folders(&self, most: usize, enters: &dyn Fn(&str) -> bool) -> Vec<OwnFolder> {
+        let mut found = Vec::new();
+        let Ok(mut below) = FolderWalk::open(self.root()) else { return found };
+        let mut rules = FolderRules::global(&self.repo, self.root());
+        let mut open = VecDeque::from([String::new()]);
+        let mut left = most;
+        while let Some(path) = open.pop_front().filter(|_| left > 0) {
+            rules.enter(&mut below, "".into(), path.as_str().into(), |_| None);
+            let (mut files, mut inner) = (Vec::new(), Vec::new());
+            for entry in fs::read_dir(self.root().join(&path)).into_iter().flatten().take(left) {
+                left -= 1;
+                let Ok(entry) = entry else { continue };
+                let (Ok(kind), Ok(name)) = (entry.file_type(), entry.file_name().into_string()) else { continue };
+                if kind.is_file() {
+                    files.push(name);
+                } else if kind.is_dir() && name != ".git" {
+                    let inside = if path.is_empty() { name } else { format!("{path}/{name}") };
+                    let is_own = enters(&inside) && !rules.ignores(inside.as_str().into(), true) && !is_nested_repository(&entry.path());
+                    inner.extend(Some(inside).filter(|_| is_own));
+                }
+            }
+            files.sort_unstable();
+            inner.sort_unstable();
+            open.extend(inner);
+            found.push(OwnFolder { path, files });
+        }
+        found
+    }
+}
