@@ -1,8 +1,9 @@
 //! The log of a session: its complete output, in a file of bounded size.
 //!
-//! The file holds the first 8 MiB. Further output goes alternately to two parts of 28 MiB beside it (`<log>.1`, `<log>.2`): when both are
-//! full, the older one is overwritten. At the end the parts are appended to the file, after a line with the number of dropped bytes; so one
-//! file of at most 64 MiB is left, with the beginning and at least the last 28 MiB. After a kill before that, the parts remain.
+//! The file holds the first 8 MiB. Further output goes alternately to two parts of 21 MiB beside it (`<log>.1`, `<log>.2`): when both are
+//! full, the older one gives way to a new file, so that who reads it can read it to its end. At the end the parts are appended to the file,
+//! after a line with the number of dropped bytes, and the secrets are taken out; so one file of at most 50 MiB is left, with the beginning
+//! and at least the last 21 MiB. After a kill before that, the parts remain, unmasked.
 //! A write error, on a full disk say, ends the log with a note: the session is worth more than its log.
 
 use std::ffi::OsString;
@@ -10,6 +11,11 @@ use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use super::masked_log::mask_log;
+
+/// Bytes of the beginning of an output; more goes to two parts until the session ends.
+pub const LOG_HEAD: u64 = 8 << 20;
 
 /// The sizes of the parts of a log, in bytes.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +28,7 @@ pub(super) struct LogLimits {
 
 impl Default for LogLimits {
     fn default() -> Self {
-        LogLimits { head: 8 << 20, part: 28 << 20 }
+        LogLimits { head: LOG_HEAD, part: 21 << 20 }
     }
 }
 
@@ -44,7 +50,7 @@ pub(super) struct LogFile {
 pub(super) struct LogOutcome {
     /// Bytes that were left out of its middle.
     pub dropped: u64,
-    /// Why it is not whole, if writing failed.
+    /// Why it is not whole or not masked, if writing failed.
     pub fault: Option<String>,
 }
 
@@ -55,10 +61,7 @@ impl LogFile {
         let log = LogFile { path: path.to_owned(), limits, file, written: 0, turns: 0, dropped: 0, fault: None };
         // Parts of a run that was killed would be taken for ours.
         for part in [log.part(1), log.part(2)] {
-            match std::fs::remove_file(part) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
+            remove(&part)?;
         }
         Ok(log)
     }
@@ -72,12 +75,18 @@ impl LogFile {
         }
     }
 
-    /// Puts the parts together.
+    /// Puts the parts together, and takes the secrets out.
     pub(crate) fn finish(mut self) -> LogOutcome {
         if self.turns > 0
             && let Err(error) = self.join()
         {
             let text = format!("the end of the log is in {}.1 and .2: cannot append it: {error}", self.path.display());
+            self.fault.get_or_insert(text);
+        }
+        if let Err(error) = mask_log(&self.path)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            let text = format!("secrets in the log are not masked: cannot write {} anew: {error}", self.path.display());
             self.fault.get_or_insert(text);
         }
         LogOutcome { dropped: self.dropped, fault: self.fault }
@@ -106,6 +115,7 @@ impl LogFile {
         if self.turns > 2 {
             self.dropped += self.limits.part;
         }
+        remove(&part)?;
         self.file = open_private(&part)?;
         self.written = 0;
         Ok(())
@@ -130,6 +140,13 @@ impl LogFile {
         let mut name = OsString::from(&self.path);
         name.push(if turn % 2 == 1 { ".1" } else { ".2" });
         PathBuf::from(name)
+    }
+}
+
+fn remove(part: &Path) -> io::Result<()> {
+    match std::fs::remove_file(part) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 

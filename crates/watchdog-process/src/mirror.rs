@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -20,6 +21,12 @@ pub enum MirrorTarget {
     Off,
 }
 
+/// Lines of our own on the terminal that a session's output is shown on, too.
+pub trait TerminalCover: std::fmt::Debug + Send + Sync {
+    /// Has `show` write these bytes of the session where nothing of ours is in their way. Called in the thread that empties the pipe.
+    fn pass(&self, bytes: &[u8], show: &mut dyn FnMut());
+}
+
 /// The most that a pipe which is ready for writing takes at once for sure.
 const PIECE: usize = 4096;
 
@@ -31,14 +38,17 @@ pub(super) struct MirrorWriter {
     /// A duplicate: closing it does not close ours. `None` once the reader is gone.
     to: Option<File>,
     piece: usize,
+    /// Our own lines on the same terminal.
+    cover: Option<Arc<dyn TerminalCover>>,
 }
 
 impl MirrorTarget {
     /// The ends for stdout and stderr of the session.
-    pub(super) fn ends(self) -> [Option<MirrorWriter>; 2] {
+    pub(super) fn ends(self, cover: Option<&Arc<dyn TerminalCover>>) -> [Option<MirrorWriter>; 2] {
+        let stderr = || MirrorWriter::new(std::io::stderr()).map(|end| end.below(cover, std::io::stderr()));
         match self {
-            MirrorTarget::Through => [MirrorWriter::new(std::io::stdout()), MirrorWriter::new(std::io::stderr())],
-            MirrorTarget::ToStderr => [MirrorWriter::new(std::io::stderr()), MirrorWriter::new(std::io::stderr())],
+            MirrorTarget::Through => [MirrorWriter::new(std::io::stdout()).map(|end| end.below(cover, std::io::stdout())), stderr()],
+            MirrorTarget::ToStderr => [stderr(), stderr()],
             MirrorTarget::Off => [None, None],
         }
     }
@@ -55,11 +65,26 @@ impl MirrorWriter {
         let again = if slow && kind != FileType::Socket { never_blocking(stream) } else { None };
         let piece = if slow && again.is_none() { PIECE } else { usize::MAX };
         let to = again.or_else(|| stream.try_clone_to_owned().ok())?;
-        Some(MirrorWriter { to: Some(File::from(to)), piece })
+        Some(MirrorWriter { to: Some(File::from(to)), piece, cover: None })
+    }
+
+    /// The same for a stream that may have our own lines on its terminal, which is that of our stderr.
+    fn below(self, cover: Option<&Arc<dyn TerminalCover>>, stream: impl AsFd) -> Self {
+        let device = |stream: BorrowedFd<'_>| rustix::fs::fstat(stream).ok().map(|about| about.st_rdev);
+        let stream = stream.as_fd();
+        let covered = rustix::termios::isatty(stream) && device(stream) == device(std::io::stderr().as_fd());
+        MirrorWriter { cover: cover.filter(|_| covered).cloned(), ..self }
     }
 
     /// Writes all of `bytes`, unless the reader is gone, or it is slow and `stop` says that there is no time for it.
-    pub(crate) fn show(&mut self, mut bytes: &[u8], stop: impl Fn() -> bool) {
+    pub(crate) fn show(&mut self, bytes: &[u8], stop: impl Fn() -> bool) {
+        match self.cover.clone() {
+            Some(cover) => cover.pass(bytes, &mut || self.write(bytes, &stop)),
+            None => self.write(bytes, &stop),
+        }
+    }
+
+    fn write(&mut self, mut bytes: &[u8], stop: &impl Fn() -> bool) {
         while let Some(to) = &self.to
             && !bytes.is_empty()
         {

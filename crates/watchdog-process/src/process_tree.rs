@@ -5,6 +5,7 @@
 //! table shows the descendants, and pidfds signal them; on other systems a tree is its process group.
 //! A program that another service starts (a service supervisor, a container engine, cron) leaves no trace to follow.
 
+use std::fmt;
 use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
@@ -37,10 +38,17 @@ pub struct SurvivingProcess {
     pub name: String,
 }
 
+impl fmt::Display for SurvivingProcess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (process {})", self.name, self.pid)
+    }
+}
+
 impl SurvivingProcess {
-    /// Whether a process of this pid and name exists. Another one that got both by chance looks the same.
+    /// Whether a process of this pid and name runs. One that only waits to be reaped, as by this process itself, does not; another one
+    /// that got both by chance looks the same.
     pub fn still_runs(&self) -> bool {
-        super::process_table::read_one(self.pid).is_some_and(|row| row.name == self.name)
+        super::process_table::read_one(self.pid).is_some_and(|row| !row.dead && row.name == self.name)
     }
 }
 

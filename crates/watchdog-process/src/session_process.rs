@@ -10,7 +10,7 @@ use super::builder::{self, LaunchPlan, StartedProcess, StdinSource};
 use super::cancel::CancelFlag;
 use super::drain::{OutputDrain, OutputSink, OutputStream};
 use super::log_file::{LogFile, LogLimits};
-use super::mirror::MirrorTarget;
+use super::mirror::{MirrorTarget, TerminalCover};
 use super::output::OutputTail;
 use super::process_tree::{ProcessTree, SurvivingProcess, TreeWaitOutcome};
 use super::program::StartError;
@@ -37,12 +37,14 @@ pub struct SessionLaunch {
     pub env: BTreeMap<OsString, Option<OsString>>,
     /// The source of its stdin.
     pub stdin: StdinSource,
-    /// Where its output is logged: at most 64 MiB, the middle is left out. One that cannot be written does not keep the session from running.
+    /// Where its output is logged: at most 50 MiB, the middle is left out, and secrets once it ended. One that cannot be written does not keep the session from running.
     pub log: Option<PathBuf>,
     /// Bytes that are kept of the end of its output.
     pub keep_tail: usize,
     /// Where its output is shown.
     pub mirror: MirrorTarget,
+    /// Lines of our own on the same terminal.
+    pub cover: Option<Arc<dyn TerminalCover>>,
     /// The reader of its stdout while it runs.
     pub tap: Option<Arc<dyn OutputReader>>,
     /// How long processes that outlive its normal end are waited for.
@@ -101,6 +103,7 @@ impl SessionLaunch {
             log: None,
             keep_tail: 256 << 10,
             mirror: MirrorTarget::Through,
+            cover: None,
             tap: None,
             child_wait: Duration::from_secs(5),
             end_survivors: false,
@@ -116,7 +119,8 @@ impl SessionProcess {
     pub fn start(spec: &SessionLaunch) -> Result<SessionProcess, StartError> {
         let begin = Instant::now();
         let plan = LaunchPlan { argv: &spec.argv, cwd: &spec.cwd, env: &spec.env, stdin: spec.stdin.clone() };
-        let take_output = |stdout, stderr| OutputDrain::start(stdout, stderr, OutputCapture::new(spec), spec.mirror.ends());
+        let take_output =
+            |stdout, stderr| OutputDrain::start(stdout, stderr, OutputCapture::new(spec), spec.mirror.ends(spec.cover.as_ref()));
         let StartedProcess { tree, output: drain, .. } = builder::start(plan, take_output).inspect_err(|_| {
             // A session that failed to start needs no log.
             if let Some(log) = spec.log.as_ref().filter(|log| log.metadata().is_ok_and(|about| about.len() == 0)) {
