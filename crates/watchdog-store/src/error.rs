@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_facts::shell_line::shell_path;
 
 /// Why watchdog's own state could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -169,21 +170,23 @@ impl StoreError {
             StoreError::NoPlace => hint.to_string(),
             StoreError::NotADirectory { path } => format!("move {} away, or {hint}", path.display()),
             StoreError::ForeignOwner { .. } => format!("run watchdog as that user, or {hint}"),
-            StoreError::OpenToOthers { path, .. } => format!("run: chmod go-w '{}'; or {hint}", path.display()),
+            StoreError::OpenToOthers { path, .. } => format!("close it with: chmod go-w {}; or {hint}", shell_path(path)),
             StoreError::ReadOnly { .. } => format!("make it writable for you, or {hint}"),
             StoreError::Full { .. } => format!("free some space on that disk, or {hint}"),
             StoreError::Io { .. } => format!("see the system's log for that disk, or {hint}"),
-            StoreError::Busy { path, .. } => format!("see who has it open: fuser -v '{}'", path.display()),
+            StoreError::Busy { path, .. } => format!("see who has it open: fuser -v {}", shell_path(path)),
             StoreError::Newer { .. } | StoreError::NewerRecord { .. } => {
                 format!("use the newer watchdog that wrote it, or {hint}; nothing was changed")
             }
             StoreError::Foreign { .. } => format!("{hint}; nothing was changed"),
             StoreError::Damaged { path, .. } => format!("move {} away; what it held is rebuilt from git where it can be", path.display()),
             StoreError::Engine { .. } => format!("try again, or {hint}"),
-            StoreError::BadRecord { .. } => "record it anew (watchdog snapshot, watchdog breaker reset)".to_string(),
+            StoreError::BadRecord { .. } => {
+                "record it anew: a baseline with `watchdog snapshot`, a breaker with `watchdog breaker reset`".to_string()
+            }
             StoreError::Contended { .. } => "try again".to_string(),
-            StoreError::TooMany { .. } => "see why they are not delivered: watchdog events --all --kind notify".to_string(),
-            StoreError::NotAHash { .. } => "see: watchdog trust --list".to_string(),
+            StoreError::TooMany { .. } => "see why they are not delivered with `watchdog events --all --kind notify`".to_string(),
+            StoreError::NotAHash { .. } => "see `watchdog trust --list`".to_string(),
         }
     }
 }

@@ -160,6 +160,11 @@ pub fn is_ours(id: &str) -> bool {
     own.splitn(4, '-').skip(1).take(2).eq(id.splitn(4, '-').skip(1).take(2))
 }
 
+/// The process that gave an event its id.
+pub fn process_of(id: &str) -> Option<u32> {
+    u32::from_str_radix(id.split('-').nth(2)?, 16).ok()
+}
+
 /// Adds new events to the figures, then deletes old events, so that the journal stays bounded and the figures outlive it. Cheap
 /// without work to do. Commands call it at their end with the number of their judgements: it deletes as many events as those can have
 /// written, and some more, so that a long journal shrinks over several calls.
@@ -187,6 +192,12 @@ pub fn tidy(store: &dyn LocalStore, now: Timestamp, judgements: usize) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_id_names_its_process() {
+        assert_eq!(process_of(&event_id(Timestamp::UNIX_EPOCH)), Some(std::process::id()));
+        assert_eq!([process_of(""), process_of("snapshot-0f"), process_of("a-b-zz-1")], [None; 3]);
+    }
 
     #[test]
     fn quick_verdicts_alone_keep_the_journal_short_too() {

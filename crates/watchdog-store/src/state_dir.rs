@@ -15,6 +15,8 @@ const DATABASE: &str = "watchdog.db";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateDir {
     root: PathBuf,
+    /// Whether the caller named it, and neither of the two variables leads to it.
+    named: bool,
 }
 
 impl StateDir {
@@ -24,7 +26,9 @@ impl StateDir {
     /// as not set, as the XDG specification asks; a relative flag is taken from the current directory.
     pub fn resolve(flag: Option<PathBuf>, xdg_state_home: Option<PathBuf>, home: Option<PathBuf>) -> Result<Self, StoreError> {
         let absolute = |path: Option<PathBuf>| path.filter(|p| p.is_absolute());
-        let root = if let Some(flag) = flag.filter(|p| !p.as_os_str().is_empty()) {
+        let flag = flag.filter(|p| !p.as_os_str().is_empty());
+        let named = flag.is_some();
+        let root = if let Some(flag) = flag {
             std::path::absolute(&flag).map_err(|e| StoreError::io("find", &flag, &e))?
         } else if let Some(xdg) = absolute(xdg_state_home) {
             xdg.join("watchdog")
@@ -33,7 +37,17 @@ impl StateDir {
         } else {
             return Err(StoreError::NoPlace);
         };
-        Ok(StateDir { root })
+        Ok(StateDir { root, named })
+    }
+
+    /// The same directory, of which the environment of every later command knows.
+    pub fn known_to_the_environment(self) -> Self {
+        StateDir { named: false, ..self }
+    }
+
+    /// The directory, where a later command has to name it as well.
+    pub fn named(&self) -> Option<&Path> {
+        self.named.then_some(self.root.as_path())
     }
 
     /// Creates what is missing (0700), and refuses a directory that others could write to or redirect.
@@ -180,13 +194,13 @@ mod tests {
     #[test]
     fn a_fresh_directory_is_tightened_and_a_shared_one_is_refused_but_not_touched() {
         let tmp = tempfile::tempdir().unwrap();
-        let dir = StateDir { root: tmp.path().join("state") };
+        let dir = StateDir { root: tmp.path().join("state"), named: false };
         fs::create_dir(dir.root()).unwrap();
         fs::set_permissions(dir.root(), Permissions::from_mode(0o775)).unwrap();
         dir.ensure().unwrap();
         assert_eq!(mode(dir.root()), 0o700);
 
-        let shared = StateDir { root: tmp.path().join("shared") };
+        let shared = StateDir { root: tmp.path().join("shared"), named: false };
         fs::create_dir(shared.root()).unwrap();
         fs::write(shared.root().join("mail"), "of somebody").unwrap();
         fs::set_permissions(shared.root(), Permissions::from_mode(0o1777)).unwrap();
@@ -202,7 +216,7 @@ mod tests {
         let file = tmp.path().join("state");
         fs::write(&file, "mine").unwrap();
         for root in [file.clone(), file.join("below")] {
-            let error = StateDir { root }.ensure().unwrap_err();
+            let error = StateDir { root, named: false }.ensure().unwrap_err();
             assert!(matches!(error, StoreError::NotADirectory { .. }), "{error}");
         }
         assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
@@ -213,7 +227,7 @@ mod tests {
         let tmp = tempfile::tempdir().unwrap();
         fs::create_dir(tmp.path().join("big-disk")).unwrap();
         symlink(tmp.path().join("big-disk"), tmp.path().join("state")).unwrap();
-        let dir = StateDir { root: tmp.path().join("state") };
+        let dir = StateDir { root: tmp.path().join("state"), named: false };
         dir.ensure().unwrap();
         assert!(tmp.path().join("big-disk/locks").is_dir());
     }

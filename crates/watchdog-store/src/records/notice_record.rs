@@ -37,22 +37,36 @@ pub fn is_repeated(
     state: Option<&str>,
     (what, again): (&str, NoticeRepeatRule),
 ) -> Result<bool, StoreError> {
-    row::update(store, &row::key::<ShownNews>(worktree_id, spec), |before: Option<ShownNews>| {
-        let before = before.map(|notices| notices.last).unwrap_or_default();
-        let mut lines = before.lines();
-        let known = lines.next().unwrap_or_default();
-        let state = state.unwrap_or(known);
-        let mut notices: Vec<&str> = if state == known { lines.collect() } else { Vec::new() };
-        let found = notices.iter().position(|one| *one == what);
-        let is_last = found.is_some_and(|at| at + 1 == notices.len());
-        if let Some(at) = found {
-            notices.remove(at);
-        }
-        notices.push(what);
-        let kept = &notices[notices.len().saturating_sub(MOST)..];
-        let last = [&[state], kept].concat().join("\n");
-        (ShownNews { last }, is_last || (found.is_some() && again == NoticeRepeatRule::NewStateOnly))
-    })
+    row::update(store, &row::key::<ShownNews>(worktree_id, spec), |before| taken(before, state, (what, again)))
+}
+
+/// Whether [`is_repeated`] would say so; records nothing. For a caller that keeps the message somewhere safe before it counts as shown.
+pub fn would_repeat(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    state: Option<&str>,
+    what: (&str, NoticeRepeatRule),
+) -> Result<bool, StoreError> {
+    Ok(taken(row::load(store, &row::key::<ShownNews>(worktree_id, spec))?, state, what).1)
+}
+
+/// The record with these messages, and whether they were in it.
+fn taken(before: Option<ShownNews>, state: Option<&str>, (what, again): (&str, NoticeRepeatRule)) -> (ShownNews, bool) {
+    let before = before.map(|notices| notices.last).unwrap_or_default();
+    let mut lines = before.lines();
+    let known = lines.next().unwrap_or_default();
+    let state = state.unwrap_or(known);
+    let mut notices: Vec<&str> = if state == known { lines.collect() } else { Vec::new() };
+    let found = notices.iter().position(|one| *one == what);
+    let is_last = found.is_some_and(|at| at + 1 == notices.len());
+    if let Some(at) = found {
+        notices.remove(at);
+    }
+    notices.push(what);
+    let kept = &notices[notices.len().saturating_sub(MOST)..];
+    let last = [&[state], kept].concat().join("\n");
+    (ShownNews { last }, is_last || (found.is_some() && again == NoticeRepeatRule::NewStateOnly))
 }
 
 /// Forgets the messages of a spec, so that each counts as new again.
@@ -91,6 +105,7 @@ mod tests {
             ("a", Some("2"), "timeout", NewStateOnly, false),
             ("a", Some("1"), "timeout", NewStateOnly, false),
         ] {
+            assert_eq!(would_repeat(&store, "w", spec, state, (what, again)).unwrap(), repeated, "asking records nothing");
             assert_eq!(is_repeated(&store, "w", spec, state, (what, again)).unwrap(), repeated, "{spec} {state:?} {what}");
             assert_eq!(last(&store, "w", spec).unwrap(), what);
         }

@@ -10,6 +10,7 @@ use super::row::{self, RecordType};
 use crate::engine::{Lease, LocalStore};
 use crate::error::StoreError;
 use crate::key::RowKey;
+use watchdog_core::config::message_template::MessageForm;
 use watchdog_core::config::settings::NotifyTarget;
 
 /// The maximum number of queued notices: a receiver that is down for days must not fill the disk.
@@ -37,10 +38,23 @@ pub(super) struct NoticeV1 {
     event: Value,
     command: Option<Vec<String>>,
     url: Option<String>,
+    /// Not in `url`: a version that does not know it must not post the bare event there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    service: Option<MessageAddressV1>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    desktop: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mail: Option<Vec<String>>,
     timeout_seconds: u64,
     retries: u32,
     attempts: u32,
     not_before: Timestamp,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct MessageAddressV1 {
+    url: String,
+    template: String,
 }
 
 impl RecordType for OutboxNotice {
@@ -49,14 +63,21 @@ impl RecordType for OutboxNotice {
     const KIND: &'static str = "outbox";
 
     fn to_disk(&self) -> NoticeV1 {
-        let (command, url) = match self.to.clone() {
-            NotifyTarget::Command(argv) => (Some(argv), None),
-            NotifyTarget::Url(url) => (None, Some(url)),
-        };
+        let (mut command, mut url, mut service, mut desktop, mut mail) = (None, None, None, false, None);
+        match self.to.clone() {
+            NotifyTarget::Command(argv) => command = Some(argv),
+            NotifyTarget::Url(address) => url = Some(address),
+            NotifyTarget::Service { url, form } => service = Some(MessageAddressV1 { url, template: form.source().to_owned() }),
+            NotifyTarget::Desktop => desktop = true,
+            NotifyTarget::Mail(to) => mail = Some(to),
+        }
         NoticeV1 {
             event: self.event.clone(),
             command,
             url,
+            service,
+            desktop,
+            mail,
             timeout_seconds: self.timeout.as_secs(),
             retries: self.retries,
             attempts: self.attempts,
@@ -65,11 +86,19 @@ impl RecordType for OutboxNotice {
     }
 
     fn from_disk(disk: NoticeV1) -> Result<Self, String> {
-        let to = match (disk.command, disk.url) {
-            (Some(argv), None) => NotifyTarget::Command(argv),
-            (None, Some(url)) => NotifyTarget::Url(url),
-            (Some(_), Some(_)) | (None, None) => return Err("it must name a command or an address".into()),
+        let service = match disk.service {
+            Some(MessageAddressV1 { url, template }) => Some(NotifyTarget::Service { url, form: MessageForm::parse(&template)? }),
+            None => None,
         };
+        let named = [
+            disk.command.map(NotifyTarget::Command),
+            disk.url.map(NotifyTarget::Url),
+            service,
+            disk.desktop.then_some(NotifyTarget::Desktop),
+            disk.mail.map(NotifyTarget::Mail),
+        ];
+        let mut named = named.into_iter().flatten();
+        let (Some(to), None) = (named.next(), named.next()) else { return Err("it must name one receiver".into()) };
         Ok(OutboxNotice {
             event: disk.event,
             to,

@@ -67,6 +67,9 @@ fn a_row_that_is_read_and_written_again_has_the_same_bytes() {
     assert_kept::<notice_record::ShownNews>(&[r#"{"v":1,"last":"state\ntimeout"}"#]);
     assert_kept::<outbox::OutboxNotice>(&[
         r#"{"v":1,"event":{"kind":"verdict"},"command":["a"],"url":null,"timeout_seconds":10,"retries":2,"attempts":1,"not_before":"2026-03-04T05:06:07Z"}"#,
+        r#"{"v":1,"event":{},"command":null,"url":null,"service":{"url":"http://h","template":"slack"},"timeout_seconds":10,"retries":2,"attempts":0,"not_before":"2026-03-04T05:06:07Z"}"#,
+        r#"{"v":1,"event":{},"command":null,"url":null,"desktop":true,"timeout_seconds":10,"retries":2,"attempts":0,"not_before":"2026-03-04T05:06:07Z"}"#,
+        r#"{"v":1,"event":{},"command":null,"url":null,"mail":["a@b"],"timeout_seconds":10,"retries":2,"attempts":0,"not_before":"2026-03-04T05:06:07Z"}"#,
     ]);
     assert_kept::<progress::CheckProgress>(&[
         r#"{"v":1,"baseline":"c0","rounds_used":1,"rounds_answered":1,"rounds_alive":1,"nothing_to_do_streak":0,"fruitless":2,"unmet":"00000000000000ff","fingerprint":"ffffffffffffffff","updated_at":"2026-03-04T05:06:07Z"}"#,
