@@ -51,9 +51,8 @@ fn system(gathered: &mut SessionFold, event: &Value) -> bool {
     let Some(subtype) = text(event, "subtype") else { return false };
     match subtype {
         "api_retry" => {
-            gathered.retries += 1;
             let status = number(event, "error_status").map(|status| format!(" ({status})")).unwrap_or_default();
-            gathered.last_retry = Some(format!("{}{status}", cut(text(event, "error").unwrap_or("unknown error"), 200)));
+            gathered.retries_for(format!("{}{status}", cut(text(event, "error").unwrap_or("unknown error"), 200)));
         }
         "background_tasks_changed" => gathered.runs(list(event, "tasks").map(task)),
         "task_started" if is_true(event, "is_backgrounded") => gathered.runs_too(task(event)),

@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 
-use super::fields::{content_text, error_text, number, text};
+use super::fields::{content_text, cut, error_text, list, number, text};
 use super::figures::TokenCounts;
 use super::reply_event::{ReplyEvent, said};
 use super::session_fold::SessionFold;
+use super::tool_input::input_summary;
+use watchdog_facts::session_event::SessionEvent;
 
 /// Takes one event; says whether it is one of Codex's.
 pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
@@ -69,21 +71,29 @@ fn take_item(gathered: &mut SessionFold, item: &Value, completed: bool) {
         }
         Some("command_execution") if completed => {
             let failed = item.get("exit_code").and_then(Value::as_i64).is_some_and(|code| code != 0);
-            returned(gathered, item, "command_execution", text(item, "aggregated_output").unwrap_or_default(), failed);
+            returned(gathered, item, ("command_execution", item), text(item, "aggregated_output").unwrap_or_default(), failed);
         }
         Some("mcp_tool_call") if completed => {
             let result = item.get("result").map(|result| content_text(result.get("content").unwrap_or(result)));
             let failed = text(item, "status") == Some("failed");
-            returned(gathered, item, text(item, "tool").unwrap_or("mcp_tool_call"), &result.unwrap_or_default(), failed);
+            let input = item.get("arguments").unwrap_or(&Value::Null);
+            returned(gathered, item, (text(item, "tool").unwrap_or("mcp_tool_call"), input), &result.unwrap_or_default(), failed);
+        }
+        Some("file_change") if completed => {
+            let paths: Vec<&str> = list(item, "changes").filter_map(|change| text(change, "path")).collect();
+            gathered.note(|| SessionEvent::Called { tool: "file_change".into(), input: cut(&paths.join(" "), 4000) });
+        }
+        Some("web_search") if completed => {
+            gathered.note(|| SessionEvent::Called { tool: "web_search".into(), input: input_summary(item) });
         }
         Some("error") => gathered.add_message("system", text(item, "message").unwrap_or_default()),
         _ => {}
     }
 }
 
-fn returned(gathered: &mut SessionFold, item: &Value, tool: &str, content: &str, failed: bool) {
+fn returned(gathered: &mut SessionFold, item: &Value, (tool, input): (&str, &Value), content: &str, failed: bool) {
     let id = text(item, "id").unwrap_or_default();
-    gathered.calls(id, tool, &Value::Null);
+    gathered.calls(id, tool, input);
     gathered.returns(id, content, failed, None);
 }
 

@@ -82,6 +82,11 @@ impl DocumentScanner {
         *self = DocumentScanner::new();
     }
 
+    /// Whether a document is under way.
+    pub fn is_open(&self) -> bool {
+        matches!(self.state, ScanState::Document | ScanState::String | ScanState::Behind)
+    }
+
     fn step(&mut self, byte: u8, found: &mut impl FnMut(OutputPiece<'_>)) {
         match self.state {
             ScanState::LineStart => match byte {

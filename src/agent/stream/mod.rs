@@ -16,6 +16,7 @@ mod fields;
 mod figures;
 mod gemini;
 mod opencode;
+mod output_events;
 mod reader;
 mod reply_event;
 mod session_fold;
@@ -23,7 +24,9 @@ mod shortened_document;
 #[cfg(test)]
 mod tests;
 mod todo;
+mod tool_input;
 
+pub use output_events::OutputEvents;
 pub use reader::{SessionView, StreamReader, StreamTap};
 pub(super) use reply_event::{FinalResult, REPLY_MEMBERS, ReplyEvent, event_kind, reply_event};
 pub use session_fold::SessionSummary;

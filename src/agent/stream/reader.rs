@@ -147,13 +147,13 @@ impl StreamFold {
 }
 
 /// Takes an event of any known program; says whether it is one.
-fn take(gathered: &mut SessionFold, event: &Value) -> bool {
+pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
     event.is_object()
         && [claude::take, codex::take, opencode::take, gemini::take, antigravity::take].into_iter().any(|program| program(gathered, event))
 }
 
 /// Whether only a program that begins a session prints such an event.
-fn opens_a_session(event: &Value) -> bool {
+pub(super) fn opens_a_session(event: &Value) -> bool {
     let kind = fields::text(event, "type").or_else(|| fields::text(event, "event"));
     match kind {
         Some("system") => fields::text(event, "subtype") == Some("init") && event.get("session_id").is_some(),

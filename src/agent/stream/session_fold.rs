@@ -5,11 +5,13 @@ use std::collections::VecDeque;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::fields::cut;
+use super::fields::{cut, text};
 use super::figures::UsageSums;
 use super::todo::TodoList;
+use super::tool_input::input_summary;
 use crate::agent::envelope::is_session_id;
 use watchdog_facts::context::{AgentTodoPlan, ContextMessage, SessionContext, SessionUsage, ToolResult};
+use watchdog_facts::session_event::SessionEvent;
 
 /// Messages that are kept, the newest.
 const MESSAGES: usize = 200;
@@ -111,14 +113,41 @@ pub(super) struct SessionFold {
     message_bytes: usize,
     background: Vec<Value>,
     calls: VecDeque<(String, String)>,
+    /// What happened since it was last taken; `None` where nobody asks for it.
+    recorded: Option<Vec<SessionEvent>>,
 }
 
 impl SessionFold {
+    /// A fold that also records what happens, for [`SessionFold::take_events`].
+    pub fn recording() -> Self {
+        SessionFold { recorded: Some(Vec::new()), ..SessionFold::default() }
+    }
+
+    /// What happened since the last call.
+    pub fn take_events(&mut self) -> Vec<SessionEvent> {
+        self.recorded.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Something happened that only a record of everything has.
+    pub fn note(&mut self, event: impl FnOnce() -> SessionEvent) {
+        if let Some(recorded) = &mut self.recorded {
+            recorded.push(event());
+        }
+    }
+
     /// The program named its session.
     pub fn session(&mut self, id: Option<&str>) {
         if let Some(id) = id.filter(|id| is_session_id(id) && self.session_id.as_deref() != Some(id)) {
             self.session_id = Some(id.to_owned());
+            self.note(|| SessionEvent::Named { session_id: id.to_owned() });
         }
+    }
+
+    /// The program asks the agent's service again.
+    pub fn retries_for(&mut self, why: String) {
+        self.retries += 1;
+        self.note(|| SessionEvent::Retried { why: why.clone() });
+        self.last_retry = Some(why);
     }
 
     /// The agent said something, in the message of this name where messages have names.
@@ -126,6 +155,11 @@ impl SessionFold {
         if text.is_empty() {
             return;
         }
+        self.note(|| SessionEvent::Said { text: text.to_owned() });
+        self.keep_said(text, message);
+    }
+
+    fn keep_said(&mut self, text: &str, message: Option<&str>) {
         let goes_on = message.is_some() && self.saying.as_deref() == message;
         match &mut self.said {
             Some(said) if goes_on => {
@@ -144,10 +178,15 @@ impl SessionFold {
     /// A part of the agent's text, as it arrives.
     pub fn says_more(&mut self, part: &str) {
         const STREAMED: &str = "streamed";
-        if self.saying.as_deref() != Some(STREAMED) {
-            self.says(part, Some(STREAMED));
+        if part.is_empty() {
             return;
         }
+        if self.saying.as_deref() != Some(STREAMED) {
+            self.note(|| SessionEvent::Said { text: part.to_owned() });
+            self.keep_said(part, Some(STREAMED));
+            return;
+        }
+        self.note(|| SessionEvent::SaidPart { text: part.to_owned() });
         let said = self.said.get_or_insert_default();
         said.push_str(part);
         // Cut seldom, so that a long text does not cost its length for each part of it.
@@ -171,6 +210,10 @@ impl SessionFold {
     /// The last text as the program itself gives it.
     pub fn answers(&mut self, text: &str) {
         if !text.trim().is_empty() {
+            let said = self.said.as_deref().unwrap_or_default().trim_end();
+            if self.recorded.is_some() && !said.ends_with(cut(text, OUTPUT).trim()) {
+                self.note(|| SessionEvent::Said { text: text.to_owned() });
+            }
             self.said = Some(cut(text, OUTPUT));
         }
         self.saying = None;
@@ -180,6 +223,7 @@ impl SessionFold {
     pub fn add_message(&mut self, role: &str, text: &str) {
         self.saying = None;
         if !text.is_empty() {
+            self.note(|| SessionEvent::Message { role: role.into(), text: text.to_owned() });
             self.keep(ContextMessage { role: role.into(), text: Some(cut(text, MESSAGE)), tool_result: None });
         }
     }
@@ -187,6 +231,7 @@ impl SessionFold {
     /// The agent called a tool.
     pub fn calls(&mut self, id: &str, tool: &str, input: &Value) {
         self.saying = None;
+        self.note(|| SessionEvent::Called { tool: cut(tool, 100), input: input_summary(input) });
         self.todo.called(id, tool, input);
         if self.calls.len() == CALLS {
             self.calls.pop_front();
@@ -198,6 +243,7 @@ impl SessionFold {
     pub fn refuses(&mut self, tool: &str) {
         let tool = cut(tool, 100);
         if self.refused_tools.len() < REFUSED && !tool.is_empty() && !self.refused_tools.contains(&tool) {
+            self.note(|| SessionEvent::Refused { tool: tool.clone() });
             self.refused_tools.push(tool);
         }
     }
@@ -207,6 +253,7 @@ impl SessionFold {
         self.todo.returned(id, is_error, content, reported);
         let at = self.calls.iter().position(|(call, _)| call == id);
         let name = at.and_then(|at| self.calls.remove(at)).map(|(_, name)| name);
+        self.note(|| SessionEvent::Returned { tool: name.clone(), content: content.to_owned(), is_error });
         let result = ToolResult { id: Some(cut(id, 100)), name, content: cut(content, MESSAGE), is_error };
         self.keep(ContextMessage { role: "tool".into(), text: None, tool_result: Some(result) });
     }
@@ -222,19 +269,35 @@ impl SessionFold {
 
     /// These run in the background, and no others.
     pub fn runs(&mut self, tasks: impl Iterator<Item = Value>) {
-        self.background = tasks.take(TASKS).collect();
+        let now: Vec<Value> = tasks.take(TASKS).collect();
+        let before = std::mem::replace(&mut self.background, now);
+        if self.recorded.is_some() {
+            let known = |task: &Value, all: &[Value]| all.iter().any(|other| other.get("id") == task.get("id"));
+            let ended =
+                before.iter().filter(|task| !known(task, &self.background)).map(|task| SessionEvent::TaskEnded { what: name_of(task) });
+            let begun =
+                self.background.iter().filter(|task| !known(task, &before)).map(|task| SessionEvent::TaskBegan { what: name_of(task) });
+            let changes: Vec<SessionEvent> = ended.chain(begun).collect();
+            self.recorded.get_or_insert_default().extend(changes);
+        }
     }
 
     /// This runs in the background as well.
     pub fn runs_too(&mut self, task: Value) {
         if self.background.len() < TASKS && !self.background.iter().any(|known| known.get("id") == task.get("id")) {
+            self.note(|| SessionEvent::TaskBegan { what: name_of(&task) });
             self.background.push(task);
         }
     }
 
     /// A background task ended.
     pub fn ran(&mut self, id: &str) {
-        self.background.retain(|task| task.get("id").and_then(Value::as_str) != Some(id));
+        let is_it = |task: &Value| text(task, "id") == Some(id);
+        if let Some(ended) = self.background.iter().find(|task| is_it(task)).filter(|_| self.recorded.is_some()) {
+            let what = name_of(ended);
+            self.note(|| SessionEvent::TaskEnded { what });
+        }
+        self.background.retain(|task| !is_it(task));
     }
 
     /// How many background tasks run.
@@ -287,6 +350,12 @@ impl SessionFold {
             passed_over: self.passed_over,
         }
     }
+}
+
+/// A background task in a few words.
+fn name_of(task: &Value) -> String {
+    let words = ["description", "type", "id"].into_iter().find_map(|key| text(task, key).filter(|word| !word.is_empty()));
+    cut(words.unwrap_or("a task"), 500)
 }
 
 fn weight(message: &ContextMessage) -> usize {

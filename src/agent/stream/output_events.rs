@@ -1,0 +1,305 @@
+//! Reads a whole output into what happened, in the order in which it was printed: events of a known program, and lines that are none.
+//!
+//! What counts as events is what [`super`] says; until then an output is plain lines. Events that come after plain lines are held back
+//! until something shows what they are: a further line of text makes them a quotation, the end of the output or many of them make it
+//! events. In an output of events no JSON is ever a line: an unknown event, or half of one, is [`SessionEvent::Unread`].
+
+use serde_json::Value;
+use watchdog_facts::session_event::SessionEvent;
+use watchdog_process::plain_text::plain_text;
+
+use super::copilot;
+use super::documents::{DocumentScanner, OutputPiece};
+use super::fields::{cut, text};
+use super::reader::{opens_a_session, take};
+use super::session_fold::SessionFold;
+
+/// Bytes of output that are kept until it is clear what they are.
+const PENDING: usize = 1 << 20;
+/// Bytes of one plain line.
+const LINE: usize = 64 << 10;
+/// What the log writes where it left bytes out, around their number.
+const GAP: (&str, &str) = ("[watchdog: ", " bytes are left out here]");
+
+/// The reader.
+#[derive(Debug)]
+pub struct OutputEvents {
+    documents: DocumentScanner,
+    fold: SessionFold,
+    believed: bool,
+    begun: bool,
+    /// A line that has not ended, so that the boundaries of chunks make no difference.
+    unended: Vec<u8>,
+    /// Output since the last piece.
+    pending: PendingLines,
+    /// Events while they are not believed, with the output that they came in.
+    held: Option<(Vec<SessionEvent>, PendingLines)>,
+    /// The last line was half an event, so that the next may be its other half.
+    in_half: bool,
+    found: Vec<SessionEvent>,
+}
+
+/// Lines of bounded size.
+#[derive(Debug, Default)]
+struct PendingLines {
+    bytes: Vec<u8>,
+    /// Where the last line begins.
+    last: usize,
+    dropped: bool,
+}
+
+/// A piece of the output, in memory of its own.
+enum OwnPiece {
+    Document(Value),
+    TooLong,
+    Text,
+}
+
+impl Default for OutputEvents {
+    fn default() -> Self {
+        OutputEvents {
+            documents: DocumentScanner::new(),
+            fold: SessionFold::recording(),
+            believed: false,
+            begun: false,
+            unended: Vec::new(),
+            pending: PendingLines::default(),
+            held: None,
+            in_half: false,
+            found: Vec::new(),
+        }
+    }
+}
+
+impl OutputEvents {
+    /// A reader of known events, such as a transcript, whatever their beginning.
+    pub fn of_events() -> Self {
+        OutputEvents { believed: true, ..OutputEvents::default() }
+    }
+
+    /// Takes the next bytes, and returns what they complete.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<SessionEvent> {
+        for mut part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            while !part.is_empty() {
+                let (now, later) = part.split_at(part.len().min(PENDING - self.unended.len()));
+                self.unended.extend_from_slice(now);
+                if now.ends_with(b"\n") || self.unended.len() == PENDING {
+                    self.take_line();
+                }
+                part = later;
+            }
+        }
+        std::mem::take(&mut self.found)
+    }
+
+    /// Takes a line, or as much of it as fits.
+    fn take_line(&mut self) {
+        let line = std::mem::take(&mut self.unended);
+        self.pending.push(&line);
+        let mut pieces = Vec::new();
+        self.documents.push(&line, &mut |piece| pieces.push(OwnPiece::of(piece)));
+        // A document that began with this line cut off the text before it.
+        let cuts = matches!(pieces.first(), Some(OwnPiece::Text)) && (pieces.len() > 1 || self.documents.is_open());
+        for (at, piece) in pieces.into_iter().enumerate() {
+            self.take(piece, cuts && at == 0);
+        }
+        if line.ends_with(b"\n") {
+            self.pending.end_line();
+        }
+    }
+
+    /// The output has ended: returns what that completes.
+    pub fn finish(&mut self) -> Vec<SessionEvent> {
+        self.take_line();
+        let mut pieces = Vec::new();
+        self.documents.finish(&mut |piece| pieces.push(OwnPiece::of(piece)));
+        for piece in pieces {
+            self.take(piece, false);
+        }
+        // Nothing followed the events that were held back: the output ends with them.
+        if let Some((events, _)) = self.held.take() {
+            self.found.extend(events);
+            self.believed = true;
+        }
+        let rest = self.pending.take();
+        // The end of an array, or blank lines.
+        if !self.believed && !rest.iter().all(u8::is_ascii_whitespace) {
+            self.lines(&rest, false);
+        }
+        std::mem::take(&mut self.found)
+    }
+
+    fn take(&mut self, piece: OwnPiece, before_this_line: bool) {
+        let first = !std::mem::replace(&mut self.begun, true);
+        match piece {
+            OwnPiece::Text => {
+                self.quoted();
+                let dropped = self.pending.dropped;
+                let lines = if before_this_line { self.pending.take_before_last() } else { self.pending.take() };
+                self.lines(&lines, dropped);
+            }
+            OwnPiece::TooLong => {
+                let lines = self.pending.take();
+                if self.believed {
+                    self.found.push(SessionEvent::Unread { what: "an event that is too long to be read".into() });
+                } else {
+                    self.quoted();
+                    self.lines(&lines, true);
+                }
+            }
+            OwnPiece::Document(event) => self.event(&event, first),
+        }
+    }
+
+    fn event(&mut self, event: &Value, first: bool) {
+        let error = self.fold.error.clone();
+        // A name that no program has: an event that says how the session ended replaces it.
+        let before = self.fold.ended.replace(String::new());
+        let known = (!event_is_of_others(event) && take(&mut self.fold, event)) || copilot::record(&mut self.fold, event);
+        let mut events = self.fold.take_events();
+        match self.fold.ended.clone() {
+            Some(how) if how.is_empty() => self.fold.ended = before,
+            None => {}
+            Some(how) => {
+                events.push(SessionEvent::Ended { how, error: self.fold.error.clone(), usage: self.fold.figures.usage() });
+                self.fold.is_over();
+            }
+        }
+        let ended = events.iter().any(|event| matches!(event, SessionEvent::Ended { .. }));
+        if let Some(message) = self.fold.error.clone().filter(|_| !ended && self.fold.error != error) {
+            events.push(SessionEvent::Fault { message });
+        }
+        self.in_half = false;
+        if known && (first || opens_a_session(event)) && !self.believed {
+            self.believed = true;
+            if let Some((held, _)) = self.held.take() {
+                self.found.extend(held);
+            }
+        }
+        let kind = text(event, "type").or_else(|| text(event, "event"));
+        match (known, kind) {
+            (true, _) if self.believed => {
+                self.pending.take();
+                self.found.extend(events);
+            }
+            (true, _) => self.hold(events),
+            // A member of an array, whose first one was printed.
+            (false, _) if self.pending.bytes.is_empty() => {}
+            (false, Some(kind)) if self.believed => {
+                self.pending.take();
+                self.found.push(SessionEvent::Unread { what: cut(kind, 100) });
+            }
+            (false, _) => {
+                self.quoted();
+                let lines = self.pending.take();
+                self.lines(&lines, false);
+            }
+        }
+    }
+
+    /// Keeps events until it is clear whether they are quoted.
+    fn hold(&mut self, events: Vec<SessionEvent>) {
+        let lines = self.pending.take();
+        let (held, bytes) = self.held.get_or_insert_default();
+        held.extend(events);
+        bytes.push(&lines);
+        if bytes.dropped {
+            let (held, _) = self.held.take().unwrap_or_default();
+            self.believed = true;
+            self.found.extend(held);
+        }
+    }
+
+    /// What was held back is a quotation.
+    fn quoted(&mut self) {
+        if let Some((_, mut lines)) = self.held.take() {
+            let lines = lines.take();
+            self.lines(&lines, false);
+        }
+    }
+
+    fn lines(&mut self, bytes: &[u8], dropped: bool) {
+        if bytes.is_empty() {
+            return;
+        }
+        let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        let mut raw = bytes.split(|byte| *byte == b'\n').peekable();
+        while let Some(line) = raw.next() {
+            let mark = if dropped && raw.peek().is_none() { " [...]" } else { "" };
+            // Without a terminal's controls; a lone CR makes lines of its own.
+            let shown = plain_text(line).text;
+            shown.split('\n').for_each(|line| self.line(line, mark));
+        }
+    }
+
+    fn line(&mut self, line: &str, mark: &str) {
+        if let Some(bytes) = line.strip_prefix(GAP.0).and_then(|rest| rest.strip_suffix(GAP.1)?.parse().ok()) {
+            self.found.push(SessionEvent::Gap { bytes });
+            // What follows begins in the middle of a line.
+            self.in_half = true;
+            return;
+        }
+        let trimmed = line.trim();
+        if self.believed && (is_half_an_event(trimmed) || (self.in_half && is_other_half(trimmed))) {
+            // Its other half may follow, where another stream wrote between the two.
+            self.in_half = !trimmed.ends_with('}');
+            self.found.push(SessionEvent::Unread { what: "half an event".into() });
+            return;
+        }
+        if self.believed && matches!(trimmed, "[" | "]" | "," | "],") {
+            return;
+        }
+        self.found.push(SessionEvent::Line { text: format!("{}{mark}", cut(line, LINE)) });
+    }
+}
+
+/// Copilot's names would otherwise be taken for those of others: its `result` has no member of theirs.
+fn event_is_of_others(event: &Value) -> bool {
+    text(event, "type") == Some("result") && event.get("exitCode").is_some() && event.get("sessionId").is_some()
+}
+
+fn is_half_an_event(line: &str) -> bool {
+    line.starts_with("{\"") || line.starts_with("[{\"")
+}
+
+fn is_other_half(line: &str) -> bool {
+    line.ends_with('}') || line.ends_with("}]") || line.ends_with("},")
+}
+
+impl OwnPiece {
+    fn of(piece: OutputPiece<'_>) -> Self {
+        match piece {
+            // What only looks like a document is text.
+            OutputPiece::Document(bytes) => serde_json::from_slice(bytes).map_or(OwnPiece::Text, OwnPiece::Document),
+            OutputPiece::TooLong => OwnPiece::TooLong,
+            OutputPiece::Text => OwnPiece::Text,
+        }
+    }
+}
+
+impl PendingLines {
+    fn push(&mut self, bytes: &[u8]) {
+        let room = PENDING.saturating_sub(self.bytes.len());
+        self.dropped |= room < bytes.len();
+        self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    fn end_line(&mut self) {
+        self.last = self.bytes.len();
+    }
+
+    fn take(&mut self) -> Vec<u8> {
+        std::mem::take(self).bytes
+    }
+
+    fn take_before_last(&mut self) -> Vec<u8> {
+        let last = self.bytes.split_off(self.last);
+        let before = self.take();
+        self.bytes = last;
+        before
+    }
+}
+
+#[cfg(test)]
+#[path = "output_events_tests.rs"]
+mod tests;
