@@ -1,4 +1,4 @@
-//! Where a session begins and ends: its baseline, and waiting for its end.
+//! Where a session begins and ends: its baseline, waiting for its end, and the logs of its output.
 
 pub mod anchor;
 
@@ -6,8 +6,12 @@ mod baseline;
 mod conversation;
 mod end;
 mod inside;
+mod log_files;
+mod log_reader;
 
 pub use baseline::{RecordedBaseline, UncommittedRule, record, recorded, spec_of_new_session};
 pub use conversation::{ProbeTarget, SessionIdSource, note_conversations};
-pub use end::{describe_end, log_path};
+pub use end::describe_end;
 pub use inside::{inside, inside_of};
+pub use log_files::{SessionLog, expire_logs, log_path, logs_of, open_log};
+pub use log_reader::LogReader;

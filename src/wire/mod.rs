@@ -11,6 +11,7 @@ pub(crate) mod forget_json;
 pub(crate) mod hook_events;
 pub(crate) mod judgement_events;
 pub(crate) mod last_verdict;
+pub(crate) mod log_event_json;
 pub(crate) mod loop_json;
 pub(crate) mod loop_plan_json;
 pub(crate) mod notice_json;

@@ -1,10 +1,18 @@
 //! A notification as JSON: what is sent, and the event that says whether it arrived. See `docs/events.md`.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
+use watchdog_facts::verdict::Reason;
 use watchdog_store::engine::StoredEvent;
+use watchdog_store::journal::kind;
 
 use super::event_json::event_json;
+use super::verdict_json::millis;
+
+/// The kind of a test notice that is no sample of another.
+const TEST: &str = "test";
 
 /// What a command or an address is sent: the event, and the worktree's folder, which the event names by an id alone.
 pub fn notice_json(event: &StoredEvent, path: &str) -> Value {
@@ -23,4 +31,56 @@ pub fn delivery_data(notice: &Value, attempts: u32, why: Option<&str>, to: &str)
         "why": why,
         "to": to,
     })
+}
+
+/// A test notice: its kind and its data. With a word it is a sample of what that word selects, which says that it is one.
+pub fn test_notice(on: Option<&str>) -> (&str, Value) {
+    let mut data = json!({"message": "this is a test notice, sent by `watchdog notify test`; nothing happened", "test": true});
+    let Some(word) = on else { return (TEST, data) };
+    let verdict = Reason::ALL.iter().find(|reason| word == reason.as_str() || word == reason.status().as_str() || word == kind::VERDICT);
+    let Some(reason) = verdict else {
+        if word == kind::BREAKER {
+            data["state"] = json!("open");
+        }
+        return (word, data);
+    };
+    data["status"] = json!(reason.status().as_str());
+    data["reason"] = json!(reason.as_str());
+    (kind::VERDICT, data)
+}
+
+/// A receiver of a test notice.
+pub struct TestedReceiver {
+    /// Who it is, without secrets.
+    pub to: String,
+    /// What kind of receiver.
+    pub form: String,
+    /// The words about which it is told.
+    pub on: Vec<String>,
+    /// Why it did not have the notice, where it did not.
+    pub why: Option<String>,
+    /// What to do then.
+    pub hint: Option<&'static str>,
+    /// What a person should know all the same.
+    pub note: Option<&'static str>,
+    /// How long the attempt took.
+    pub duration: Duration,
+}
+
+/// The outcome of a test, for `watchdog notify test --json`.
+pub fn tested_json(tested: &[TestedReceiver]) -> Value {
+    let failed = tested.iter().filter(|receiver| receiver.why.is_some()).count();
+    let receivers = tested.iter().map(|receiver| {
+        json!({
+            "to": receiver.to,
+            "form": receiver.form,
+            "on": receiver.on,
+            "delivered": receiver.why.is_none(),
+            "why": receiver.why,
+            "hint": receiver.hint,
+            "note": receiver.note,
+            "duration_ms": millis(receiver.duration),
+        })
+    });
+    json!({"schema": 1, "delivered": tested.len() - failed, "failed": failed, "receivers": receivers.collect::<Vec<_>>()})
 }

@@ -9,7 +9,18 @@ use super::verdict_json::note_json;
 
 /// There was nothing to rescue.
 pub fn nothing_rescued_json() -> Value {
-    json!({"schema": 1, "snapshot": null, "commits": 0, "branch": null, "left_out": [], "failed": null, "lost": []})
+    json!({
+        "schema": 1,
+        "snapshot": null,
+        "commits": 0,
+        "branch": null,
+        "failed": null,
+        "lost": [],
+        "left_out": [],
+        "left_out_count": 0,
+        "warnings": [],
+        "restore": null,
+    })
 }
 
 /// `watchdog rescue --dry-run --json`: what would be committed, what would stay out, and why nothing would be committed.

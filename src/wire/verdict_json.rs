@@ -35,11 +35,20 @@ pub struct Judgement {
     /// The session that the judgement is about, where one is known.
     pub session: Option<JudgedSession>,
     /// The processes that outlived the session's own end.
-    pub survivors: Vec<String>,
+    pub survivors: Vec<OutlivedProcess>,
     /// The loop that it ends, where it does.
     pub looped: Option<EndedLoop>,
     /// Wall time of the whole judgement.
     pub duration: Duration,
+}
+
+/// A process that outlived its session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutlivedProcess {
+    /// Its name and number.
+    pub shown: String,
+    /// Whether it still ran when the judgement ended.
+    pub still_runs: bool,
 }
 
 /// The session in a verdict: the one that probes ask.
@@ -125,7 +134,7 @@ impl Judgement {
             "degraded": verdict.degraded.iter().map(|note| note.code.as_str()).collect::<Vec<_>>(),
             "notes": verdict.degraded.iter().map(note_json).collect::<Vec<_>>(),
             "log": self.log,
-            "survivors": self.survivors,
+            "survivors": self.survivors.iter().map(|left| &left.shown).collect::<Vec<_>>(),
             "duration_ms": millis(self.duration),
         });
         if let Some(looped) = &self.looped {
