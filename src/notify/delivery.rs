@@ -1,22 +1,23 @@
 //! Delivers the notices of the outbox in a thread of its own, so that no work ever waits for it. Those not delivered when the command ends
 //! stay for the next one; a lease keeps two processes from delivering the same one.
+//!
+//! What waits for the same people is one message. A sweep holds its notices for people back until it has looked at everything; what a
+//! sweep that was killed left is delivered by the next process.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::path::Path;
+use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
-use serde_json::Value;
+use jiff::{SignedDuration, Timestamp};
 
-use super::webhook::{WebhookPost, post};
+use super::rules::OfferedNotices;
+use super::send::{SendError, recipient, send};
 use watchdog_core::config::settings::NotifyTarget;
 use watchdog_facts::display::log_millis;
-use watchdog_facts::evidence::ProcessExit;
-use watchdog_process::{ProgramPurpose, ProgramRun};
-use watchdog_store::engine::Lease;
-use watchdog_store::journal::{event, kind};
+use watchdog_facts::shell_line::WorktreeCommands;
+use watchdog_process::still_runs;
+use watchdog_store::engine::{Lease, NewEvent};
+use watchdog_store::journal::{event, is_ours, kind, process_of};
 use watchdog_store::outbox::{self, OutboxNotice};
 use watchdog_store::{LocalStore, RowKey, StoreError};
 
@@ -31,7 +32,13 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 const SLACK: Duration = Duration::from_secs(15);
 
 /// A next attempt that is further away than this was stored by a wrong clock.
-const FAR: jiff::SignedDuration = jiff::SignedDuration::from_hours(1);
+const FAR: SignedDuration = SignedDuration::from_hours(1);
+
+/// So many notices a sweep holds back at most.
+const MOST_HELD: usize = outbox::FULL / 2;
+
+/// How long other processes leave what a sweep holds back alone, at most: its own end, or its death, sets it free.
+const HELD: SignedDuration = SignedDuration::from_mins(30);
 
 /// Delivers notices. Clones share one thread, which begins with the first notice.
 #[derive(Clone, Default)]
@@ -39,6 +46,8 @@ pub struct NotificationWorker(Arc<WorkerShared>);
 
 #[derive(Default)]
 struct WorkerShared {
+    /// The commands that messages tell a person to type.
+    commands: WorktreeCommands,
     state: Mutex<WorkerState>,
     changed: Condvar,
 }
@@ -53,11 +62,65 @@ struct WorkerState {
     closing: bool,
     /// The thread ended.
     ended: bool,
-    /// The program that receives a notice at this moment.
-    telling: Option<RowKey>,
+    /// Notices for people are held back until all of them are known.
+    gathering: bool,
+    /// How many are.
+    held: usize,
+    /// What is held back so far is sent all the same.
+    release: bool,
+    /// The notices that a program receives at this moment.
+    telling: Vec<RowKey>,
+}
+
+/// Holds notices for people back until it is dropped.
+#[must_use = "what is gathered is sent when this is dropped"]
+pub struct GatheredNotices(NotificationWorker);
+
+impl Drop for GatheredNotices {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.gathering = false;
+        state.woken = true;
+        self.0.0.changed.notify_all();
+    }
 }
 
 impl NotificationWorker {
+    /// A worker whose messages tell a person to type these commands, which name the records.
+    pub fn naming(commands: WorktreeCommands) -> Self {
+        NotificationWorker(Arc::new(WorkerShared { commands, ..WorkerShared::default() }))
+    }
+
+    /// The commands that messages tell a person to type.
+    pub fn commands(&self) -> &WorktreeCommands {
+        &self.0.commands
+    }
+
+    /// Holds notices for people back from now on, so that they become one message.
+    pub fn gather(&self) -> GatheredNotices {
+        self.state().gathering = true;
+        GatheredNotices(self.clone())
+    }
+
+    /// How long other processes shall leave a new notice for people alone.
+    pub fn held_for(&self) -> Option<SignedDuration> {
+        self.state().gathering.then_some(HELD)
+    }
+
+    /// Sends what was put into the outbox, or counts what is held back there: a long sweep sends it before the outbox is full.
+    pub fn deliver(&self, store: &Arc<dyn LocalStore>, offered: OfferedNotices) {
+        let mut state = self.state();
+        state.held += offered.held;
+        if state.held >= MOST_HELD {
+            (state.held, state.release) = (0, true);
+        }
+        let due = state.release || offered.at_once > 0;
+        drop(state);
+        if due {
+            self.wake(store);
+        }
+    }
+
     /// Wakes the thread, as the outbox may have a notice.
     pub fn wake(&self, store: &Arc<dyn LocalStore>) {
         let mut state = self.state();
@@ -90,9 +153,9 @@ impl NotificationWorker {
             }
             state = self.0.changed.wait_timeout(state, left).expect("mutex poisoned").0;
         }
-        let telling = state.telling.take();
+        let telling = std::mem::take(&mut state.telling);
         drop(state);
-        if let Some(key) = telling {
+        for key in telling {
             // If the store refuses, the notice is delivered once more: better twice than never.
             let _ = outbox::remove(store.as_ref(), &key);
         }
@@ -107,13 +170,14 @@ impl NotificationWorker {
 impl WorkerShared {
     fn work(&self, store: &dyn LocalStore) {
         loop {
-            let closing = {
+            let (closing, gathering) = {
                 let mut state = self.state.lock().expect("mutex poisoned");
                 state.woken = false;
-                state.closing
+                let release = std::mem::take(&mut state.release);
+                (state.closing, state.gathering && !release)
             };
             // A store error is retried with the next notice, or by the next command.
-            let next = self.round(store).ok().flatten();
+            let next = self.round(store, gathering).ok().flatten();
             let mut state = self.state.lock().expect("mutex poisoned");
             if closing {
                 state.ended = true;
@@ -131,163 +195,170 @@ impl WorkerShared {
     }
 
     /// Delivers each notice that is due, once; returns when the next one is.
-    fn round(&self, store: &dyn LocalStore) -> Result<Option<Timestamp>, StoreError> {
+    fn round(&self, store: &dyn LocalStore, gathering: bool) -> Result<Option<Timestamp>, StoreError> {
         let mut next: Option<Timestamp> = None;
+        let mut later = |then: Timestamp| next = Some(next.map_or(then, |next| next.min(then)));
         // An unreachable target is not tried again in the same round: other targets shall not wait for it, and its notices stay in order.
         let mut unreachable: Vec<NotifyTarget> = Vec::new();
-        for (key, waiting) in outbox::waiting(store)? {
+        let mut handled: HashSet<RowKey> = HashSet::new();
+        let all = outbox::waiting(store)?;
+        for (key, waiting) in &all {
             let at = now();
-            let due = waiting.not_before <= at || waiting.not_before.duration_since(at) > FAR;
-            if !due || unreachable.contains(&waiting.to) {
-                let then = if due { at + Duration::from_secs(1) } else { waiting.not_before };
-                next = Some(next.map_or(then, |next| next.min(then)));
+            let due = is_due(waiting, at, gathering);
+            if handled.contains(key) {
                 continue;
             }
-            let holder = format!("notification worker of process {}", std::process::id());
-            let Some((lease, notice)) = outbox::take(store, &key, &holder, waiting.timeout + SLACK)? else { continue };
+            if !due || unreachable.contains(&waiting.to) {
+                later(if due { at + Duration::from_secs(1) } else { waiting.not_before.max(at + Duration::from_secs(1)) });
+                continue;
+            }
+            let mut together = vec![(key, waiting)];
+            if waiting.to.is_for_people() {
+                let joins = |(other, notice): &&(RowKey, OutboxNotice)| {
+                    other != key && !handled.contains(other) && notice.to == waiting.to && is_due(notice, at, gathering)
+                };
+                together.extend(all.iter().filter(joins).map(|(key, notice)| (key, notice)));
+            }
+            handled.extend(together.iter().map(|(key, _)| (*key).clone()));
+            let taken = take(store, &together)?;
+            if taken.is_empty() {
+                continue;
+            }
             let begun = Instant::now();
-            let delivered = self.tell(&lease, &notice);
+            let delivered = self.tell(&taken);
             tracing::debug!(
                 target: "watchdog::notify",
-                to = recipient(&notice.to),
-                kind = notice.event["kind"].as_str(),
+                to = recipient(&waiting.to),
+                kind = waiting.event["kind"].as_str(),
                 delivered = delivered.is_ok(),
-                attempt = notice.attempts + 1,
+                attempt = waiting.attempts + 1,
                 duration_ms = log_millis(begun.elapsed()),
                 "sent a notice"
             );
-            if let Some(then) = settle(store, &lease, notice, delivered, &mut unreachable)? {
-                next = Some(next.map_or(then, |next| next.min(then)));
+            if delivered.is_err() {
+                unreachable.push(waiting.to.clone());
+            }
+            if let Some(then) = settle(store, taken, delivered)? {
+                later(then);
             }
         }
         Ok(next)
     }
 
-    fn tell(&self, lease: &Lease, notice: &OutboxNotice) -> Result<(), String> {
-        let body = notice.event.to_string();
-        match &notice.to {
-            NotifyTarget::Url(url) => {
-                let word = |key: &str| notice.event[key].as_str().unwrap_or_default().to_owned();
-                let (id, kind) = (word("id"), word("kind"));
-                let headers = [("x-watchdog-event", kind.as_str()), ("x-watchdog-delivery", id.as_str())];
-                let post_it = WebhookPost { url, body: body.as_bytes(), headers: &headers, timeout: notice.timeout };
-                post(&post_it).map_err(|error| error.to_string())
-            }
-            NotifyTarget::Command(argv) => {
-                self.state.lock().expect("mutex poisoned").telling = Some(lease.key.clone());
-                let delivered = run(argv, notice, body);
-                self.state.lock().expect("mutex poisoned").telling = None;
-                delivered
-            }
+    fn tell(&self, taken: &[(Lease, OutboxNotice)]) -> Result<(), SendError> {
+        let Some((_, first)) = taken.first() else { return Ok(()) };
+        let runs_on = matches!(first.to, NotifyTarget::Command(_) | NotifyTarget::Desktop | NotifyTarget::Mail(_));
+        if runs_on {
+            self.state.lock().expect("mutex poisoned").telling = taken.iter().map(|(lease, _)| lease.key.clone()).collect();
         }
+        let events: Vec<_> = taken.iter().map(|(_, notice)| &notice.event).collect();
+        let timeout = taken.iter().map(|(_, notice)| notice.timeout).max().unwrap_or_default();
+        let delivered = send(&first.to, &events, &self.commands, timeout);
+        self.state.lock().expect("mutex poisoned").telling.clear();
+        delivered
     }
 }
 
-/// Records the outcome of an attempt; returns when the next one is due.
+/// Whether a notice may be sent now. One that a sweep holds back may where that sweep is over: ours at its end, another's at its death.
+fn is_due(notice: &OutboxNotice, at: Timestamp, gathering: bool) -> bool {
+    let reached = notice.not_before <= at || notice.not_before.duration_since(at) > FAR;
+    if notice.attempts > 0 || !notice.to.is_for_people() {
+        return reached;
+    }
+    let id = notice.event["id"].as_str().unwrap_or_default();
+    if is_ours(id) {
+        return !gathering;
+    }
+    let written = notice.event["at"].as_str().and_then(|at| at.parse().ok()).unwrap_or(at);
+    reached || process_of(id).is_some_and(|pid| !still_runs(pid, written))
+}
+
+/// Takes the right to deliver these; those that somebody else delivers are left out.
+fn take(store: &dyn LocalStore, together: &[(&RowKey, &OutboxNotice)]) -> Result<Vec<(Lease, OutboxNotice)>, StoreError> {
+    let holder = format!("notification worker of process {}", std::process::id());
+    let longest = together.iter().map(|(_, notice)| notice.timeout).max().unwrap_or_default();
+    let mut taken = Vec::new();
+    for (key, _) in together {
+        taken.extend(outbox::take(store, key, &holder, longest + SLACK)?);
+    }
+    Ok(taken)
+}
+
+/// Records the outcome of an attempt for all that it was about; returns when the next one is due.
 fn settle(
     store: &dyn LocalStore,
-    lease: &Lease,
-    mut notice: OutboxNotice,
-    delivered: Result<(), String>,
-    unreachable: &mut Vec<NotifyTarget>,
+    mut taken: Vec<(Lease, OutboxNotice)>,
+    delivered: Result<(), SendError>,
 ) -> Result<Option<Timestamp>, StoreError> {
-    notice.attempts += 1;
-    let again = delivered.is_err() && notice.attempts <= notice.retries;
-    if delivered.is_err() {
-        unreachable.push(notice.to.clone());
+    let most = taken.iter_mut().map(|(_, notice)| {
+        notice.attempts += 1;
+        notice.attempts
+    });
+    // What failed together is tried again together.
+    let again_at = now() + pauses::pause(most.max().unwrap_or(1), LONGEST_PAUSE);
+    let why = delivered.err().map(|error| error.why);
+    let (again, over): (Vec<_>, Vec<_>) = taken.into_iter().partition(|(_, notice)| why.is_some() && notice.attempts <= notice.retries);
+    let noted: Vec<NewEvent> = over.iter().map(|(_, notice)| note_of(notice, why.as_deref())).collect();
+    if !noted.is_empty() {
+        // The notice counts, not the note about it.
+        let _ = store.append(&noted, None);
     }
-    if again {
-        let pause = pauses::pause(notice.attempts, LONGEST_PAUSE);
-        notice.not_before = now() + pause;
-        outbox::put_back(store, lease, &notice)?;
-        return Ok(Some(notice.not_before));
+    for (lease, _) in &over {
+        outbox::remove(store, &lease.key)?;
     }
-    note(store, &notice, delivered.err());
-    outbox::remove(store, &lease.key)?;
-    store.release(lease)?;
-    Ok(None)
+    for (lease, _) in &over {
+        store.release(lease)?;
+    }
+    let next = (!again.is_empty()).then_some(again_at);
+    for (lease, mut notice) in again {
+        notice.not_before = again_at;
+        outbox::put_back(store, &lease, &notice)?;
+    }
+    Ok(next)
 }
 
-/// Records in the journal that a notice was delivered, or will not be.
-fn note(store: &dyn LocalStore, notice: &OutboxNotice, why: Option<String>) {
-    let data = delivery_data(&notice.event, notice.attempts, why.as_deref(), recipient(&notice.to));
+/// What the journal says of a notice that was delivered, or will not be.
+fn note_of(notice: &OutboxNotice, why: Option<&str>) -> NewEvent {
+    let data = delivery_data(&notice.event, notice.attempts, why, &recipient(&notice.to));
     let worktree = notice.event["worktree"].as_str().unwrap_or_default();
-    let noted = event(now(), worktree, notice.event["spec"].as_str(), kind::NOTIFY, data);
-    // The notice counts, not the note about it.
-    let _ = store.append(&[noted], None);
-}
-
-/// The receiver without possible secrets: the arguments of a program, and all that follows the host of an address, are left out.
-fn recipient(to: &NotifyTarget) -> &str {
-    match to {
-        NotifyTarget::Command(argv) => argv.first().map_or("", String::as_str),
-        NotifyTarget::Url(url) => origin(url),
-    }
-}
-
-/// Scheme and host of an address, without credentials before an `@`.
-fn origin(url: &str) -> &str {
-    let host = url.find("://").map_or(0, |at| at + 3);
-    let end = url[host..].find(['/', '?', '#']).map_or(url.len(), |at| host + at);
-    match url[host..end].rfind('@') {
-        Some(at) => &url[host + at + 1..end],
-        None => &url[..end],
-    }
-}
-
-fn run(argv: &[String], notice: &OutboxNotice, body: String) -> Result<(), String> {
-    let path = notice.event["path"].as_str().unwrap_or_default();
-    let cwd = if Path::new(path).is_dir() { path } else { "/" };
-    let program = ProgramRun {
-        stdin: body.into_bytes(),
-        deadline: notice.timeout,
-        grace: Duration::from_secs(1),
-        keep: 4096,
-        purpose: ProgramPurpose::Notification,
-        env: variables(&notice.event),
-        ..ProgramRun::new(argv, cwd)
-    };
-    let finished = program.run().map_err(|error| error.to_string())?;
-    if finished.timed_out {
-        return Err(format!("it still ran after {} s", notice.timeout.as_secs()));
-    }
-    match finished.exit {
-        ProcessExit::Code(0) => Ok(()),
-        exit => {
-            let said = String::from_utf8_lossy(&finished.stderr.bytes).lines().next().unwrap_or_default().to_owned();
-            Err(if said.is_empty() { format!("it ended with {exit}") } else { format!("it ended with {exit}: {said}") })
-        }
-    }
-}
-
-/// The environment variables for a program, beside the event on its stdin.
-fn variables(event: &Value) -> BTreeMap<OsString, Option<OsString>> {
-    let text = |value: &Value| value.as_str().map(OsString::from);
-    [
-        ("WATCHDOG_EVENT", text(&event["kind"])),
-        ("WATCHDOG_STATUS", text(&event["data"]["status"])),
-        ("WATCHDOG_REASON", text(&event["data"]["reason"])),
-        ("WATCHDOG_WORKTREE", text(&event["path"])),
-        ("WATCHDOG_SPEC", text(&event["spec"])),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.into(), value))
-    .collect()
+    event(now(), worktree, notice.event["spec"].as_str(), kind::NOTIFY, data)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::delivery::*;
+    use serde_json::json;
+
+    use super::*;
+    use watchdog_store::journal::event_id;
+
+    fn notice(to: NotifyTarget, id: &str, held: bool, attempts: u32) -> OutboxNotice {
+        let at = now();
+        let not_before = if held { at + HELD } else { at };
+        let event = json!({"id": id, "at": at.to_string()});
+        OutboxNotice { event, to, timeout: Duration::from_secs(1), retries: 5, attempts, not_before }
+    }
 
     #[test]
-    fn secrets_of_an_address_stay_out_of_the_journal() {
-        for (url, expected) in [
-            ("https://hooks.example.invalid/services/T0/SECRET", "https://hooks.example.invalid"),
-            ("http://user:SECRET@host:8080/x", "host:8080"),
-            ("http://host?token=SECRET", "http://host"),
-            ("http://host", "http://host"),
+    fn what_a_sweep_holds_back_is_due_at_its_end_at_its_death_and_at_last_by_time() {
+        let later = now() + SignedDuration::from_secs(1);
+        let ours = event_id(now());
+        let ids = |pid: &str| format!("00000000000000-0000000000000000-{pid}-0");
+        // Process 1 always runs, and that number is above every process's.
+        let (alive, dead) = (ids("1"), ids("7fffffff"));
+        for (what, id, held, attempts, gathering, due) in [
+            ("ours, while the sweep goes on", &ours, true, 0, true, false),
+            ("ours, when it is over", &ours, true, 0, false, true),
+            ("another's that goes on", &alive, true, 0, false, false),
+            ("another's, after its time", &alive, false, 0, true, true),
+            ("another's that was killed", &dead, true, 0, true, true),
+            ("a pause after a failure", &dead, true, 1, false, false),
         ] {
-            assert_eq!(origin(url), expected);
+            assert_eq!(is_due(&notice(NotifyTarget::Desktop, id, held, attempts), later, gathering), due, "{what}");
         }
+        let program = NotifyTarget::Command(vec!["x".into()]);
+        assert!(is_due(&notice(program, &ours, false, 0), later, true), "a program is told at once");
+        let mut wrong_clock = notice(NotifyTarget::Desktop, &alive, true, 3);
+        wrong_clock.not_before = later + SignedDuration::from_hours(2);
+        assert!(is_due(&wrong_clock, later, false));
     }
 }

@@ -1,13 +1,20 @@
-//! One POST over http or https, with a deadline. Redirects are not followed, the answer's body is not read.
+//! One POST over http or https, with a deadline. Redirects are not followed; of an answer that refuses, the beginning is read.
 //!
 //! Certificates are judged by the system's own store, so that a company's authority counts; proxies are those of the environment.
 
+use std::io::Read as _;
 use std::sync::Arc;
 
 use ureq::Agent;
 use ureq::tls::{RootCerts, TlsConfig};
 
 use super::webhook::{PostError, WebhookPost};
+use watchdog_facts::display::{bounded, escape_to_one_line};
+use watchdog_facts::secret_shapes::mask;
+
+/// So much of a refusal is read, and so much of its first line is told.
+const ANSWER: u64 = 2048;
+const SHOWN: usize = 200;
 
 /// Sends it, and waits for an answer from 200 to 299. Blocks.
 ///
@@ -25,13 +32,61 @@ pub fn post(post: &WebhookPost<'_>) -> Result<(), PostError> {
         .user_agent(concat!("watchdog/", env!("CARGO_PKG_VERSION")))
         .tls_config(tls)
         .build();
-    let mut request = Agent::new_with_config(config).post(post.url).content_type("application/json");
+    let mut request = Agent::new_with_config(config).post(post.url).content_type(post.content_type);
     for (name, value) in post.headers {
         request = request.header(*name, *value);
     }
-    let answer = request.send(post.body).map_err(|error| PostError::Unreachable(error.to_string()))?;
+    let mut answer = request.send(post.body).map_err(|error| {
+        PostError::Unreachable(match error {
+            ureq::Error::Timeout(_) => format!("no answer came within {} s", post.timeout.as_secs()),
+            error => {
+                let why = error.to_string();
+                format!("no answer came: {}", without_address(why.strip_prefix("io: ").unwrap_or(&why), post.url))
+            }
+        })
+    })?;
     match answer.status().as_u16() {
         200..=299 => Ok(()),
-        other => Err(PostError::Refused(other)),
+        code => {
+            let mut bytes = Vec::new();
+            // What cannot be read is not told; the status says enough.
+            let _ = answer.body_mut().as_reader().take(ANSWER).read_to_end(&mut bytes);
+            let text = without_address(&mask(&String::from_utf8_lossy(&bytes)), post.url);
+            let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+            Err(PostError::Refused { code, said: escape_to_one_line(&bounded(line, SHOWN)) })
+        }
+    }
+}
+
+/// A text without what an address may keep secret: its user, its path and its query.
+fn without_address(text: &str, url: &str) -> String {
+    const LEFT_OUT: &str = "…";
+    let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let (host, path) = after_scheme.split_at(after_scheme.find(['/', '?', '#']).unwrap_or(after_scheme.len()));
+    let user = host.rsplit_once('@').map_or("", |(user, _)| user);
+    let parts = path.split(['/', '?', '#', '&', '=']).filter(|part| part.len() >= 6);
+    let mut text = text.to_owned();
+    for secret in [url, after_scheme, path, user].into_iter().chain(parts).filter(|secret| secret.len() > 2) {
+        text = text.replace(secret, LEFT_OUT);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_part_of_an_address_but_its_host_is_told() {
+        let url = "https://me:pw@api.telegram.org/bot123456:SECRET/sendMessage?chat_id=4242424242";
+        for text in [
+            format!("bad uri: {url}"),
+            "no route to /bot123456:SECRET/sendMessage?chat_id=4242424242 there".into(),
+            "user me:pw is unknown, and bot123456:SECRET, and 4242424242".into(),
+        ] {
+            let told = without_address(&text, url);
+            assert!(!["SECRET", "pw", "4242424242"].iter().any(|secret| told.contains(secret)), "{told}");
+        }
+        assert_eq!(without_address("failed to connect to api.telegram.org", url), "failed to connect to api.telegram.org");
     }
 }

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use jiff::SignedDuration;
 use serde_json::Value;
 
 use watchdog_core::config::settings::NotifyRule;
@@ -14,6 +15,16 @@ use watchdog_store::{LocalStore, StoreError, answer, notice_record};
 
 use crate::wire::event_words::answers_to;
 use crate::wire::notice_json::notice_json;
+
+/// The notices that were put into the outbox.
+#[must_use = "whoever delivers must be woken"]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OfferedNotices {
+    /// To be sent now.
+    pub at_once: usize,
+    /// Held back until all are known.
+    pub held: usize,
+}
 
 /// The rules of one worktree.
 #[derive(Debug, Clone)]
@@ -33,34 +44,41 @@ impl NotificationRules {
         self.rules.is_empty()
     }
 
-    /// Puts the notices for these events into the outbox, and returns whether there are any.
+    /// Puts the notices for these events into the outbox, and returns how many there are. Those for people are held back for so long.
     ///
     /// # Errors
     /// Where the store refuses, or the outbox is full.
-    pub fn offer(&self, store: &dyn LocalStore, events: &[NewEvent]) -> Result<bool, StoreError> {
-        let mut any = false;
+    pub fn offer(&self, store: &dyn LocalStore, events: &[NewEvent], held: Option<SignedDuration>) -> Result<OfferedNotices, StoreError> {
+        let mut offered = OfferedNotices::default();
         for event in events {
-            // Every event updates the record of repeats, because the next one is compared with it.
-            if self.is_empty() || is_repeated(store, event)? {
+            if self.is_empty() {
                 continue;
             }
-            for (n, rule) in self.rules.iter().enumerate().filter(|(_, rule)| answers_to(event, &rule.on)) {
+            let repeated = is_repeated(store, event, notice_record::would_repeat)?;
+            for (n, rule) in self.rules.iter().enumerate().filter(|(_, rule)| !repeated && answers_to(event, &rule.on)) {
                 let (to, timeout, retries) = (rule.to.clone(), rule.timeout, rule.retries);
-                let notice =
-                    OutboxNotice { event: notice_json(event, &self.path), to, timeout, retries, attempts: 0, not_before: event.at };
+                let held = held.filter(|_| to.is_for_people());
+                let not_before = held.map_or(event.at, |held| event.at + held);
+                let notice = OutboxNotice { event: notice_json(event, &self.path), to, timeout, retries, attempts: 0, not_before };
                 if !outbox::put(store, &event.id, n, &notice)? {
                     return Err(StoreError::TooMany { what: "notifications", count: outbox::FULL });
                 }
-                any = true;
+                *(if held.is_some() { &mut offered.held } else { &mut offered.at_once }) += 1;
             }
+            // Every event updates the record of repeats, because the next one is compared with it. Recorded before its notice is in the
+            // outbox, it would be lost where this process is killed in between.
+            is_repeated(store, event, notice_record::is_repeated)?;
         }
-        Ok(any)
+        Ok(offered)
     }
 }
 
+/// Compares a message with the record of those that were sent: the worktree, the spec, its state, the message.
+type CompareNotice = fn(&dyn LocalStore, &str, &str, Option<&str>, (&str, NoticeRepeatRule)) -> Result<bool, StoreError>;
+
 /// Whether an event repeats the last one of its spec about the same state: the same verdict on the same commits and changes, or the end of
-/// a task whose verdict was sent already. A new session, or a new task, is never a repeat.
-fn is_repeated(store: &dyn LocalStore, event: &NewEvent) -> Result<bool, StoreError> {
+/// a task whose verdict was sent already. A new session, or a new task, is never a repeat. `compare` looks at the record, or updates it.
+fn is_repeated(store: &dyn LocalStore, event: &NewEvent, compare: CompareNotice) -> Result<bool, StoreError> {
     let spec = event.spec.as_deref().unwrap_or_default();
     let text = |key: &str| event.data.get(key).and_then(Value::as_str).unwrap_or_default();
     match event.kind.as_str() {
@@ -73,11 +91,11 @@ fn is_repeated(store: &dyn LocalStore, event: &NewEvent) -> Result<bool, StoreEr
             let again =
                 if matches!(text("status"), "error" | "failed") { NoticeRepeatRule::AfterOthers } else { NoticeRepeatRule::NewStateOnly };
             let what = [text("status"), text("reason")].join(" ");
-            notice_record::is_repeated(store, &event.worktree, spec, state, (&what, again))
+            compare(store, &event.worktree, spec, state, (&what, again))
         }
         // Opened again about the same state, it is no news.
         kind::BREAKER if text("state") == "open" => {
-            notice_record::is_repeated(store, &event.worktree, spec, None, ("breaker open", NoticeRepeatRule::NewStateOnly))
+            compare(store, &event.worktree, spec, None, ("breaker open", NoticeRepeatRule::NewStateOnly))
         }
         kind::COMPLETE | kind::REVIEW | kind::FAILED => {
             let before = notice_record::last(store, &event.worktree, spec)?;
@@ -111,7 +129,8 @@ mod tests {
         let notices = NotificationRules::new(vec![rule], Path::new("/w"));
         for (kind, data) in script {
             let event = event(Timestamp::UNIX_EPOCH, "w", Some("s"), kind, data.clone());
-            notices.offer(store.as_ref(), &[event]).unwrap();
+            let offered = notices.offer(store.as_ref(), &[event], None).unwrap();
+            assert!(offered.at_once <= 1 && offered.held == 0);
         }
         let waiting = outbox::waiting(store.as_ref()).unwrap();
         assert!(waiting.iter().all(|(_, notice)| notice.event["path"] == "/w"));

@@ -8,8 +8,10 @@ use std::time::Duration;
 pub struct WebhookPost<'a> {
     /// Where to; `http://` or `https://`.
     pub url: &'a str,
-    /// The JSON document.
+    /// What is sent.
     pub body: &'a [u8],
+    /// Its type.
+    pub content_type: &'a str,
     /// Names and values of further header lines.
     pub headers: &'a [(&'a str, &'a str)],
     /// The limit for the whole call, DNS included.
@@ -21,8 +23,13 @@ pub struct WebhookPost<'a> {
 #[cfg_attr(not(feature = "webhooks"), expect(dead_code, reason = "a build without webhooks gets no answer"))]
 pub enum PostError {
     /// The server answered, and did not accept it.
-    #[error("the answer was HTTP {0}")]
-    Refused(u16),
+    #[error("the answer was HTTP {code}{}{said}", if said.is_empty() { "" } else { ": " })]
+    Refused {
+        /// The status.
+        code: u16,
+        /// The first line of the answer, in part.
+        said: String,
+    },
     /// No answer came, or not in time.
     #[error("{0}")]
     Unreachable(String),

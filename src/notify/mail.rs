@@ -1,0 +1,135 @@
+//! A message by mail, through the `sendmail` that every system's mail server, or its small stand-in, brings.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::Zoned;
+
+use super::header_text::header_words;
+use super::message::NoticeMessage;
+use super::notified_program::{NotifiedProgram, run_notified};
+use super::send_error::SendError;
+
+/// Where it is on systems that do not have it in `PATH` of a user, or of cron.
+const USUAL: [&str; 3] = ["/usr/sbin/sendmail", "/usr/lib/sendmail", "/usr/local/sbin/sendmail"];
+
+/// Hands a message to the system's mail server.
+///
+/// # Errors
+/// Where there is none, or it refuses.
+pub fn send_mail(to: &[String], message: &NoticeMessage, id: &str, timeout: Duration) -> Result<(), SendError> {
+    let text = mail_text(to, message, id, &Zoned::now());
+    let mail = |program: &str| {
+        let argv = [program, "-t", "-i"].map(OsString::from).to_vec();
+        run_notified(NotifiedProgram { argv, stdin: text.clone().into_bytes(), timeout, cwd: "/".into(), env: Default::default() })
+    };
+    let usual = USUAL.iter().copied().find(|path| Path::new(path).is_file());
+    match mail("sendmail") {
+        Err(error) if error.not_runnable && usual.is_some() => mail(usual.unwrap_or_default()),
+        other => other,
+    }
+    .map_err(|error| match error.not_runnable {
+        true => error.hint("install a mail server, or a small sender such as msmtp-mta, or name a program with `command`"),
+        false => error,
+    })
+}
+
+/// The whole mail. The server adds the sender, whom it alone knows.
+fn mail_text(to: &[String], message: &NoticeMessage, id: &str, at: &Zoned) -> String {
+    let date = jiff::fmt::rfc2822::to_string(at).unwrap_or_default();
+    let id: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+    let host = ["/proc/sys/kernel/hostname", "/etc/hostname"].iter().find_map(|file| std::fs::read_to_string(file).ok());
+    let host: String = host.unwrap_or_default().trim().chars().filter(|c| c.is_ascii_alphanumeric() || ".-".contains(*c)).collect();
+    let host = if host.is_empty() { "localhost" } else { &host };
+    let head = [
+        format!("To: {}", to.join(",\n ")),
+        format!("Subject: {}", header_words(&message.title).join("\n ")),
+        format!("Date: {date}"),
+        format!("Message-ID: <{id}@{host}>"),
+        "Auto-Submitted: auto-generated".into(),
+        "MIME-Version: 1.0".into(),
+        "Content-Type: text/plain; charset=UTF-8".into(),
+        "Content-Transfer-Encoding: quoted-printable".into(),
+    ];
+    let body = format!("{}\n\n{}\n", message.text, message.command);
+    format!("{}\n\n{}", head.join("\n"), quoted_printable(&body))
+}
+
+/// The text in lines of at most 76 ASCII characters, which every mail server carries unchanged.
+fn quoted_printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + text.len() / 8);
+    for line in text.lines() {
+        let mut width = 0;
+        let mut rest = line.chars().peekable();
+        while let Some(c) = rest.next() {
+            let is_last = rest.peek().is_none();
+            let mut piece = quoted(c, width == 0, is_last);
+            if width + piece.len() > 75 {
+                out.push_str("=\n");
+                width = 0;
+                piece = quoted(c, true, is_last);
+            }
+            width += piece.len();
+            out.push_str(&piece);
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// A character of a line. Some servers change a space at its end, and `From ` or a lone dot at its beginning.
+fn quoted(c: char, is_first: bool, is_last: bool) -> String {
+    let at_risk = (c == ' ' && is_last) || (is_first && (c == '.' || c == 'F'));
+    match c {
+        ' '..='~' if c != '=' && !at_risk => c.to_string(),
+        c => c.encode_utf8(&mut [0; 4]).bytes().map(|b| format!("={b:02X}")).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use watchdog_facts::shell_line::WorktreeCommands;
+
+    /// Reads quoted-printable text.
+    fn read(text: &str) -> String {
+        let joined = text.replace("=\n", "");
+        let mut bytes = Vec::new();
+        let mut rest = joined.bytes();
+        while let Some(b) = rest.next() {
+            if b == b'=' {
+                let hex = [rest.next().unwrap(), rest.next().unwrap()];
+                bytes.push(u8::from_str_radix(std::str::from_utf8(&hex).unwrap(), 16).unwrap());
+            } else {
+                bytes.push(b);
+            }
+        }
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn a_subject_and_a_body_stay_where_they_belong() {
+        let event = serde_json::json!({"kind": "verdict", "path": "/w", "spec": "é\nBcc: x@y", "data": {"message": "From a\n.\n"}});
+        let message = NoticeMessage::about(&[&event], &WorktreeCommands::default());
+        let at = Zoned::new(jiff::Timestamp::UNIX_EPOCH, jiff::tz::TimeZone::UTC);
+        let mail = mail_text(&["a@b".into(), "c@d".into()], &message, "00-1\n2", &at);
+        let (head, body) = mail.split_once("\n\n").unwrap();
+        assert!(head.starts_with("To: a@b,\n c@d\nSubject: =?UTF-8?Q?watchdog:_=C3=A9=5CnBcc:_x=40y_in_w"), "{head}");
+        assert!(head.contains("\nDate: Thu, 1 Jan 1970 00:00:00 +0000\nMessage-ID: <00-12@"), "{head}");
+        assert!(!head.lines().any(|line| line.starts_with("Bcc")), "{head}");
+        assert!(read(body).starts_with("From a\\n.\nin /w\n\nwatchdog "), "{body}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_comes_through_and_no_line_is_long(text in "([^\r]|[ =.F\n]){0,300}") {
+            let quoted = quoted_printable(&text);
+            prop_assert!(quoted.lines().all(|line| line.len() <= 76 && line.is_ascii() && !line.starts_with('.') && !line.ends_with(' ')));
+            let lines = text.lines().map(|line| format!("{line}\n")).collect::<String>();
+            prop_assert_eq!(read(&quoted), lines);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! One program that is told of an event, or that carries a message further.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::send_error::SendError;
+use watchdog_facts::display::{bounded, escape_to_one_line};
+use watchdog_facts::evidence::ProcessExit;
+use watchdog_facts::secret_shapes::mask;
+use watchdog_process::{ProgramPurpose, ProgramRun, StartError};
+
+/// So much of its complaint is told.
+const COMPLAINT: usize = 300;
+
+/// The call of a program.
+pub struct NotifiedProgram {
+    /// The program and its arguments.
+    pub argv: Vec<OsString>,
+    /// Its stdin.
+    pub stdin: Vec<u8>,
+    /// Its deadline.
+    pub timeout: Duration,
+    /// The folder that it runs in.
+    pub cwd: PathBuf,
+    /// Variables to set.
+    pub env: BTreeMap<OsString, Option<OsString>>,
+}
+
+/// Runs it to its end; exit 0 means told.
+///
+/// # Errors
+/// Where it cannot be run, ends otherwise, or takes too long.
+pub fn run_notified(call: NotifiedProgram) -> Result<(), SendError> {
+    let program = ProgramRun {
+        stdin: call.stdin,
+        deadline: call.timeout,
+        grace: Duration::from_secs(1),
+        keep: 4096,
+        purpose: ProgramPurpose::Notification,
+        env: call.env,
+        ..ProgramRun::new(call.argv, call.cwd)
+    };
+    let finished = program.run().map_err(|error| {
+        let not_runnable = matches!(error, StartError::NotRunnable { .. });
+        SendError { not_runnable, ..SendError::new(error.to_string()) }
+    })?;
+    if finished.timed_out {
+        return Err(SendError::new(format!("it still ran after {} s", call.timeout.as_secs())));
+    }
+    match finished.exit {
+        ProcessExit::Code(0) => Ok(()),
+        exit => {
+            let said = String::from_utf8_lossy(&finished.stderr.bytes).lines().next().unwrap_or_default().to_owned();
+            let said = escape_to_one_line(&bounded(&mask(&said), COMPLAINT));
+            Err(SendError::new(if said.is_empty() { format!("it ended with {exit}") } else { format!("it ended with {exit}: {said}") }))
+        }
+    }
+}
