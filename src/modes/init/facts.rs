@@ -7,28 +7,22 @@ use watchdog_core::config::settings::Preset;
 /// What a look at a project found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProjectFacts {
-    /// A `Cargo.toml` at the root.
-    pub cargo: Option<CargoProject>,
-    /// A `package.json` at the root that could be read.
-    pub node: Option<NodeProject>,
-    /// A project of Python: its configuration, or files of tests.
-    pub python: Option<PythonProject>,
-    /// A `go.mod` at the root; whether the module has tests.
-    pub go: Option<TestPresence>,
-    /// The targets of the Makefile.
-    pub make: BTreeSet<String>,
-    /// The recipes of the justfile that need no argument.
-    pub just: BTreeSet<String>,
+    /// What builds and tests: at the root, and in folders below it, the nearest first.
+    pub builds: Vec<FolderBuild>,
     /// Globs of the files that a service for continuous integration reads.
     pub ci: Vec<String>,
-    /// Folders of tests at the root.
+    /// Folders of tests, at the root and beside each build file below it.
     pub test_folders: Vec<String>,
     /// Lists of features, with `passes` for each.
     pub feature_lists: Vec<FoundList>,
     /// Markdown files with boxes.
     pub checklists: Vec<FoundList>,
+    /// The checklists of specs, each in a folder of its own, by its path.
+    pub spec_lists: Vec<FoundList>,
     /// JSON plans with steps.
     pub plans: Vec<FoundList>,
+    /// The branch that HEAD is on.
+    pub branch: Option<String>,
     /// A file with a prompt.
     pub prompt: Option<String>,
     /// Agents in `PATH` that watchdog knows how to ask.
@@ -49,12 +43,33 @@ pub enum TestPresence {
     NoneFound,
 }
 
+/// What builds and tests in one folder.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FolderBuild {
+    /// From the root of the worktree, which is the empty path.
+    pub folder: String,
+    /// A `Cargo.toml` with a package or workspace.
+    pub cargo: Option<CargoProject>,
+    /// A `package.json` that could be read, or a workspace of pnpm.
+    pub node: Option<NodeProject>,
+    /// A project of Python: its configuration, or at the root files of tests.
+    pub python: Option<PythonProject>,
+    /// A `go.mod`; whether the module has tests.
+    pub go: Option<TestPresence>,
+    /// The targets of the Makefile.
+    pub make: BTreeSet<String>,
+    /// The recipes of the justfile that need no argument.
+    pub just: BTreeSet<String>,
+}
+
 /// A project of Cargo.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CargoProject {
     /// Whether it has members.
     pub workspace: bool,
-    /// Whether it has tests.
+    /// The folders below it that are no members, from its own folder.
+    pub excluded: Vec<String>,
+    /// Whether it has tests of its own; those of a project in a folder below count there.
     pub tests: TestPresence,
 }
 
@@ -65,6 +80,8 @@ pub struct NodeProject {
     pub scripts: BTreeMap<String, String>,
     /// Who runs them.
     pub manager: ScriptRunner,
+    /// The patterns of the folders that are members of its workspace; those that begin with `!` take members out.
+    pub members: Vec<String>,
 }
 
 /// Who runs the scripts of package.json, told by the lock file.
@@ -75,8 +92,10 @@ pub enum ScriptRunner {
     Npm,
     /// pnpm.
     Pnpm,
-    /// Yarn.
+    /// Yarn 2 or later.
     Yarn,
+    /// Yarn 1.
+    YarnClassic,
     /// Bun.
     Bun,
 }
@@ -92,6 +111,17 @@ pub struct PythonProject {
     pub launcher: &'static str,
     /// pytest in the project's own virtual environment, where it is there.
     pub own_pytest: Option<&'static str>,
+    /// Whether tox is configured.
+    pub tox: bool,
+    /// A `noxfile.py`.
+    pub nox: Option<NoxFile>,
+}
+
+/// A `noxfile.py`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NoxFile {
+    /// The session that runs tests, by its name.
+    pub tests: Option<String>,
 }
 
 /// A file that lists work.
@@ -107,4 +137,9 @@ pub struct FoundList {
     pub committed: bool,
     /// The words that mean done, where they are others than the usual one.
     pub done: Vec<String>,
+}
+
+/// Whether a folder is another one or lies in it. Both are paths from the root, which is the empty one.
+pub fn is_inside(folder: &str, other: &str) -> bool {
+    other.is_empty() || folder.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

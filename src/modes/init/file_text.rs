@@ -6,7 +6,7 @@ use std::path::Path;
 use watchdog_core::config::parse;
 use watchdog_core::config::settings::Preset;
 
-use super::proposal::{ChosenConfig, ProposedCriterion};
+use super::proposed::{ChosenConfig, ProposedCriterion};
 
 /// Deadline of a check: a first build may take longer than the default of five minutes.
 const CHECK_SECONDS: u64 = 900;
@@ -41,7 +41,7 @@ fn render(chosen: &ChosenConfig) -> String {
     }
     let limits = chosen.limits;
     blocks.push(format!(
-        "\"limits\": {{\"max_iterations\": {}, \"session_timeout_seconds\": {}, \"idle_timeout_seconds\": {}}}",
+        "\"limits\": {{\n    \"max_iterations\": {},\n    \"session_timeout_seconds\": {},\n    \"idle_timeout_seconds\": {}\n  }}",
         limits.max_iterations, limits.session_timeout_seconds, limits.idle_timeout_seconds
     ));
     if !chosen.guards.is_empty() {
@@ -56,8 +56,13 @@ fn render(chosen: &ChosenConfig) -> String {
 
 fn criterion(criterion: &ProposedCriterion) -> String {
     match criterion {
-        ProposedCriterion::Command { name, run } => {
-            format!("{{\"type\": \"command\", \"name\": {}, \"run\": {}, \"timeout_seconds\": {CHECK_SECONDS}}}", quoted(name), quoted(run))
+        ProposedCriterion::Command { name, run, folder } => {
+            let cwd = if folder.is_empty() { String::new() } else { format!(", \"cwd\": {}", quoted(folder)) };
+            format!(
+                "{{\"type\": \"command\", \"name\": {}, \"run\": {}{cwd}, \"timeout_seconds\": {CHECK_SECONDS}}}",
+                quoted(name),
+                quoted(run)
+            )
         }
         ProposedCriterion::FeatureList { path, freeze } => {
             let frozen = if *freeze { ", \"freeze\": true" } else { "" };
@@ -86,7 +91,8 @@ mod tests {
     use watchdog_core::config::settings::{CheckSpec, ConfigSettings};
 
     use super::super::facts::ProjectFacts;
-    use super::super::proposal::{ConfigProposal, proposal};
+    use super::super::proposal::proposal;
+    use super::super::proposed::ConfigProposal;
     use super::*;
 
     fn read(text: &str) -> ConfigSettings {
@@ -98,7 +104,7 @@ mod tests {
         let text = file_text(&proposal(&ProjectFacts::default()).preselected()).unwrap();
         assert_eq!(
             text,
-            "{\n  \"version\": 1,\n  \"limits\": {\"max_iterations\": 10, \"session_timeout_seconds\": 7200, \"idle_timeout_seconds\": 1800}\n}\n"
+            "{\n  \"version\": 1,\n  \"limits\": {\n    \"max_iterations\": 10,\n    \"session_timeout_seconds\": 7200,\n    \"idle_timeout_seconds\": 1800\n  }\n}\n"
         );
     }
 
@@ -108,7 +114,7 @@ mod tests {
         let empty: ConfigProposal = proposal(&ProjectFacts::default());
         let chosen = ChosenConfig {
             checks: vec![
-                ProposedCriterion::Command { name: odd.clone(), run: odd.clone() },
+                ProposedCriterion::Command { name: odd.clone(), run: odd.clone(), folder: odd.clone() },
                 ProposedCriterion::FeatureList { path: "feature_list.json".into(), freeze: true },
                 ProposedCriterion::Plan { path: "plan.json".into(), done: vec!["completed".into(), odd.clone()] },
                 ProposedCriterion::Plan { path: "tasks.md".into(), done: Vec::new() },

@@ -1,18 +1,24 @@
 //! `watchdog init`: looks at a project and proposes a first configuration.
 //!
-//! Reading order: [`facts`] (what was found), `read_project` (the look, with `test_search` and `file_words`), [`proposal`] (what fits it,
-//! a total function), [`file_text`] (the file, read again before it is written), `first_run` (its commands, once each).
+//! Reading order: [`facts`] (what was found), `read_project` (the look, with `read_builds`, `folder_reader`, `test_search` and
+//! `file_words`), [`proposed`] and [`proposal`] (what fits it, a total function,
+//! with `build_checks`), [`file_text`] (the file, read again before it is written), `first_run` (its commands, once each).
 
+mod build_checks;
 mod facts;
 mod file_text;
 mod file_words;
 mod first_run;
+mod folder_reader;
 mod proposal;
+mod proposed;
+mod read_builds;
 mod read_project;
 mod test_search;
 
 pub use facts::ProjectFacts;
 pub use file_text::{file_text, preset_word};
 pub use first_run::{FirstRun, first_run, runnable};
-pub use proposal::{ChosenConfig, ConfigProposal, proposal};
+pub use proposal::proposal;
+pub use proposed::{ChosenConfig, ConfigProposal};
 pub use read_project::{CRON_PATH, is_in_path, read_project};

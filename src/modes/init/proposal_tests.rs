@@ -2,16 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use super::super::facts::{CargoProject, NodeProject, PythonProject};
+use watchdog_core::config::settings::Preset;
+
+use super::super::facts::{CargoProject, FolderBuild, NodeProject, NoxFile, PythonProject, ScriptRunner, TestPresence};
 use super::super::file_text::file_text;
 use super::*;
+
+fn at_root(build: FolderBuild) -> ProjectFacts {
+    ProjectFacts { builds: vec![build], ..ProjectFacts::default() }
+}
 
 /// The commands that are written, by name.
 fn commands(facts: &ProjectFacts) -> Vec<(String, String)> {
     let written = proposal(facts).preselected();
     file_text(&written).expect("what is proposed is read without a warning");
     let command = |criterion: ProposedCriterion| match criterion {
-        ProposedCriterion::Command { name, run } => Some((name, run)),
+        ProposedCriterion::Command { name, run, .. } => Some((name, run)),
         ProposedCriterion::FeatureList { .. } | ProposedCriterion::Plan { .. } => None,
     };
     written.checks.into_iter().filter_map(command).collect()
@@ -26,7 +32,7 @@ fn writes(facts: &ProjectFacts, expected: &[(&str, &str)]) {
 
 fn node(scripts: &[(&str, &str)], manager: ScriptRunner) -> ProjectFacts {
     let scripts: BTreeMap<String, String> = scripts.iter().map(|(name, run)| ((*name).to_owned(), (*run).to_owned())).collect();
-    ProjectFacts { node: Some(NodeProject { scripts, manager }), ..ProjectFacts::default() }
+    at_root(FolderBuild { node: Some(NodeProject { scripts, manager, members: Vec::new() }), ..FolderBuild::default() })
 }
 
 fn targets(names: &[&str]) -> std::collections::BTreeSet<String> {
@@ -44,7 +50,8 @@ fn cargo_runs_tests_where_there_are_some_and_else_a_build() {
         (false, NONE, ("build", "cargo build")),
         (true, NONE, ("build", "cargo build --workspace")),
     ] {
-        let facts = ProjectFacts { cargo: Some(CargoProject { workspace, tests }), ..ProjectFacts::default() };
+        let cargo = CargoProject { workspace, tests, excluded: Vec::new() };
+        let facts = at_root(FolderBuild { cargo: Some(cargo), ..FolderBuild::default() });
         writes(&facts, &[expected]);
         assert_eq!(proposal(&facts).notes.iter().any(|note| note.contains("a run of no test is no pass")), tests == NONE);
     }
@@ -56,6 +63,7 @@ fn a_test_script_is_run_by_the_package_manager_of_the_lock_file() {
         (ScriptRunner::Npm, "npm test"),
         (ScriptRunner::Pnpm, "pnpm test"),
         (ScriptRunner::Yarn, "yarn test"),
+        (ScriptRunner::YarnClassic, "yarn test"),
         (ScriptRunner::Bun, "bun run test"),
     ] {
         writes(&node(&[("test", "vitest run"), ("build", "tsc")], manager), &[("tests", run)]);
@@ -81,9 +89,9 @@ fn a_placeholder_is_no_test_and_a_watcher_is_offered_only() {
 
 #[test]
 fn pytest_is_run_as_the_project_runs_it_and_only_where_there_is_a_reason() {
-    let python = |pytest, tests, launcher, own_pytest| ProjectFacts {
-        python: Some(PythonProject { pytest, tests, launcher, own_pytest }),
-        ..ProjectFacts::default()
+    let python = |pytest, tests, launcher, own_pytest| {
+        let python = PythonProject { pytest, tests, launcher, own_pytest, tox: false, nox: None };
+        at_root(FolderBuild { python: Some(python), ..FolderBuild::default() })
     };
     writes(&python(true, FOUND, "", None), &[("tests", "pytest")]);
     writes(&python(false, FOUND, "uv run", None), &[("tests", "uv run pytest")]);
@@ -97,7 +105,8 @@ fn pytest_is_run_as_the_project_runs_it_and_only_where_there_is_a_reason() {
 
 #[test]
 fn go_make_and_just() {
-    let with = |go, make: &[&str], just: &[&str]| ProjectFacts { go, make: targets(make), just: targets(just), ..ProjectFacts::default() };
+    let with =
+        |go, make: &[&str], just: &[&str]| at_root(FolderBuild { go, make: targets(make), just: targets(just), ..FolderBuild::default() });
     writes(&with(Some(FOUND), &["test"], &["test"]), &[("tests", "go test ./...")]);
     writes(&with(Some(NONE), &[], &[]), &[("build", "go build ./...")]);
     writes(&with(Some(NONE), &["test"], &[]), &[("build", "go build ./..."), ("tests", "make test")]);
@@ -105,13 +114,14 @@ fn go_make_and_just() {
     writes(&with(None, &["all"], &["test"]), &[("tests", "just test")]);
     writes(&with(None, &["all", "install"], &["deploy"]), &[]);
     let beside = proposal(&with(Some(FOUND), &["test"], &[]));
-    assert_eq!(beside.checks[1].criterion, ProposedCriterion::Command { name: "make test".into(), run: "make test".into() });
+    let offered = ProposedCriterion::Command { name: "make test".into(), run: "make test".into(), folder: String::new() };
+    assert_eq!(beside.checks[1].criterion, offered);
 }
 
 #[test]
 fn two_languages_in_one_folder_have_checks_of_two_names() {
-    let facts =
-        ProjectFacts { cargo: Some(CargoProject { workspace: false, tests: FOUND }), ..node(&[("test", "jest")], ScriptRunner::Npm) };
+    let mut facts = node(&[("test", "jest")], ScriptRunner::Npm);
+    facts.builds[0].cargo = Some(CargoProject { tests: FOUND, ..CargoProject::default() });
     writes(&facts, &[("tests (cargo test)", "cargo test"), ("tests (npm test)", "npm test")]);
 }
 
@@ -150,11 +160,59 @@ fn guards_of_integration_and_tests_are_offered_and_not_written_unasked() {
 
 #[test]
 fn the_first_agent_is_asked_and_what_is_missing_is_said() {
-    let facts = ProjectFacts { agents: vec![Preset::Codex, Preset::Gemini], go: Some(FOUND), ..ProjectFacts::default() };
+    let facts =
+        ProjectFacts { agents: vec![Preset::Codex, Preset::Gemini], ..at_root(FolderBuild { go: Some(FOUND), ..FolderBuild::default() }) };
     let found = proposal(&facts);
     assert_eq!(found.preselected().agent, Some(Preset::Codex));
     assert_eq!(found.notes, ["`go` is not in PATH here, and `go test ./...` needs it"]);
     let nothing = proposal(&ProjectFacts::default());
     assert_eq!(nothing.preselected().agent, None);
     assert_eq!(nothing.notes.len(), 2, "{:?}", nothing.notes);
+}
+
+#[test]
+fn tox_and_nox_run_the_tests_where_no_environment_is_prepared() {
+    let nox = |session: Option<&str>| Some(NoxFile { tests: session.map(str::to_owned) });
+    let none = PythonProject::default;
+    for (python, written) in [
+        (PythonProject { tox: true, ..none() }, &["tox"][..]),
+        (PythonProject { tox: true, tests: FOUND, ..none() }, &["tox"]),
+        (PythonProject { tox: true, tests: FOUND, own_pytest: Some(".venv/bin/pytest"), ..none() }, &[".venv/bin/pytest"]),
+        (PythonProject { tox: true, pytest: true, launcher: "uv run", tests: FOUND, ..none() }, &["uv run pytest"]),
+        (PythonProject { tox: true, launcher: "uv run", ..none() }, &["tox"]),
+        (PythonProject { nox: nox(Some("tests")), pytest: true, tests: FOUND, ..none() }, &["nox -s tests"]),
+        (PythonProject { nox: nox(Some("unit")), tox: true, ..none() }, &["tox"]),
+        (PythonProject { nox: nox(None), tests: FOUND, ..none() }, &["pytest"]),
+        (PythonProject { nox: nox(None), ..none() }, &[]),
+    ] {
+        let facts = at_root(FolderBuild { python: Some(python.clone()), ..FolderBuild::default() });
+        let runs: Vec<String> = commands(&facts).into_iter().map(|(_, run)| run).collect();
+        assert_eq!(runs, written, "{python:?}");
+    }
+    let both =
+        at_root(FolderBuild { python: Some(PythonProject { tox: true, pytest: true, tests: FOUND, ..none() }), ..FolderBuild::default() });
+    let offered: Vec<String> = proposal(&both).checks.iter().map(|check| check.criterion.shown()).collect();
+    assert_eq!(offered, ["check tests: tox", "check pytest: pytest"]);
+}
+
+#[test]
+fn of_several_specs_the_one_of_the_branch_is_a_criterion_and_else_nobody_guesses() {
+    let list = |name: &str, open| FoundList { path: format!("specs/{name}/tasks.md"), entries: 3, open, ..FoundList::default() };
+    let two = vec![list("001-login", 1), list("002-logout", 2)];
+    for (spec_lists, branch, written) in [
+        (vec![list("001-login", 2)], Some("main"), &["specs/001-login/tasks.md"][..]),
+        (vec![list("001-login", 0)], Some("001-login"), &[]),
+        (vec![list("001-login", 0), list("002-logout", 1)], None, &["specs/002-logout/tasks.md"]),
+        (two.clone(), Some("001-login"), &["specs/001-login/tasks.md"]),
+        (two.clone(), Some("main"), &[]),
+    ] {
+        let facts = ProjectFacts { spec_lists, branch: branch.map(str::to_owned), ..ProjectFacts::default() };
+        let found = proposal(&facts);
+        let paths = found.preselected().checks.iter().map(ProposedCriterion::shown).collect::<Vec<_>>();
+        let expected: Vec<String> = written.iter().map(|path| format!("plan {path}: every step done")).collect();
+        assert_eq!(paths, expected, "{facts:?}");
+    }
+    let open = proposal(&ProjectFacts { spec_lists: two, branch: Some("main".into()), ..ProjectFacts::default() });
+    assert_eq!(open.checks.len(), 2, "both are offered");
+    assert!(open.notes.iter().any(|note| note.starts_with("2 specs have open steps")), "{:?}", open.notes);
 }

@@ -1,67 +1,67 @@
-//! Looks for tests in a project, in a walk that ends.
+//! Looks for tests in the folders of a project. At most so many files are opened.
 
 use std::fs;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::facts::TestPresence;
+use watchdog_git::OwnFolder;
 
-/// Entries of folders that are looked at.
-const MOST_ENTRIES: usize = 20_000;
+use super::facts::{TestPresence, is_inside};
+
 /// Files of Rust that are opened.
 const MOST_OPENED: usize = 2_000;
 /// So much of one is read, in bytes.
 const MOST_READ: u64 = 256 << 10;
-/// Folders that hold what others wrote, or what was built.
-const FOREIGN: [&str; 8] = ["node_modules", "target", "vendor", "venv", "dist", "build", "third_party", "site-packages"];
 
-/// Whether there are tests of each language.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FoundTests {
-    /// Of Rust: in files of their own, in modules, or in documentation.
-    pub rust: TestPresence,
-    /// Of Python.
-    pub python: TestPresence,
-    /// Of Go.
-    pub go: TestPresence,
+/// The language of a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TestLanguage {
+    /// Rust: in files of their own, in modules, or in documentation.
+    Rust,
+    /// Python.
+    Python,
+    /// Go.
+    Go,
 }
 
-impl FoundTests {
-    /// Looks below a folder. Links are not followed, hidden folders and those of others are left out.
-    pub fn below(root: &Path) -> Self {
-        let mut found = FoundTests::default();
-        let (mut entries, mut opened) = (0, 0);
-        let mut open: Vec<PathBuf> = vec![root.to_owned()];
-        // The nearest folders first: of a large tree they tell the most.
-        let mut next = 0;
-        while let Some(folder) = open.get(next).cloned() {
-            next += 1;
-            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-                entries += 1;
-                if entries > MOST_ENTRIES {
-                    return found;
-                }
-                let (Ok(kind), Ok(name)) = (entry.file_type(), entry.file_name().into_string()) else { continue };
-                if kind.is_dir() && !name.starts_with('.') && !FOREIGN.contains(&name.as_str()) {
-                    open.push(entry.path());
-                } else if kind.is_file() {
-                    found.note_file(&entry.path(), &name, &mut opened);
-                }
-            }
-        }
-        found
+/// A look for tests.
+pub struct TestSearch<'a> {
+    /// The root of the worktree.
+    root: &'a Path,
+    /// Its folders.
+    folders: &'a [OwnFolder],
+    opened: usize,
+}
+
+impl<'a> TestSearch<'a> {
+    /// In these folders of the worktree at `root`.
+    pub fn new(root: &'a Path, folders: &'a [OwnFolder]) -> Self {
+        TestSearch { root, folders, opened: 0 }
     }
 
-    fn note_file(&mut self, path: &Path, name: &str, opened: &mut usize) {
-        let is_python_test = || name.starts_with("test_") || name.ends_with("_test.py");
-        if name.ends_with("_test.go") {
-            self.go = TestPresence::Found;
-        } else if name.ends_with(".py") && is_python_test() {
-            self.python = TestPresence::Found;
-        } else if name.ends_with(".rs") && self.rust == TestPresence::NoneFound && *opened < MOST_OPENED {
-            *opened += 1;
-            if has_rust_tests(path) {
-                self.rust = TestPresence::Found;
+    /// Looks in `top` and below it, but not in the `others` below it, which have tests of their own.
+    pub fn below(&mut self, top: &str, others: &[&str], language: TestLanguage) -> TestPresence {
+        let folders = self.folders;
+        let own = folders.iter().filter(|folder| {
+            is_inside(&folder.path, top)
+                && !others.iter().any(|other| *other != top && is_inside(other, top) && is_inside(&folder.path, other))
+        });
+        for folder in own {
+            if folder.files.iter().any(|name| self.is_test(&folder.path, name, language)) {
+                return TestPresence::Found;
+            }
+        }
+        TestPresence::NoneFound
+    }
+
+    fn is_test(&mut self, folder: &str, name: &str, language: TestLanguage) -> bool {
+        match language {
+            TestLanguage::Go => name.ends_with("_test.go"),
+            TestLanguage::Python => name.ends_with(".py") && (name.starts_with("test_") || name.ends_with("_test.py")),
+            TestLanguage::Rust => {
+                let opens = name.ends_with(".rs") && self.opened < MOST_OPENED;
+                self.opened += usize::from(opens);
+                opens && has_rust_tests(&self.root.join(folder).join(name))
             }
         }
     }
@@ -82,23 +82,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tests_are_found_where_they_are_ones_own() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| {
-            let path = folder.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
+    fn tests_are_found_in_a_project_and_not_in_those_inside_of_it() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = |path: &str, files: &[(&str, &str)]| {
+            fs::create_dir_all(root.path().join(path)).unwrap();
+            files.iter().for_each(|(name, text)| fs::write(root.path().join(path).join(name), text).unwrap());
+            OwnFolder { path: path.into(), files: files.iter().map(|(name, _)| (*name).to_owned()).collect() }
         };
-        write("src/lib.rs", "fn a() {}");
-        write("target/debug/x.rs", "#[test] fn a() {}");
-        write("node_modules/x/test_a.py", "");
-        write(".hidden/a_test.go", "");
-        assert_eq!(FoundTests::below(folder.path()), FoundTests::default());
-        write("src/deep/er/mod.rs", "#[tokio::test]\nasync fn a() {}");
-        write("pkg/a_test.go", "");
-        write("tests/test_a.py", "");
-        let all = FoundTests { rust: TestPresence::Found, python: TestPresence::Found, go: TestPresence::Found };
-        assert_eq!(FoundTests::below(folder.path()), all);
-        assert_eq!(FoundTests::below(Path::new("/no/such/folder")), FoundTests::default());
+        let folders = [
+            folder("", &[("test.txt", "")]),
+            folder("api/src", &[("lib.rs", "fn a() {}"), ("test_data.txt", "")]),
+            folder("api/src/deep", &[("mod.rs", "#[tokio::test]\nasync fn a() {}")]),
+            folder("api2", &[("a_test.go", ""), ("test_a.py", "")]),
+        ];
+        let found = |top: &str, others: &[&str], language| TestSearch::new(root.path(), &folders).below(top, others, language);
+        use TestLanguage::{Go, Python, Rust};
+        use TestPresence::{Found, NoneFound};
+        for (top, others, language, expected) in [
+            ("", &[][..], Rust, Found),
+            ("api", &[], Rust, Found),
+            ("", &["api"], Rust, NoneFound),
+            ("api", &["api", "", "api2"], Rust, Found),
+            ("api/src", &["api/src/deep"], Rust, NoneFound),
+            ("api2", &[], Rust, NoneFound),
+            ("api2", &[], Go, Found),
+            ("api2", &[], Python, Found),
+            ("api", &[], Go, NoneFound),
+            ("", &["api2"], Python, NoneFound),
+            ("no/such", &[], Go, NoneFound),
+        ] {
+            assert_eq!(found(top, others, language), expected, "{top} without {others:?}: {language:?}");
+        }
     }
 }

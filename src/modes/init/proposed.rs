@@ -1,0 +1,113 @@
+//! A proposed configuration as plain values: what could be written, and what is.
+
+use watchdog_core::config::settings::Preset;
+
+/// What a first configuration could say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigProposal {
+    /// Criteria, the best first.
+    pub checks: Vec<ProposedCheck>,
+    /// Paths that a session must not change.
+    pub guards: Vec<ProposedGuard>,
+    /// Limits of sessions and loops.
+    pub limits: ProposedLimits,
+    /// Agents that could be asked, the best first.
+    pub agents: Vec<Preset>,
+    /// What a person should know.
+    pub notes: Vec<String>,
+}
+
+/// A criterion that could be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProposedCheck {
+    /// The criterion.
+    pub criterion: ProposedCriterion,
+    /// What speaks for it, or against it.
+    pub why: String,
+    /// Whether it is written where nobody chooses.
+    pub chosen: bool,
+}
+
+/// A criterion, as far as a proposal knows any.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProposedCriterion {
+    /// A command that must succeed.
+    Command {
+        /// Its name in verdicts, which names the folder as well.
+        name: String,
+        /// What `sh -c` runs.
+        run: String,
+        /// The folder that it runs in, from the root of the worktree, which is the empty path.
+        folder: String,
+    },
+    /// A list of features that must all pass.
+    FeatureList {
+        /// The file.
+        path: String,
+        /// Whether nothing but `passes` may change.
+        freeze: bool,
+    },
+    /// A plan or checklist of which everything must be done.
+    Plan {
+        /// The file.
+        path: String,
+        /// The words that mean done; none for the usual one.
+        done: Vec<String>,
+    },
+}
+
+/// Paths that could be guarded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProposedGuard {
+    /// The paths.
+    pub glob: String,
+    /// What speaks for it, or against it.
+    pub why: &'static str,
+    /// Whether it is written where nobody chooses.
+    pub chosen: bool,
+}
+
+/// Limits, in the units of the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProposedLimits {
+    /// Iterations of a loop.
+    pub max_iterations: u32,
+    /// Wall time of one session.
+    pub session_timeout_seconds: u64,
+    /// How long a session may be silent.
+    pub idle_timeout_seconds: u64,
+}
+
+/// What is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChosenConfig {
+    /// The criteria.
+    pub checks: Vec<ProposedCriterion>,
+    /// The guarded paths.
+    pub guards: Vec<String>,
+    /// The limits.
+    pub limits: ProposedLimits,
+    /// Who is asked; `None` leaves it to the default.
+    pub agent: Option<Preset>,
+}
+
+impl ProposedCriterion {
+    /// What a person reads of it.
+    pub fn shown(&self) -> String {
+        match self {
+            ProposedCriterion::Command { name, run, .. } => format!("check {name}: {run}"),
+            ProposedCriterion::FeatureList { path, freeze: true } => format!("feature list {path}, frozen but for passes"),
+            ProposedCriterion::FeatureList { path, freeze: false } => format!("feature list {path}"),
+            ProposedCriterion::Plan { path, .. } => format!("plan {path}: every step done"),
+        }
+    }
+}
+
+impl ConfigProposal {
+    /// What is written where nobody chooses.
+    pub fn preselected(&self) -> ChosenConfig {
+        let chosen = self.checks.iter().filter(|check| check.chosen).map(|check| check.criterion.clone()).collect();
+        let guards = self.guards.iter().filter(|guard| guard.chosen).map(|guard| guard.glob.clone()).collect();
+        ChosenConfig { checks: chosen, guards, limits: self.limits, agent: self.agents.first().copied() }
+    }
+}
