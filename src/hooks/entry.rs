@@ -82,12 +82,6 @@ pub fn command_line(program: &str, event: HookEvent) -> String {
     format!("{program} hook {}", event.command())
 }
 
-/// A text as one word of a shell's command line.
-pub fn shell_word(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
-    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
-}
-
 /// The event of a command line of ours; `None` for other commands, and for more than a plain call of ours.
 pub(super) fn own(command: &str, program: &str) -> Option<HookEvent> {
     let words = words(command)?;
@@ -153,6 +147,7 @@ fn words(line: &str) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use watchdog_facts::shell_line::shell_word;
 
     use super::*;
 

@@ -14,7 +14,7 @@ pub mod stop_criteria;
 mod entry;
 mod session_input;
 
-pub use entry::{HeldAgents, HookEntries, shell_word};
+pub use entry::{HeldAgents, HookEntries};
 pub use hold::{HoldCountChange, HoldPoint, HoldStreak, HookDecision, StopFacts, decide};
 pub use input::{HookEvent, HookInput};
 pub use reply::{HookAction, HookReply};

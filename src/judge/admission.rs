@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use crate::session::UncommittedRule;
 use watchdog_core::decision::breaker::{BreakerAdmission, BreakerInput, BreakerView};
 use watchdog_facts::evidence::UnreadableFact;
+use watchdog_facts::shell_line::shell_word;
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::Worktree;
 use watchdog_store::journal::kind;
@@ -66,7 +67,7 @@ impl PreparedJudgement {
 
     /// Refuses because this could not be read.
     pub fn unreadable(&self, unreadable: UnreadableFact) -> Refusal {
-        self.instead(Verdict::unreadable(unreadable))
+        self.instead(Verdict::unreadable(unreadable.placed(&self.input.commands)))
     }
 
     /// Refuses with this verdict, without a record in the journal.
@@ -92,9 +93,10 @@ impl JudgementInput {
                 let message = if trial_under_way {
                     format!("the breaker is half-open since {since:.0} and its one trial is under way")
                 } else {
+                    let reset = self.commands.watchdog(&format!("breaker --spec {} reset", shell_word(&self.spec)));
                     format!(
                         "the breaker is open since {since:.0}, after {strikes} strikes: {why}; one trial is let through at {until:.0}, \
-                         or close it now with: watchdog breaker reset"
+                         or close it now with: {reset}"
                     )
                 };
                 Ok(Some(Verdict { retry_at: Some(until), ..Verdict::new(Reason::BreakerOpen, message) }))

@@ -1,10 +1,11 @@
 //! The environment of a command: paths, variables, and the receiver of its progress. Read once, where the command begins.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::transcript::ClaudeHome;
+use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_store::StateDir;
 
 use crate::notify::delivery::NotificationWorker;
@@ -34,6 +35,17 @@ pub struct CommandEnv {
 }
 
 impl CommandEnv {
+    /// Commands to type about a worktree.
+    pub fn commands(&self, worktree: &Path) -> WorktreeCommands {
+        WorktreeCommands::at(worktree).with_state_dir(self.state.named())
+    }
+
+    /// Commands to type about the worktree of this command, before it is opened.
+    pub fn commands_here(&self) -> WorktreeCommands {
+        // Without a current folder the path stays as it is.
+        self.commands(&std::path::absolute(&self.worktree).unwrap_or_else(|_| self.worktree.clone()))
+    }
+
     /// Shows one line of progress.
     pub fn tell(&self, text: &str) {
         (self.narrate)(text);

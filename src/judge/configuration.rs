@@ -9,6 +9,7 @@ use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::config::{ConfigError, parse_bytes};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
+use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::anchor::{self, CriteriaAnchor};
 use watchdog_store::trust::{TrustStore, fingerprint};
@@ -66,6 +67,7 @@ fn settled(
     baseline: Option<&HistoryPoint>,
 ) -> Result<EffectiveConfig, UnreadableFact> {
     let path = worktree.root().join(FILE);
+    let commands = command_env.commands(worktree.root());
     if let Some(named) = &command_env.config {
         let bytes = std::fs::read(named).map_err(|error| unreadable(named, &error))?;
         let mut effective = trusted(&bytes, named)?;
@@ -73,7 +75,7 @@ fn settled(
         let whose = if anchor.is_some() { "the anchor's" } else { "the baseline's" };
         effective.notes.extend(named_one_changed(worktree, compared.as_ref().map(|point| (point, whose)), named, &bytes));
         // Kept for later judgements that name no file. One that cannot be read is no concern of this one.
-        let file = in_force(worktree, None, baseline, read_if_there(&path).unwrap_or_default()).unwrap_or_default();
+        let file = in_force((worktree, &commands), None, baseline, read_if_there(&path).unwrap_or_default()).unwrap_or_default();
         return Ok(EffectiveConfig { anchor, file: file.map(|found| found.text()), own: false, ..effective });
     }
     let in_worktree = read_if_there(&path)?;
@@ -89,7 +91,7 @@ fn settled(
     let as_it_is = |bytes: &Vec<u8>| Some(EffectiveConfigFile { bytes: bytes.clone(), rev: None, note: None });
     let mut found = match &in_worktree {
         Some(bytes) if named_now(bytes) => as_it_is(bytes),
-        _ => in_force(worktree, anchor.as_ref(), baseline, in_worktree.clone())?,
+        _ => in_force((worktree, &commands), anchor.as_ref(), baseline, in_worktree.clone())?,
     };
     // An untrusted copy does not displace a trusted one.
     if let (Some(pinned), Some(bytes)) = (&found, &in_worktree)
@@ -120,10 +122,10 @@ fn settled(
         return Ok(EffectiveConfig { notes, anchor, file, ..effective });
     }
     let allow_with = match found.rev {
-        None => "watchdog trust".to_string(),
+        None => commands.watchdog("trust"),
         Some(rev) => rev.map_or_else(
-            || "watchdog snapshot --accept-criteria".to_string(),
-            |rev| format!("watchdog trust --rev {}", &rev[..rev.len().min(12)]),
+            || commands.watchdog("snapshot --accept-criteria"),
+            |rev| commands.watchdog(&format!("trust --rev {}", &rev[..rev.len().min(12)])),
         ),
     };
     notes.push(Degradation {
@@ -157,7 +159,7 @@ impl EffectiveConfigFile {
 
 /// The anchor's file; where the anchor has none, the worktree's; without an anchor the baseline's, and the worktree's where that has none.
 fn in_force(
-    worktree: &Worktree,
+    (worktree, commands): (&Worktree, &WorktreeCommands),
     anchor: Option<&CriteriaAnchor>,
     baseline: Option<&HistoryPoint>,
     in_worktree: Option<Vec<u8>>,
@@ -179,8 +181,8 @@ fn in_force(
         return Ok(Some(EffectiveConfigFile { bytes: pinned, rev: None, note: None }));
     }
     let note = match in_worktree {
-        Some(_) => format!("{FILE} differs from {whose}, which governs; accept the new one with: watchdog trust"),
-        None => format!("{FILE} was removed; {whose} governs; accept that it is gone with: watchdog untrust"),
+        Some(_) => format!("{FILE} differs from {whose}, which governs; accept the new one with: {}", commands.watchdog("trust")),
+        None => format!("{FILE} was removed; {whose} governs; accept that it is gone with: {}", commands.watchdog("untrust")),
     };
     // A commit that is gone, or cannot be read, only costs the hint.
     let rev = commit.filter(|commit| worktree.blob_at(commit, FILE).is_ok_and(|found| found.as_ref() == Some(&pinned)));

@@ -36,7 +36,7 @@ pub fn changed(input: &JudgementInput) -> ReadFact<CriteriaChanged> {
         return Err(UnreadableFact {
             kind: FaultKind::Git,
             why: "no baseline is recorded to compare guarded files with".into(),
-            hint: Some("record one with 'watchdog snapshot' before the session".into()),
+            hint: Some(format!("record one before the session with: {}", input.commands.watchdog("snapshot"))),
         });
     }
     let guards = path_globs(&settings.guards).map_err(wrong)?;

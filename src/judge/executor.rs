@@ -23,6 +23,7 @@ use watchdog_facts::evidence::{
     ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, Degradation, FaultKind, ReadFact, RescueOutcome, UnreadableFact,
     WarningCode,
 };
+use watchdog_facts::shell_line::shell_word;
 use watchdog_facts::verdict::Evidence;
 use watchdog_git::{HistoryPoint, Snapshot, SnapshotRequest, StatFingerprints, Worktree};
 use watchdog_process::{CancelFlag, SurvivingProcess};
@@ -334,9 +335,9 @@ impl ActionExecutor {
         self.own_worktree()?;
         let others = self.seen().others.clone();
         if let Some(script) = criteria_files::changed_rescue_script(&self.input)? {
+            let accept = self.input.commands.watchdog(&format!("snapshot --spec {} --accept-criteria", shell_word(&self.input.spec)));
             let failed = format!(
-                "the rescue command runs {script}, which changed since the anchor, and was not run; read it, then accept it with: \
-                 watchdog snapshot --accept-criteria"
+                "the rescue command runs {script}, which changed since the anchor, and was not run; read it, then accept it with: {accept}"
             );
             return Ok(RescueOutcome { failed: Some(failed), ..RescueOutcome::default() });
         }

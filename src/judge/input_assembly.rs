@@ -47,6 +47,7 @@ impl JudgementInput {
             overrides,
             trust: effective.trust,
             notes,
+            commands: open.commands,
         }
     }
 
@@ -65,6 +66,7 @@ impl JudgementInput {
             session,
             earlier,
             notes: self.notes.clone(),
+            commands: self.commands.clone(),
             ..MachineSetup::of(&self.settings)
         }
     }

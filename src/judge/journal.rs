@@ -133,9 +133,8 @@ impl CommandJournal {
         }
         // First the outbox, so that a kill before the journal is written loses no notification.
         if let Some((notices, notifications)) = &self.notifier {
-            match notices.offer(self.store.as_ref(), &events) {
-                Ok(true) => notifications.wake(&self.store),
-                Ok(false) => {}
+            match notices.offer(self.store.as_ref(), &events, notifications.held_for()) {
+                Ok(offered) => notifications.deliver(&self.store, offered),
                 Err(error) => self.faulty(&error),
             }
         }

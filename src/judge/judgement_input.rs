@@ -13,6 +13,7 @@ use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::Degradation;
 use watchdog_facts::session_work::SessionEdgeFiles;
+use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::{HistoryPoint, KnownRefs, OriginEvidence, Worktree};
 use watchdog_store::anchor::CriteriaAnchor;
 
@@ -85,6 +86,8 @@ pub struct JudgementInput {
     pub trust: ConfigTrust,
     /// Warnings about facts that are weak from the beginning.
     pub notes: Vec<Degradation>,
+    /// Commands for a person to type about the worktree.
+    pub commands: WorktreeCommands,
 }
 
 impl JudgementInput {

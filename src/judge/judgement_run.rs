@@ -33,7 +33,7 @@ use super::spawn_io::spawn_io;
 use super::survivors;
 use super::waiting_driver::drive_to_the_end;
 use crate::clock::now;
-use crate::wire::verdict_json::Judgement;
+use crate::wire::verdict_json::{Judgement, OutlivedProcess};
 
 /// The facts that `run` gathered about its session.
 #[derive(Debug, Default)]
@@ -86,7 +86,9 @@ impl JudgementRun {
         let ran_a_session = session.end.is_some();
         let (earlier, fingerprint) = match input.earlier(store.as_ref()) {
             Ok(earlier) => earlier,
-            Err(unreadable) => return Err(Box::new(about(&command_env, Some(&input), Verdict::unreadable(unreadable), begun))),
+            Err(unreadable) => {
+                return Err(Box::new(about(&command_env, Some(&input), Verdict::unreadable(unreadable.placed(&input.commands)), begun)));
+            }
         };
         let over_limit = matches!(session.end, Some(SessionEnd::OverLimit { .. }));
         let context = load_session_context(&input, store.as_ref(), &command_env, session.context);
@@ -163,11 +165,18 @@ impl JudgementRun {
         let breaker = recorded.map_err(|unreadable| {
             verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: unreadable.why });
         });
+        let survivors: Vec<_> = self.survivors.iter().map(|survivor| (survivor, survivor.still_runs())).collect();
+        // What ran at the session's end may have ended while it was waited for.
+        if let Some(at) = verdict.degraded.iter().position(|note| note.code == WarningCode::ProcessesLeft) {
+            let left = survivors::processes_left(survivors.iter().filter(|(_, still_runs)| *still_runs).count());
+            verdict.degraded.splice(at..=at, left);
+        }
         let mut judgement = about(&self.command_env, Some(&self.input), verdict, self.begun);
         judgement.breaker = breaker.ok().or_else(|| self.input.breaker(self.store.as_ref()));
         judgement.log = self.log.as_ref().map(|path| path.display().to_string());
         judgement.session = judgement.session.or_else(|| self.executor.session());
-        judgement.survivors = self.survivors.iter().map(|survivor| format!("{} (process {})", survivor.name, survivor.pid)).collect();
+        let outlived = |(survivor, still_runs): (&SurvivingProcess, bool)| OutlivedProcess { shown: survivor.to_string(), still_runs };
+        judgement.survivors = survivors.into_iter().map(outlived).collect();
         self.journal.write(kind::VERDICT, judgement.to_json());
         if let Some(why) = self.journal.fault() {
             judgement.verdict.degraded.push(Degradation { code: WarningCode::JournalUnwritable, detail: why });
@@ -210,7 +219,7 @@ impl PreparedJudgement {
             command_env.tell("old events could not be removed from the journal");
         }
         let worktree = judgement_run.input.worktree.lock().expect("mutex poisoned");
-        if let Err(why) = expire(&worktree, store.as_ref(), judgement_run.input.settings.rescue.keep_days) {
+        if let Err(why) = expire(&worktree, store.as_ref(), &command_env.state.logs(), judgement_run.input.settings.rescue.keep_days) {
             command_env.tell(&format!("old snapshots could not be dropped: {why}"));
         }
         drop(worktree);

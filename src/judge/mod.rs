@@ -33,6 +33,6 @@ pub(crate) mod session_work;
 pub(crate) mod settle_anchor;
 pub(crate) mod signals;
 pub(crate) mod spawn_io;
-mod survivors;
+pub mod survivors;
 mod undone;
 pub(crate) mod waiting_driver;

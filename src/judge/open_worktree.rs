@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use watchdog_facts::evidence::{Degradation, UnreadableFact};
+use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::Worktree;
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
@@ -30,6 +31,8 @@ pub struct OpenWorktree {
     pub store: Arc<dyn LocalStore>,
     /// Faults of the store.
     pub notes: Vec<Degradation>,
+    /// Commands for a person to type about it.
+    pub commands: WorktreeCommands,
 }
 
 /// Whether a worktree may be acted on.
@@ -47,7 +50,8 @@ impl OpenWorktree {
         command_env.state.ensure()?;
         let store = open_store(&command_env.state)?;
         let notes = store.notes();
-        Ok(OpenWorktree { worktree_id: worktree.worktree_id(), worktree, store, notes })
+        let commands = command_env.commands(worktree.root());
+        Ok(OpenWorktree { worktree_id: worktree.worktree_id(), worktree, store, notes, commands })
     }
 
     /// The top folder.

@@ -1,10 +1,12 @@
 //! Joins the store's and git's evidence about the origin of commits, records the commits of a rescue, and keeps judged heads.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use watchdog_core::decision::beside_claim::dispute_beside;
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::evidence::{Changes, Degradation, RescueOutcome, WarningCode};
+use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{KnownRefs, OriginEvidence, RescuedCommit, UnmergedWork, UnsettledSubmodule, Worktree};
 use watchdog_store::rescued::RescuedRecord;
@@ -56,14 +58,17 @@ pub fn settle_beside(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
     if after_rescue || verdict.changes.as_ref().is_some_and(Changes::any) {
         let is_change = |path: &String| verdict.changes.as_ref().is_none_or(|changes| changes.paths.contains(path));
         match worktree.unsettled_submodules() {
-            Ok(found) => submodules = found.iter().filter(|found| is_change(&found.path)).map(submodule_words).collect(),
+            Ok(found) => {
+                submodules =
+                    found.iter().filter(|found| is_change(&found.path)).map(|found| submodule_words(worktree.root(), found)).collect()
+            }
             Err(error) => verdict.degraded.push(Degradation { code: WarningCode::SubmodulesUnread, detail: error.to_string() }),
         }
     }
     dispute_beside(verdict, helpers, &submodules)
 }
 
-fn submodule_words(found: &UnsettledSubmodule) -> String {
+fn submodule_words(root: &Path, found: &UnsettledSubmodule) -> String {
     let path = escape_to_one_line(&found.path);
     let held = match (found.other_commit, found.uncommitted) {
         (true, true) => "uncommitted changes, and a commit that nothing here names",
@@ -71,7 +76,10 @@ fn submodule_words(found: &UnsettledSubmodule) -> String {
         (false, _) => "uncommitted changes",
     };
     let keep = match found.other_commit && !found.named {
-        true => format!(", nor any branch of its own (keep it with: git -C {path} switch -c NAME)"),
+        true => {
+            let keep = WorktreeCommands::at(&root.join(&found.path)).git("switch -c NAME");
+            format!(", nor any branch of its own (keep it with: {keep})")
+        }
         false => String::new(),
     };
     format!("submodule {path} has {held}{keep}")

@@ -36,7 +36,10 @@ impl Refusal {
     pub fn into_judgement(self, command_env: &CommandEnv, begun: Timestamp) -> Judgement {
         match self {
             Refusal::Judgement(judgement) => *judgement,
-            other => about(command_env, None, other.into_verdict(), begun),
+            Refusal::Unreadable(unreadable) => {
+                about(command_env, None, Verdict::unreadable(unreadable.placed(&command_env.commands_here())), begun)
+            }
+            Refusal::Verdict(verdict) => about(command_env, None, *verdict, begun),
         }
     }
 }

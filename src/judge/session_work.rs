@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use watchdog_facts::evidence::{Changes, Degradation, WarningCode};
 use watchdog_facts::session_work::{SessionEdgeFiles, UncommittedOrigin};
+use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::{Error, StatFingerprints, Worktree};
 
 /// The uncommitted files, divided into the session's work and the rest.
@@ -59,9 +60,12 @@ fn overwritten(worktree: &Worktree, record: &SessionEdgeFiles, seen: &BTreeMap<S
         .collect();
     let first = gone.first()?;
     let more = if gone.len() > 1 { format!(" and {} more", gone.len() - 1) } else { String::new() };
+    let commands = WorktreeCommands::at(worktree.root());
     let detail = format!(
-        "the session changed or deleted '{first}'{more}, which was uncommitted before it began; bring the older state back with: \
-         watchdog rescue list, then watchdog rescue restore ID --to FOLDER"
+        "the session changed or deleted '{first}'{more}, which was uncommitted before it began; see what is \
+         kept with: {}; bring the older state back with: {}",
+        commands.watchdog("rescue list"),
+        commands.watchdog("rescue restore ID --to FOLDER")
     );
     Some(Degradation { code: WarningCode::InheritedOverwritten, detail })
 }

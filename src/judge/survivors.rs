@@ -49,6 +49,16 @@ pub fn find(input: &JudgementInput, store: &dyn LocalStore, at: Timestamp) -> Su
     SurvivorFacts { released: Some(Degradation { code: WarningCode::Survivors, detail }), ..SurvivorFacts::default() }
 }
 
+/// The warning about so many processes of a session that still run; `None` where none does.
+pub fn processes_left(count: usize) -> Option<Degradation> {
+    let detail = match count {
+        0 => return None,
+        1 => "1 process of the session still runs".to_owned(),
+        count => format!("{count} processes of the session still run"),
+    };
+    Some(Degradation { code: WarningCode::ProcessesLeft, detail })
+}
+
 /// Processor time of all of them; `None` where one cannot be read.
 fn used(running: &[(u32, String)]) -> Option<Duration> {
     running.iter().map(|(pid, _)| processes_below(*pid).map(|sample| sample.used)).sum()

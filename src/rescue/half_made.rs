@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use watchdog_facts::shell_line::{WorktreeCommands, shell_path, shell_word};
 use watchdog_git::{FoundWorktree, Worktree, worktrees_of};
 
 /// Is in the git directory of a worktree while a snapshot is brought back there, and locked by the process that does it.
@@ -31,12 +32,13 @@ pub(super) enum RestoreFolderState {
 pub(super) fn left_at(worktree: &Worktree, folder: &Path, id: &str) -> Result<RestoreFolderState, String> {
     let Some(found) = registered(worktree, folder) else { return Ok(RestoreFolderState::Nothing) };
     if let Some(of) = read(&found.git_dir.join(MARK)) {
-        let again = "watchdog rescue restore";
+        let end = || {
+            let restore = format!("rescue restore {} --worktree {}", shell_word(of.trim()), shell_path(folder));
+            WorktreeCommands::at(worktree.root()).watchdog(&restore)
+        };
         return match of.trim() == id {
             true => Ok(RestoreFolderState::Begun),
-            false => {
-                Err(format!("a restore of {0} was cut short there; end it with {again} {0} --worktree, or name another folder", of.trim()))
-            }
+            false => Err(format!("a restore of {} was cut short there; name another folder, or end it with: {}", of.trim(), end())),
         };
     }
     let lock = found.git_dir.join("locked");

@@ -8,6 +8,7 @@ use super::own_commits::left;
 use super::request::RescueRequest;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Degradation, WarningCode};
+use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::{Error, Worktree};
 use watchdog_process::git_program::{git, tail};
 
@@ -71,9 +72,10 @@ fn replace(
     }
     Ok(Some(format!(
         "the index is still as it was before the rescue's commit ({}), and the next plain commit would take that back: \
-         mend it with git reset ({})",
+         mend it with: {} ({})",
         named(&still),
-        why.unwrap_or_else(|| "git reset changed nothing".into())
+        WorktreeCommands::at(worktree.root()).git("reset"),
+        why.unwrap_or_else(|| "git changed nothing".into())
     )))
 }
 

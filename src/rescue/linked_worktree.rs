@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::half_made::{self, RestoreFolderState, RestoreInProgress};
+use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
 use watchdog_git::{Error, RestoreError, RestoreResult, RestoreTarget, Worktree};
 use watchdog_process::git_program::{git, tail};
 
@@ -25,10 +26,12 @@ pub enum RestoreIntoError {
         why: String,
     },
     /// The worktree is there, but not what belongs in it.
-    #[error("{source}; the linked worktree that was made for it stays: remove it with git worktree remove --force '{path}'")]
+    #[error("{source}; the linked worktree that was made for it stays: remove it with: {remove}")]
     Unfilled {
         /// Where the worktree is.
         path: PathBuf,
+        /// What removes it.
+        remove: String,
         /// Which step failed.
         source: RestoreError,
     },
@@ -52,7 +55,10 @@ pub fn restore_into_worktree(worktree: &Worktree, id: &str, folder: &Path) -> Re
         return Ok(restored);
     };
     let not_made = |why: String| RestoreIntoError::NotMade { path: folder.to_owned(), why };
-    let unfilled = |source| RestoreIntoError::Unfilled { path: folder.to_owned(), source };
+    let unfilled = |source| {
+        let remove = WorktreeCommands::at(worktree.root()).git(&format!("worktree remove --force {}", shell_path(folder)));
+        RestoreIntoError::Unfilled { path: folder.to_owned(), remove, source }
+    };
     let text = folder.to_str().ok_or_else(|| not_made("its name is not UTF-8; name another, or restore with --to".into()))?;
     if half_made::left_at(worktree, folder, &info.id).map_err(not_made)? == RestoreFolderState::Nothing {
         let args = ["-c", "core.hooksPath=/dev/null", "worktree", "add", "--quiet", "--detach", "--no-checkout", "--", text, &base];

@@ -7,6 +7,7 @@ use super::fallback_branch;
 use super::request::RescueRequest;
 use watchdog_facts::evidence::{Degradation, LeftOut, LeftOutReason, RescueOutcome, WarningCode};
 use watchdog_facts::secret_shapes::{self, LIMIT};
+use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::{CommitMismatch, Error, SnapshotPath, Worktree};
 
 /// Shorter lines and values are in many files.
@@ -65,8 +66,9 @@ pub(super) fn found_in(
                 let short: String = commit.chars().take(12).collect();
                 let why = format!(
                     "a hook or filter of the repository put a secret into {} in the commit {short} (rule {rule}): do not push it; \
-                     take it back with git reset --soft {short}~1",
-                    content.path
+                     take it back with: {}",
+                    content.path,
+                    WorktreeCommands::at(worktree.root()).git(&format!("reset --soft {short}~1"))
                 );
                 outcome.failed = Some(outcome.failed.take().map_or_else(|| why.clone(), |first| format!("{first}\n{why}")));
             }

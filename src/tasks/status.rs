@@ -28,7 +28,7 @@ pub struct IllegalTransition {
 
 fn allowed(from: TaskStatus) -> String {
     match next_of(from) {
-        [] => "reopen it with 'watchdog task set ID pending --reason WHY'".to_owned(),
+        [] => "a person reopens it with a reason".to_owned(),
         next => format!("it may become {}", next.iter().map(|status| status.as_str()).collect::<Vec<_>>().join(", ")),
     }
 }
@@ -98,10 +98,7 @@ mod tests {
         let refused = step(TaskStatus::Review, TaskStatus::Pending).expect_err("a person decides");
         assert_eq!(refused.to_string(), "a task that is review cannot become pending; it may become complete, in_progress, failed");
         let ended = step(TaskStatus::Complete, TaskStatus::Pending).expect_err("it is the end");
-        assert_eq!(
-            ended.to_string(),
-            "a task that is complete cannot become pending; reopen it with 'watchdog task set ID pending --reason WHY'"
-        );
+        assert_eq!(ended.to_string(), "a task that is complete cannot become pending; a person reopens it with a reason");
     }
 
     #[test]
