@@ -7,6 +7,7 @@ use tokio::runtime::Handle;
 
 use crate::session::{RecordedBaseline, recorded};
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
+use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::HistoryPoint;
 use watchdog_process::PidWaitOutcome;
@@ -119,7 +120,7 @@ fn judgement_input(command_env: &CommandEnv, open: OpenWorktree, request: &Check
                 found => (replaced(found, point, request.spec.as_deref(), &open), false),
             }
         }
-        None => (found.ok_or_else(|| nothing_recorded(request.spec.as_deref()))?, true),
+        None => (found.ok_or_else(|| nothing_recorded(&open.commands, request.spec.as_deref()))?, true),
     };
     settle_anchor::between_sessions(&open, Some(&recorded.spec), now())?;
     let effective = effective(command_env, &open, Some(&recorded.spec), Some(&recorded.point))?;
@@ -141,12 +142,13 @@ fn replaced(found: Option<RecordedBaseline>, point: HistoryPoint, spec: Option<&
     }
 }
 
-fn nothing_recorded(spec: Option<&str>) -> UnreadableFact {
+fn nothing_recorded(commands: &WorktreeCommands, spec: Option<&str>) -> UnreadableFact {
+    let record = commands.watchdog(&spec.map_or_else(|| "snapshot".to_owned(), |spec| format!("snapshot --spec {}", shell_word(spec))));
     let of = spec.map(|spec| format!(" for the spec '{spec}'")).unwrap_or_default();
     UnreadableFact {
         kind: FaultKind::Store,
         why: format!("no baseline is recorded{of} in this worktree"),
-        hint: Some("record one with 'watchdog snapshot' before the session, or name a revision with --baseline REV".into()),
+        hint: Some(format!("name a revision with --baseline REV, or record one before the session with: {record}")),
     }
 }
 

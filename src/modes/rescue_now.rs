@@ -66,7 +66,7 @@ pub fn rescue_now(
     let EffectiveConfig { settings, mut notes, .. } = found;
     let rescued = rescue_uncommitted(command_env, open, &spec, &settings, options.dry_run, ask);
     if !options.dry_run {
-        if let Err(why) = expire(&open.worktree, open.store.as_ref(), settings.rescue.keep_days) {
+        if let Err(why) = expire(&open.worktree, open.store.as_ref(), &command_env.state.logs(), settings.rescue.keep_days) {
             notes
                 .push(Degradation { code: WarningCode::SnapshotsNotDropped, detail: format!("old snapshots could not be dropped: {why}") });
         }

@@ -13,6 +13,7 @@ use crate::modes::init::{is_in_path, preset_word};
 use watchdog_core::config::settings::{ConfigSettings, Preset};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::WarningCode;
+use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::Worktree;
 
 const PRESETS: [Preset; 4] = [Preset::Claude, Preset::Codex, Preset::Gemini, Preset::Opencode];
@@ -38,27 +39,32 @@ impl ConfiguredAgent {
 }
 
 /// Looks at the file in force and whether it is trusted; returns what it says of the agent.
-pub(super) fn config_findings(command_env: &CommandEnv, worktree: &Worktree, call: &str) -> (Vec<DoctorFinding>, ConfiguredAgent) {
+pub(super) fn config_findings(
+    command_env: &CommandEnv,
+    worktree: &Worktree,
+    commands: &WorktreeCommands,
+) -> (Vec<DoctorFinding>, ConfiguredAgent) {
     let effective = match config_without_anchor(command_env, worktree) {
         Ok(effective) => effective,
         Err(unreadable) => {
-            let mend = format!("edit it (docs/configuration.md names every key), then: {call} trust");
+            let mend = format!("edit it (docs/configuration.md names every key), then: {}", commands.watchdog("trust"));
             return (vec![DoctorFinding::wrong("configuration", unreadable.why, mend)], ConfiguredAgent::usual());
         }
     };
     let mut findings = Vec::new();
     match (&effective.trust, &effective.file) {
         (ConfigTrust::Untrusted { allow_with }, _) => {
-            let allow = allow_with.replacen("watchdog", call, 1);
-            findings.push(DoctorFinding::wrong("trust", format!("{FILE} is not trusted and not used"), format!("read it, then: {allow}")));
+            let allow = format!("read it, then: {allow_with}");
+            findings.push(DoctorFinding::wrong("trust", format!("{FILE} is not trusted and not used"), allow));
         }
         (ConfigTrust::Settled, Some(_)) => findings.push(DoctorFinding::ok("configuration", format!("{FILE} is read and trusted"))),
         (ConfigTrust::Settled, None) => {
-            findings.push(DoctorFinding::ok("configuration", "none: commits decide; watchdog init writes one"));
+            findings
+                .push(DoctorFinding::ok("configuration", format!("none: commits decide; write one with: {}", commands.watchdog("init"))));
         }
     }
     for note in effective.notes.iter().filter(|note| note.code != WarningCode::Untrusted) {
-        findings.push(DoctorFinding::note("configuration", note.detail.clone(), format!("edit it, then: {call} trust")));
+        findings.push(DoctorFinding::note("configuration", note.detail.clone(), format!("edit it, then: {}", commands.watchdog("trust"))));
     }
     let named = names_agent(&effective);
     (findings, ConfiguredAgent { settings: effective.settings, named })
@@ -70,7 +76,8 @@ fn names_agent(effective: &EffectiveConfig) -> bool {
         && value.is_some_and(|value| value["agent"]["preset"].is_string() || value["agent"]["probe"].is_array())
 }
 
-/// Looks whether the agent can be run. One that nobody named may be missing: commits and checks need none.
+/// Looks whether the agent that would be asked can be run; `program` is the one that the command line or the environment names. One
+/// that nobody named may be missing: commits and checks need none.
 pub(super) fn agent_finding(agent: &ConfiguredAgent, program: Option<&OsStr>, search_path: Option<&OsStr>, root: &Path) -> DoctorFinding {
     let usual = preset_word(agent.settings.agent.preset);
     if let Some(argv) = &agent.settings.agent.probe {
@@ -85,9 +92,20 @@ pub(super) fn agent_finding(agent: &ConfiguredAgent, program: Option<&OsStr>, se
             ),
         };
     }
-    let program = program.unwrap_or(usual.as_ref());
+    // The folder that -C names may be missing.
+    let folder = if root.is_dir() { root } else { Path::new("/") };
+    if let Some(program) = program {
+        let named = program.to_string_lossy();
+        return match version_of(program, folder) {
+            ProgramVersion::Known(text) => DoctorFinding::ok("agent", format!("{text} ({named})")),
+            ProgramVersion::Failed(why) | ProgramVersion::Missing(why) => {
+                let mend = "name a program that runs with --agent-program or WATCHDOG_AGENT_PROGRAM, or neither";
+                DoctorFinding::wrong("agent", why, mend)
+            }
+        };
+    }
     let install = format!("install {usual}, or name another with agent.preset or agent.probe");
-    match version_of(program) {
+    match version_of(usual.as_ref(), folder) {
         ProgramVersion::Known(text) => DoctorFinding::ok("agent", text),
         ProgramVersion::Failed(why) | ProgramVersion::Missing(why) if agent.named => DoctorFinding::wrong("agent", why, install),
         ProgramVersion::Failed(why) => DoctorFinding::wrong("agent", why, install),

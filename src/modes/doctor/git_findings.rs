@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::finding::DoctorFinding;
 use super::program_version::{ProgramVersion, version_of};
-use crate::hooks::shell_word;
 use crate::rescue::lock_owner;
+use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
 use watchdog_git::{Error, Worktree};
 
 /// The first git that serves repositories in the reftable format.
@@ -16,7 +16,7 @@ const STALE: Duration = Duration::from_secs(10);
 
 /// Looks at the program.
 pub(super) fn git_finding() -> DoctorFinding {
-    match version_of("git".as_ref()) {
+    match version_of("git".as_ref(), Path::new("/")) {
         ProgramVersion::Known(text) if numbers(&text).is_some_and(|found| found < SERVES_TABLES) => {
             DoctorFinding::note("git", text, "repositories in the reftable format need git 2.45 or later")
         }
@@ -36,17 +36,17 @@ fn numbers(text: &str) -> Option<(u64, u64)> {
 }
 
 /// The worktree as it could be opened. Elsewhere than in a repository nothing is wrong.
-pub(super) fn worktree_finding(opened: &Result<Worktree, Error>) -> DoctorFinding {
+pub(super) fn worktree_finding(opened: &Result<Worktree, Error>, commands: &WorktreeCommands) -> DoctorFinding {
     match opened {
         Ok(worktree) => DoctorFinding::ok("worktree", worktree.root().display().to_string()),
         Err(error @ (Error::NotARepository { .. } | Error::Bare { .. })) => {
             DoctorFinding::note("worktree", error.to_string(), "go to a worktree, or name one with -C, to have it looked at, too")
         }
         Err(error @ Error::ForeignOwner { path }) => {
-            let allow = format!("git config --global --add safe.directory {}", shell_word(&path.to_string_lossy()));
+            let allow = format!("git config --global --add safe.directory {}", shell_path(path));
             DoctorFinding::wrong("worktree", error.to_string(), allow)
         }
-        Err(error) => DoctorFinding::wrong("worktree", error.to_string(), "git fsck"),
+        Err(error) => DoctorFinding::wrong("worktree", error.to_string(), commands.git("fsck")),
     }
 }
 
@@ -61,7 +61,7 @@ fn lock_finding(lock: &Path, root: &Path) -> Option<DoctorFinding> {
     let found = lock.symlink_metadata().ok()?;
     let age = found.modified().ok().and_then(|since| since.elapsed().ok()).unwrap_or_default();
     let aged = format!("{} is {} s old", lock.display(), age.as_secs());
-    let remove = format!("rm {}", shell_word(&lock.to_string_lossy()));
+    let remove = format!("rm {}", shell_path(lock));
     Some(match lock_owner(lock, root) {
         Some(owner) => DoctorFinding::note("git lock", format!("{aged}, held by {owner}"), "wait for it"),
         None if age < STALE => DoctorFinding::note("git lock", aged, "look again in a moment"),

@@ -4,11 +4,12 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::finding::{DoctorFinding, SafeMend};
+use crate::hooks::HookEntries;
 use crate::hooks::settings_file::SettingsFile;
 use crate::hooks::settings_text::{edit, installed};
-use crate::hooks::{HookEntries, shell_word};
 use crate::judge::command_env::CommandEnv;
 use crate::modes::init::is_in_path;
+use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 
 /// Claude Code's settings of a project, from its root, and those of a user, from the folder of them.
 const PROJECT: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
@@ -20,7 +21,7 @@ pub(super) fn hook_findings(
     root: Option<&Path>,
     program: &str,
     search_path: Option<&OsStr>,
-    call: &str,
+    commands: &WorktreeCommands,
 ) -> Vec<DoctorFinding> {
     let users = command_env.claude_home.folder().map(|folder| (folder.join(USERS), true));
     let projects = root.into_iter().flat_map(|root| PROJECT.map(|name| (root.join(name), false)));
@@ -32,7 +33,7 @@ pub(super) fn hook_findings(
             Ok(file) if seen.contains(&file.path) => {}
             Ok(file) => {
                 seen.push(file.path.clone());
-                let install = format!("{call} hook install{}", if of_user { " --user" } else { "" });
+                let install = commands.watchdog(if of_user { "hook install --user" } else { "hook install" });
                 findings.extend(file_finding(file, program, search_path, &install));
             }
             Err(error) => findings.push(DoctorFinding::note("hooks", error.to_string(), "repair it; which hooks it names is unknown")),

@@ -19,9 +19,9 @@ pub(super) enum ProgramVersion {
     Missing(String),
 }
 
-/// Asks it.
-pub(super) fn version_of(program: &OsStr) -> ProgramVersion {
-    let mut command = ProgramRun::new([program, "--version".as_ref()], Path::new("/"));
+/// Asks it, from `folder`: a program may be named by a path from there.
+pub(super) fn version_of(program: &OsStr, folder: &Path) -> ProgramVersion {
+    let mut command = ProgramRun::new([program, "--version".as_ref()], folder);
     command.deadline = PATIENCE;
     match command.run() {
         Ok(finished) if finished.exit.success() => {

@@ -8,8 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::finding::{DoctorFinding, SafeMend};
 use crate::clock::now;
-use crate::hooks::shell_word;
 use watchdog_facts::display::plural;
+use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
 use watchdog_process::still_runs;
 use watchdog_store::{LocalStore, STORE_FORMAT, StateDir, lock, open_store, outbox};
 
@@ -23,20 +23,20 @@ const MOST_FILES: usize = 20_000;
 const STUCK: SignedDuration = SignedDuration::from_hours(1);
 
 /// Looks at the state directory and what is in it.
-pub(super) fn state_findings(state: &StateDir, call: &str) -> Vec<DoctorFinding> {
+pub(super) fn state_findings(state: &StateDir, commands: &WorktreeCommands) -> Vec<DoctorFinding> {
     // Opening the records closes the directory, so rights come first.
     let open = open_to_others(state);
     let opened = state.ensure().and_then(|()| open_store(state));
     let store = match opened {
         Ok(store) => store,
-        Err(error) => return vec![DoctorFinding::wrong("state", error.to_string(), error.hint())],
+        Err(error) => return vec![DoctorFinding::wrong("state", error.to_string(), commands.name_worktree(&error.hint()))],
     };
     let mut findings = vec![DoctorFinding::ok("state", format!("{} (format {STORE_FORMAT})", state.root().display()))];
     findings.extend(store.notes().into_iter().map(|note| DoctorFinding::note("state", note.detail, "see docs/verdict.md")));
     findings.extend(rights(state, open));
     findings.extend(room(state.root()));
-    findings.extend(left_locks(state, call));
-    findings.extend(waiting_notices(store.as_ref(), call, now()));
+    findings.extend(left_locks(state, commands));
+    findings.extend(waiting_notices(store.as_ref(), commands, now()));
     findings
 }
 
@@ -74,7 +74,7 @@ fn open_to_others(state: &StateDir) -> Vec<PathBuf> {
 fn rights(state: &StateDir, open: Vec<PathBuf>) -> Option<DoctorFinding> {
     let first = open.first()?.display().to_string();
     let count = plural(open.len() as u64, "path");
-    let mend = format!("chmod -R go-rwx {}", shell_word(&state.root().to_string_lossy()));
+    let mend = format!("chmod -R go-rwx {}", shell_path(state.root()));
     let detail = format!("{count} open to other users, such as {first}");
     Some(DoctorFinding::wrong("permissions", detail, mend).mended_by(SafeMend::Close(open)))
 }
@@ -92,22 +92,22 @@ fn room(root: &Path) -> Option<DoctorFinding> {
 }
 
 /// The kernel frees a lock whose holder dies, so what is left of it does no harm.
-fn left_locks(state: &StateDir, call: &str) -> Option<DoctorFinding> {
+fn left_locks(state: &StateDir, commands: &WorktreeCommands) -> Option<DoctorFinding> {
     let left: Vec<_> = lock::named_holders(state).into_iter().filter(|(_, holder)| !still_runs(holder.pid, holder.since)).collect();
     let (_, holder) = left.first()?;
     let count = plural(left.len() as u64, "lock file");
     let detail =
         format!("{count} left by watchdogs that died, such as '{}' (process {}) of {:.0}", holder.command, holder.pid, holder.since);
     let paths = left.into_iter().map(|(path, _)| path).collect();
-    Some(DoctorFinding::note("locks", detail, format!("{call} doctor --fix")).mended_by(SafeMend::RemoveLocks(paths)))
+    Some(DoctorFinding::note("locks", detail, commands.watchdog("doctor --fix")).mended_by(SafeMend::RemoveLocks(paths)))
 }
 
-fn waiting_notices(store: &dyn LocalStore, call: &str, at: Timestamp) -> Option<DoctorFinding> {
+fn waiting_notices(store: &dyn LocalStore, commands: &WorktreeCommands, at: Timestamp) -> Option<DoctorFinding> {
     let waiting = outbox::waiting(store).ok()?;
     let since = waiting.iter().filter_map(|(_, notice)| notice.event["at"].as_str()?.parse::<Timestamp>().ok()).min()?;
     let tried = waiting.iter().map(|(_, notice)| notice.attempts).max().unwrap_or(0);
     let detail = format!("{} undelivered since {since:.0}, tried {tried} times at most", plural(waiting.len() as u64, "notification"));
-    let mend = format!("{call} events --all --kind notify");
+    let mend = commands.watchdog_anywhere("events --all --kind notify");
     let stuck = waiting.len() >= outbox::FULL || at.duration_since(since) > STUCK;
     Some(if stuck { DoctorFinding::wrong("notifications", detail, mend) } else { DoctorFinding::note("notifications", detail, mend) })
 }

@@ -142,7 +142,7 @@ fn unless_gone(path: &Path, removed: std::io::Result<()>) -> Result<(), Refusal>
     match removed {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             let why = format!("failed to remove {}: {error}", path.display());
-            Err(UnreadableFact { kind: FaultKind::Store, why, hint: Some("run watchdog forget again".into()) }.into())
+            Err(UnreadableFact { kind: FaultKind::Store, why, hint: Some("remedy that, then type the same again".into()) }.into())
         }
         _ => Ok(()),
     }

@@ -86,7 +86,8 @@ impl HookWorktree {
         let folder = folder(command_env, request, input, session.as_ref());
         let worktree = Worktree::open(&folder)?;
         let store: Arc<dyn LocalStore> = store;
-        Ok(HookWorktree { open: OpenWorktree { worktree_id: worktree.worktree_id(), worktree, store, notes }, session })
+        let commands = command_env.commands(worktree.root());
+        Ok(HookWorktree { open: OpenWorktree { worktree_id: worktree.worktree_id(), worktree, store, notes, commands }, session })
     }
 }
 

@@ -17,6 +17,7 @@ use watchdog_core::decision::machine::{ChecksResult, ConfigTrust, CriteriaFilesR
 use watchdog_core::decision::termination::{SpentUsage, termination};
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::evidence::{CheckOutcome, CheckResult, UnreadableFact, WarningCode};
+use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
 use watchdog_git::{HistoryPoint, SnapshotRequest};
 use watchdog_process::CancelFlag;
@@ -184,7 +185,8 @@ impl<'a> JudgedStop<'a> {
             let capabilities = SystemCapabilities::new(input, root, cancel)
                 .with_earlier_passes(Arc::clone(store))
                 .with_scratch(command_env.state.scratch());
-            judged(checks::evaluate(settings, &CheckContext::new(&capabilities).with_session(context).side_by_side(at_once())), *known)
+            let outcome = checks::evaluate(settings, &CheckContext::new(&capabilities).with_session(context).side_by_side(at_once()));
+            judged(outcome, *known, &input.commands)
         };
         judge_criteria(setup, judge, || criteria_files::changed(input))
     }
@@ -271,11 +273,12 @@ fn asks_what_was_said(check: &CheckSpec) -> bool {
 }
 
 /// The result of the checks, for a stop.
-fn judged(outcome: GroupOutcome, known: bool) -> ChecksResult {
+fn judged(outcome: GroupOutcome, known: bool, commands: &WorktreeCommands) -> ChecksResult {
     let mut feedback = outcome.feedback;
     if !known && outcome.outcome == CheckOutcome::Failed {
         feedback = format!(
-            "no baseline is recorded in this worktree: record one with 'watchdog snapshot', or by the hook 'session-start'; {feedback}"
+            "no baseline is recorded in this worktree: record one by the hook 'session-start', or with: {}; {feedback}",
+            commands.watchdog("snapshot")
         );
     }
     ChecksResult {

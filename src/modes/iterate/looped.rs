@@ -208,7 +208,7 @@ impl LoopRun {
                 },
                 LoopAction::JudgeAgain => match self.judge_again(signals).await {
                     Ok(played) => LoopStepInput::Played(Box::new(played)),
-                    Err(unreadable) => return self.finish_with(Verdict::unreadable(unreadable)),
+                    Err(unreadable) => return self.finish_with(self.context.unreadable(unreadable)),
                 },
                 LoopAction::Pause { length, why } => match self.pause(length, why, signals).await {
                     true => LoopStepInput::PauseOver,
@@ -227,7 +227,7 @@ impl LoopRun {
         left_over::wait_for_its_end(command_env, store, worktree_id, spec, timeout, signals).await?;
         self.status.iteration = number;
         self.show(LoopPhase::Judging);
-        let input = self.context.input_of_last_session(true).map_err(|unreadable| Box::new(Verdict::unreadable(unreadable)))?;
+        let input = self.context.input_of_last_session(true).map_err(|unreadable| Box::new(self.context.unreadable(unreadable)))?;
         let crash = Some(("it was cut off, and so was watchdog".to_string(), false));
         let prepared = self.prepared(input, at);
         Ok(LoopStepInput::Played(Box::new(self.judged(prepared, number, ObservedSession::default(), crash, signals).await)))

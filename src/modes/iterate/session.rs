@@ -14,6 +14,7 @@ use watchdog_core::decision::breaker::BreakerState;
 use watchdog_core::decision::iteration::next::IterationOutcome;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::evidence::{Degradation, SessionEnd, UnreadableFact, WarningCode};
+use watchdog_facts::verdict::Verdict;
 use watchdog_git::{HistoryPoint, KnownRefs, Worktree};
 use watchdog_process::StdinSource;
 use watchdog_store::LocalStore;
@@ -58,6 +59,11 @@ pub struct LoopContext {
 }
 
 impl LoopContext {
+    /// The verdict where a fact could not be read.
+    pub fn unreadable(&self, why: UnreadableFact) -> Verdict {
+        Verdict::unreadable(why.placed(&self.command_env.commands(&self.root)))
+    }
+
     /// The settings, the limits of the command line included.
     pub fn settings(&self) -> &ConfigSettings {
         &self.effective.settings
@@ -70,7 +76,13 @@ impl LoopContext {
 
     fn open(&self) -> Result<OpenWorktree, UnreadableFact> {
         let worktree = Worktree::open(&self.root)?;
-        Ok(OpenWorktree { worktree_id: self.worktree_id.clone(), worktree, store: Arc::clone(&self.store), notes: self.store.notes() })
+        Ok(OpenWorktree {
+            worktree_id: self.worktree_id.clone(),
+            commands: self.command_env.commands(worktree.root()),
+            worktree,
+            store: Arc::clone(&self.store),
+            notes: self.store.notes(),
+        })
     }
 
     /// An input with a baseline of its own, recorded now.
@@ -139,6 +151,7 @@ impl LoopContext {
             child_wait: self.request.child_wait,
             end_survivors: self.request.end_survivors,
             mirror: self.request.mirror,
+            cover: None,
             tap: StreamTap::default(),
             before: spent,
         })

@@ -6,4 +6,5 @@ mod periodic;
 pub(crate) mod session_run;
 mod session_wait;
 mod silence_watch;
+pub(crate) mod view;
 pub(crate) mod wrapped;

@@ -23,7 +23,9 @@ use watchdog_facts::evidence::StopReason;
 use watchdog_facts::evidence::{Degradation, ProcessExit, SessionEnd, WarningCode};
 use watchdog_facts::session_work::ContentIds;
 use watchdog_process::own_stdin::stdin_may_bring_more;
-use watchdog_process::{MirrorTarget, SessionLaunch, SessionOutcome, SessionProcess, StartError, StdinSource, SurvivingProcess};
+use watchdog_process::{
+    MirrorTarget, SessionLaunch, SessionOutcome, SessionProcess, StartError, StdinSource, SurvivingProcess, TerminalCover,
+};
 use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 use watchdog_store::session::{self, SessionRecord};
@@ -43,6 +45,7 @@ use crate::judge::session_cost::own_cost;
 use crate::judge::settle_anchor;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
+use crate::judge::survivors::processes_left;
 use crate::modes::person::person_can_answer;
 use crate::wire::session_events::{SeenSessionEnd, end_word, session_ended_data, session_limit_data, session_started_data};
 
@@ -69,6 +72,8 @@ pub struct SessionOptions {
     pub end_survivors: bool,
     /// Where its output is shown.
     pub mirror: MirrorTarget,
+    /// Lines of our own on the terminal that it is shown on.
+    pub cover: Option<Arc<dyn TerminalCover>>,
     /// Reads its output while it runs, for a live view.
     pub tap: StreamTap,
     /// The usage of earlier sessions of the same loop or task.
@@ -114,6 +119,7 @@ async fn run_in_span(
         stdin: options.stdin,
         log: Some(log.clone()),
         mirror: options.mirror,
+        cover: options.cover,
         tap: Some(Arc::new(options.tap.clone())),
         child_wait: options.child_wait,
         end_survivors: options.end_survivors,
@@ -263,13 +269,7 @@ fn see(
     if let Some(why) = &outcome.log_note {
         notes.push(Degradation { code: WarningCode::LogIncomplete, detail: why.clone() });
     }
-    if !outcome.survivors.is_empty() {
-        let detail = match outcome.survivors.len() {
-            1 => "1 process of the session still runs".to_owned(),
-            count => format!("{count} processes of the session still run"),
-        };
-        notes.push(Degradation { code: WarningCode::ProcessesLeft, detail });
-    }
+    notes.extend(processes_left(outcome.survivors.len()));
     let usage = SessionUsage { wall_seconds: Some(outcome.duration.as_secs_f64()), ..summary.usage };
     let spent = SpentUsage::of(&usage);
     notes.extend(budget.unknown(spent));
@@ -364,7 +364,7 @@ fn not_started(error: StartError) -> SessionEnd {
 /// The first few processes, in words.
 fn named(survivors: &[SurvivingProcess]) -> String {
     const NAMED: usize = 5;
-    let mut words: Vec<String> = survivors.iter().take(NAMED).map(|left| format!("{} (process {})", left.name, left.pid)).collect();
+    let mut words: Vec<String> = survivors.iter().take(NAMED).map(ToString::to_string).collect();
     if survivors.len() > NAMED {
         words.push(format!("{} more", survivors.len() - NAMED));
     }

@@ -14,11 +14,12 @@ use watchdog_facts::display::time_span;
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::Worktree;
-use watchdog_process::{MirrorTarget, StdinSource};
+use watchdog_process::{MirrorTarget, StdinSource, TerminalCover};
 use watchdog_store::journal::kind;
 
 use super::first_failure::refuse_what_passes;
 use super::session_run::{SessionOptions, run_session};
+use super::view::{RunPhase, RunView};
 use crate::clock::now;
 use crate::judge::admission::PreparedJudgement;
 use crate::judge::admission::refuse_half_done;
@@ -52,6 +53,8 @@ pub struct RunRequest {
     pub end_survivors: bool,
     /// Whether stdout belongs to the verdict, so that the session's output goes to stderr.
     pub output_to_stderr: bool,
+    /// Shows how it stands.
+    pub view: Option<Arc<dyn RunView>>,
     /// The overrides of the command line.
     pub overrides: Overrides,
 }
@@ -78,7 +81,10 @@ async fn try_run(command_env: &CommandEnv, request: RunRequest, signals: &mut Si
     let mut prepared = refuse_what_passes(prepared, signals).await?;
     prepared.journal.note(kind::BASELINE, baseline_data(&prepared.input.baseline));
 
+    let limit = options.timeout.or(prepared.input.settings.limits.session_timeout);
+    request.show(RunPhase::Session { since: now(), limit, tap: options.tap.clone() });
     let seen = run_session(&prepared, options, signals).await;
+    request.show(RunPhase::Judging(now()));
     if lock.set_session_active(false).is_err() {
         command_env.tell("could not update the lock file: it still names a running session");
     }
@@ -93,6 +99,12 @@ fn spent_before(input: &JudgementInput, at: Timestamp) -> Option<Verdict> {
 }
 
 impl RunRequest {
+    fn show(&self, phase: RunPhase) {
+        if let Some(view) = &self.view {
+            view.show(phase);
+        }
+    }
+
     /// The options of the session, with the idle timeout and the log file in force.
     fn options(&self, prepared: &PreparedJudgement) -> SessionOptions {
         let PreparedJudgement { command_env, input, begun, .. } = prepared;
@@ -109,6 +121,7 @@ impl RunRequest {
             tap: StreamTap::default(),
             before: SpentUsage::default(),
             mirror: if self.output_to_stderr { MirrorTarget::ToStderr } else { MirrorTarget::Through },
+            cover: self.view.clone().map(|view| view as Arc<dyn TerminalCover>),
         }
     }
 }
@@ -117,7 +130,13 @@ impl RunRequest {
 fn note_changed_criteria(prepared: &mut PreparedJudgement) {
     let PreparedJudgement { command_env, input, store, .. } = prepared;
     let Ok(worktree) = Worktree::open(input.worktree.get_mut().expect("mutex poisoned").root()) else { return };
-    let open = OpenWorktree { worktree_id: input.worktree_id.clone(), worktree, store: Arc::clone(store), notes: Vec::new() };
+    let open = OpenWorktree {
+        worktree_id: input.worktree_id.clone(),
+        commands: input.commands.clone(),
+        worktree,
+        store: Arc::clone(store),
+        notes: Vec::new(),
+    };
     // One that does not even parse any more does not count.
     let Ok(found) = effective(command_env, &open, Some(&input.spec), Some(&input.baseline)) else { return };
     let new = found.notes.into_iter().filter(|note| note.code == WarningCode::CriteriaChanged && !input.notes.contains(note));

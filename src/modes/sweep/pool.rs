@@ -99,7 +99,11 @@ fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) ->
         done: AtomicUsize::new(0),
         report: Mutex::new(SweepReport { notes, ..SweepReport::default() }),
     };
+    // People get one message about the whole sweep. What an earlier one could not deliver is tried now, also where nothing is judged anew.
+    let gathered = around.notifications.gather();
+    around.notifications.wake(&sweep.store);
     sweep.work();
+    drop(gathered);
     let mut report = std::mem::take(&mut *held(&sweep.report));
     if let Err(error) = sweep.batcher.finish().and_then(|()| sweep.memory.finish()) {
         report.notes.push(format!("what was seen could not be written down: {error}"));
@@ -197,7 +201,7 @@ impl SweepShared<'_> {
         if !held(&self.expired).insert(worktree.common_dir().to_owned()) {
             return;
         }
-        if let Err(why) = expire(&worktree, self.store.as_ref(), judgement_run.input.settings.rescue.keep_days) {
+        if let Err(why) = expire(&worktree, self.store.as_ref(), &self.around.state.logs(), judgement_run.input.settings.rescue.keep_days) {
             held(&self.report).notes.push(format!("old snapshots of {} could not be dropped: {why}", worktree.root().display()));
         }
     }

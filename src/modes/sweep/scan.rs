@@ -65,6 +65,10 @@ pub fn isolated(root: PathBuf, work: impl FnOnce() -> SweepScanOutcome) -> Sweep
 }
 
 impl SweepShared<'_> {
+    fn unreadable(&self, root: &Path, why: UnreadableFact) -> Verdict {
+        Verdict::unreadable(why.placed(&self.around.commands(root)))
+    }
+
     /// Judges one worktree as far as that takes no question.
     pub fn scan(&self, found: &FoundWorktree, repo_cache: &mut RepoCache) -> SweepScanOutcome {
         let row = |outcome| SweepScanOutcome::Row(SweepRow { worktree: found.root.clone(), outcome });
@@ -98,13 +102,13 @@ impl SweepShared<'_> {
         let lock = match WorktreeLock::try_acquire(&self.around.state, &id, holder) {
             Ok(LockAttempt::Held(lock)) => lock,
             Ok(LockAttempt::Busy(holder)) => return judged(taken(holder)),
-            Err(error) => return judged(Verdict::unreadable(error.into())),
+            Err(error) => return judged(self.unreadable(&found.root, error.into())),
         };
         if let Some(verdict) = self.memory.recall(found, &id) {
             return row(SweepOutcome::Again { verdict: Box::new(verdict) });
         }
         self.judge(found, repo_cache, id, lock).unwrap_or_else(|unreadable| match found.root.exists() {
-            true => judged(Verdict::unreadable(unreadable)),
+            true => judged(self.unreadable(&found.root, unreadable)),
             false => row(SweepOutcome::Gone { why: VANISHED.into() }),
         })
     }
@@ -188,7 +192,8 @@ impl SweepShared<'_> {
         if worktree.worktree_id() != id {
             return Err(unreadable(FaultKind::Git, "another worktree took its place while it was looked at"));
         }
-        let open = OpenWorktree { worktree_id: id, worktree, store: Arc::clone(&self.store), notes: Vec::new() };
+        let commands = around.commands(worktree.root());
+        let open = OpenWorktree { worktree_id: id, worktree, store: Arc::clone(&self.store), notes: Vec::new(), commands };
         settle_anchor::between_sessions(&open, Some(&recorded.spec), now())?;
         let effective = effective(around, &open, Some(&recorded.spec), Some(&recorded.point))?;
         let no_probe = self.request.overrides.no_probe || probes_spent;

@@ -175,7 +175,8 @@ fn prepare(around: &CommandEnv, store: &Arc<dyn LocalStore>, subject: &ScanSubje
     if subject.cause != ScanCause::Quiet && was_judged(store.as_ref(), &subject.id, head.as_ref())? {
         return Ok(PreparedScan::Nothing(WatchScanOutcome::Same { head }));
     }
-    let open = OpenWorktree { worktree_id: subject.id.clone(), worktree, store: Arc::clone(store), notes: Vec::new() };
+    let commands = around.commands(worktree.root());
+    let open = OpenWorktree { worktree_id: subject.id.clone(), worktree, store: Arc::clone(store), notes: Vec::new(), commands };
     Ok(PreparedScan::Judge(Box::new(open), lock, head, fingerprint))
 }
 

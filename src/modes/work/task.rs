@@ -101,7 +101,7 @@ pub async fn run_task(
     let entry = board.get(&options.id).cloned().ok_or_else(|| UnreadableFact {
         kind: FaultKind::Config,
         why: format!("failed to get task '{}': there is none with this id", options.id),
-        hint: Some("'watchdog task list' shows those that are there".into()),
+        hint: Some(format!("see those that are there with: {}", queue.open.commands.watchdog("task list"))),
     })?;
     let not_begun = |verdict: Verdict| TaskReport {
         id: options.id.clone(),
@@ -111,7 +111,7 @@ pub async fn run_task(
         worktree: None,
     };
     if entry.record.status == TaskStatus::Complete {
-        return Ok(TaskReport { end: TaskEnd::CompleteBefore, ..not_begun(complete_before(&entry)) });
+        return Ok(TaskReport { end: TaskEnd::CompleteBefore, ..not_begun(complete_before(&queue, &entry)) });
     }
     let governed = queue.governed(&entry)?;
     tracing::debug!(
@@ -140,13 +140,14 @@ pub async fn run_task(
 }
 
 /// The verdict on a task that is complete already. Its source is the record alone, so it is no evidence of its own.
-fn complete_before(entry: &BoardTask) -> Verdict {
+fn complete_before(queue: &TaskQueue, entry: &BoardTask) -> Verdict {
     let (id, record) = (entry.id(), &entry.record);
     let recorded = record.reason.as_deref().and_then(|word| Reason::ALL.iter().find(|reason| reason.as_str() == word).copied());
     let reason = recorded.filter(|reason| reason.status() == Status::Complete).unwrap_or(Reason::NothingToDo);
     let why = record.message.as_deref().map(|message| format!(" ({message})")).unwrap_or_default();
-    let reopen = format!("'watchdog task set {id} pending --reason WHY' reopens it");
-    Verdict::new(reason, format!("{id} is complete since {}{why}; nothing was started. {reopen}", record.changed_at.strftime("%F %R UTC")))
+    let reopen = queue.reopen_with(id);
+    let since = record.changed_at.strftime("%F %R UTC");
+    Verdict::new(reason, format!("{id} is complete since {since}{why}; nothing was started; reopen it with: {reopen}"))
 }
 
 /// Why a task is not begun, before anything is spent on it.
@@ -192,7 +193,10 @@ impl RunningTask<'_> {
                 let around = CommandEnv { worktree: ready.root.clone(), ..self.command_env.clone() };
                 match self.request() {
                     Ok(request) => (run_loop(&around, request, view, &mut signals).await, Some(ready.root)),
-                    Err(unreadable) => (about(self.command_env, None, Verdict::unreadable(unreadable), begun), Some(ready.root)),
+                    Err(unreadable) => (
+                        about(self.command_env, None, Verdict::unreadable(unreadable.placed(&self.queue.open.commands)), begun),
+                        Some(ready.root),
+                    ),
                 }
             }
             Err(verdict) => (about(self.command_env, None, *verdict, begun), None),
@@ -225,7 +229,7 @@ impl RunningTask<'_> {
 
     /// Records that the task is begun, and makes its worktree.
     async fn prepare(&self, store: &Arc<dyn LocalStore>) -> Result<TaskWorktree, Box<Verdict>> {
-        let wanted = self.wanted().map_err(|unreadable| Box::new(Verdict::unreadable(unreadable)))?;
+        let wanted = self.wanted().map_err(|unreadable| Box::new(Verdict::unreadable(unreadable.placed(&self.queue.open.commands))))?;
         let baseline = self.baseline().as_str().to_owned();
         let begin = |record: &mut TaskRecord| {
             record.attempts += 1;

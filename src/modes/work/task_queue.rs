@@ -11,6 +11,7 @@ use crate::wire::task_json::task_transition_data;
 use watchdog_core::config::task_file::{TaskFile, TaskStatus, parse_task};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
+use watchdog_facts::shell_line::{shell_path, shell_word};
 use watchdog_git::HistoryPoint;
 use watchdog_store::LocalStore;
 use watchdog_store::journal::{event, kind};
@@ -82,6 +83,11 @@ impl TaskQueue {
         })
     }
 
+    /// What reopens a task that is complete.
+    pub fn reopen_with(&self, id: &str) -> String {
+        self.open.commands.watchdog(&format!("task set {} pending --reason WHY", shell_word(id)))
+    }
+
     /// The store.
     pub fn store(&self) -> Arc<dyn LocalStore> {
         Arc::clone(&self.open.store)
@@ -125,8 +131,8 @@ impl TaskQueue {
         if events.is_empty() {
             return;
         }
-        if self.notices.offer(self.open.store.as_ref(), &events).is_ok_and(|any| any) {
-            self.notifications.wake(&self.open.store);
+        if let Ok(offered) = self.notices.offer(self.open.store.as_ref(), &events, None) {
+            self.notifications.deliver(&self.open.store, offered);
         }
         let _ = self.open.store.append(&events, None);
     }
@@ -154,9 +160,8 @@ impl TaskQueue {
         if entry.gone {
             let name = escape_to_one_line(&relative.display().to_string());
             let detail = format!(
-                "{name} is gone, and the task stays open as it was; bring the file back, or close it with: watchdog task set {} complete \
-                 --reason WHY",
-                entry.id()
+                "{name} is gone, and the task stays open as it was; bring the file back, or close it with: {}",
+                self.open.commands.watchdog(&format!("task set {} complete --reason WHY", shell_word(entry.id())))
             );
             notes.push(Degradation { code: WarningCode::CriteriaChanged, detail });
             let task = entry.loaded.task.clone();
@@ -184,8 +189,8 @@ impl TaskQueue {
         {
             let name = escape_to_one_line(&relative.display().to_string());
             let detail = format!(
-                "the criteria of {name} differ from those that the task was first seen with, which govern; accept the new ones with: \
-                 watchdog trust {name}"
+                "the criteria of {name} differ from those that the task was first seen with, which govern; accept the new ones with: {}",
+                self.open.commands.watchdog(&format!("trust {}", shell_path(relative)))
             );
             notes.push(Degradation { code: WarningCode::CriteriaChanged, detail });
             (task.checks, task.mode) = (pinned.checks, pinned.mode);
@@ -200,11 +205,8 @@ impl TaskQueue {
         if self.trust.is_trusted(&hash, self.trusted_hashes.as_deref())? {
             return Ok(None);
         }
-        let file = escape_to_one_line(&relative.display().to_string());
-        Ok(Some(match commit {
-            None => format!("watchdog trust {file}"),
-            Some(commit) => format!("watchdog trust {file} --rev {}", &commit[..commit.len().min(12)]),
-        }))
+        let rev = commit.map(|commit| format!(" --rev {}", &commit[..commit.len().min(12)])).unwrap_or_default();
+        Ok(Some(self.open.commands.watchdog(&format!("trust {}{rev}", shell_path(relative)))))
     }
 }
 
