@@ -68,6 +68,10 @@ pub enum Command {
     Report(super::args_report::ReportArgs),
     /// Show what watchdog saw and decided, oldest first
     Events(EventsArgs),
+    /// Send a test notice to those whom `notify` names
+    Notify(super::args_notify::NotifyArgs),
+    /// Show the output of a session, as it ends or as it comes
+    Logs(super::args_logs::LogsArgs),
     /// Judge worktrees on every commit, session end or change
     Watch(super::args_watch::WatchArgs),
     /// Run a queue of tasks, written as markdown files
@@ -250,9 +254,9 @@ pub struct InitArgs {
     /// Print the file that would be written, and write nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Run each proposed command once, and show how it ends
-    #[arg(long = "try")]
-    pub try_checks: bool,
+    /// Run the proposed command of this check once, or of every check, and show how it ends; may be given several times
+    #[arg(long = "try", value_name = "NAME", num_args = 0..=1, default_missing_value = "", action = clap::ArgAction::Append)]
+    pub try_checks: Vec<String>,
     /// Replace a file that is there
     #[arg(long)]
     pub force: bool,
@@ -277,6 +281,9 @@ pub struct DoctorArgs {
     /// Bring baselines and snapshots back into the records from the refs in git
     #[arg(long, conflicts_with = "fix")]
     pub rebuild: bool,
+    /// The agent's program, where it is not in PATH under its usual name
+    #[arg(long, value_name = "PROGRAM", env = "WATCHDOG_AGENT_PROGRAM")]
+    pub agent_program: Option<std::ffi::OsString>,
 }
 
 /// Arguments of `watchdog events`.

@@ -49,7 +49,7 @@ pub struct LoopArgs {
     /// Ask a person after N sessions in a row that left the work as it was; 0 never does
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub no_progress: u32,
-    /// Wait for a usage limit only if it ends within this time
+    /// Wait for a usage limit only if it ends within this time; for an overloaded service, at most so long
     #[arg(long, value_name = "DUR", value_parser = duration, default_value = "6h")]
     pub max_wait: Duration,
     /// Stop when the sessions together took so many turns of the agent

@@ -13,14 +13,21 @@ use super::args_global::GlobalArgs;
 use super::args_hook::{EventArgs, PostToolUseArgs, StopArgs};
 use super::args_loop::LoopArgs;
 use super::args_report::ReportArgs;
+use super::args_rescue::RescueArgs;
 use super::args_status::StatusArgs;
 use super::args_sweep::SweepArgs;
 use super::commands::evaluate::EvaluateArgs;
 use super::help::arranged;
+use super::version;
 use watchdog_core::config::nearest_word;
 
 /// Reads the words of a command line, the program's name first.
 pub fn read(line: &[OsString]) -> Result<Cli, clap::Error> {
+    if line.len() == 2 && (line[1] == "--version" || line[1] == "-V") {
+        // Packages and scripts ask this often, and no command needs to be defined for it.
+        let alone = Definition::new("watchdog").version(version::short());
+        return Err(alone.try_get_matches_from(line).expect_err("the answer to this is an error of its own kind"));
+    }
     let words = leading_words(line);
     if let Some(command) = definition(&words.iter().map(String::as_str).collect::<Vec<_>>()) {
         let whole = GlobalArgs::augment_args(Definition::new("watchdog")).subcommand(command);
@@ -87,6 +94,7 @@ fn definition(words: &[&str]) -> Option<Definition> {
         ["run", ..] => RunArgs::augment_args(Definition::new("run")),
         ["loop", ..] => LoopArgs::augment_args(Definition::new("loop")),
         ["sweep", ..] => SweepArgs::augment_args(Definition::new("sweep")),
+        ["rescue", ..] => RescueArgs::augment_args(Definition::new("rescue")),
         ["report", ..] => ReportArgs::augment_args(Definition::new("report")),
         ["status", ..] => StatusArgs::augment_args(Definition::new("status")),
         ["hook", event] => Definition::new("hook").subcommand(match *event {
@@ -132,6 +140,16 @@ mod tests {
     }
 
     #[test]
+    fn the_version_is_the_same_from_the_short_way_and_from_the_whole_definition() {
+        for flag in ["--version", "-V"] {
+            let short = read(&words(&format!("watchdog {flag}"))).expect_err("no command");
+            let long = whole(&words(&format!("watchdog {flag}"))).expect_err("no command");
+            assert_eq!(short.kind(), clap::error::ErrorKind::DisplayVersion);
+            assert_eq!((short.to_string(), short.exit_code()), (long.to_string(), 0));
+        }
+    }
+
+    #[test]
     fn a_command_alone_takes_the_same_words_as_among_all_others() {
         let mut all = <Cli as clap::CommandFactory>::command();
         all.build();
@@ -157,7 +175,7 @@ mod tests {
                 compared += 1;
             }
         }
-        assert_eq!(compared, 15, "every command that is defined alone is one of all");
+        assert_eq!(compared, 20, "every command that is defined alone is one of all");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Which kind of name stands at the cursor of a command line that is still being typed.
 
-use clap::{Arg, Command, CommandFactory as _};
+use clap::builder::PossibleValue;
+use clap::{Arg, ArgAction, Command, CommandFactory as _};
 
 use super::args::Cli;
 
-/// The names that only a worktree knows.
+/// The names that a worktree knows, and words that are no values of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CandidateKind {
     /// A spec that has a baseline.
@@ -15,6 +16,18 @@ pub enum CandidateKind {
     Snapshot,
     /// A task's id.
     Task,
+    /// A spec that has a baseline, or a log's id.
+    SpecOrLog,
+    /// Where a task can stand.
+    TaskStatus,
+    /// A check that `watchdog init` would write.
+    Check,
+    /// What `watchdog help` explains.
+    HelpTopic,
+    /// What `watchdog man` has a page about.
+    ManualPage,
+    /// One of the words that the argument takes.
+    Listed,
 }
 
 /// A name at the cursor, and where to look for those that fit.
@@ -26,6 +39,14 @@ pub struct CompletedValue {
     pub worktree: Option<String>,
     /// The value of `--config`.
     pub config: Option<String>,
+    /// The value of `--state-dir`.
+    pub state_dir: Option<String>,
+    /// The arguments of the command that stand before it.
+    pub before: Vec<String>,
+    /// The words that the argument takes, and what each means.
+    pub listed: Vec<(String, String)>,
+    /// What stands before the word in a list with commas.
+    pub list_begins: String,
 }
 
 impl CompletedValue {
@@ -34,11 +55,11 @@ impl CompletedValue {
         let (current, before) = words.split_last()?;
         let whole = Cli::command();
         let mut commands = vec![&whole];
-        let (mut worktree, mut config) = (None, None);
+        let (mut worktree, mut config, mut state_dir) = (None, None, None);
         let mut waiting: Option<&Arg> = None;
-        let mut positional = 0;
+        let mut positionals: Vec<String> = Vec::new();
         for word in before.iter().skip(1) {
-            let (arg, value) = match waiting.take() {
+            let (arg, value) = match waiting.take().filter(|arg| !(is_option(word) && may_stand_alone(arg))) {
                 Some(arg) => (arg, Some(word.as_str())),
                 None if word == "--" => return None,
                 None if is_option(word) => match option(&commands, word) {
@@ -47,11 +68,11 @@ impl CompletedValue {
                 },
                 None => {
                     let last = commands.last()?;
-                    match last.find_subcommand(word).filter(|_| positional == 0) {
+                    match last.find_subcommand(word).filter(|_| positionals.is_empty()) {
                         Some(command) => commands.push(command),
                         // Behind it are the arguments of another program.
-                        None if last.get_positionals().nth(positional)?.is_trailing_var_arg_set() => return None,
-                        None => positional += 1,
+                        None if positional(last, positionals.len())?.is_trailing_var_arg_set() => return None,
+                        None => positionals.push(word.clone()),
                     }
                     continue;
                 }
@@ -60,17 +81,37 @@ impl CompletedValue {
                 (_, None) => waiting = Some(arg),
                 ("worktree", Some(value)) => worktree = Some(value.to_owned()),
                 ("config", Some(value)) => config = Some(value.to_owned()),
+                ("state_dir", Some(value)) => state_dir = Some(value.to_owned()),
                 _ => {}
             }
         }
-        let arg = match waiting {
+        let arg = match waiting.filter(|arg| !(is_option(current) && may_stand_alone(arg))) {
             Some(arg) => arg,
             None if is_option(current) && current.contains('=') => option(&commands, current)?.0,
             None if current.starts_with('-') => return None,
-            None => commands.last()?.get_positionals().nth(positional)?,
+            None => positional(commands.last()?, positionals.len())?,
         };
-        Some(CompletedValue { kind: kind(&commands, arg)?, worktree, config })
+        let listed: Vec<(String, String)> = arg.get_possible_values().iter().filter(|value| !value.is_hide_set()).map(listed).collect();
+        let kind = kind(&commands, arg).or((!listed.is_empty()).then_some(CandidateKind::Listed))?;
+        let value = current.strip_prefix("--").and_then(|long| long.split_once('=')).map_or(current.as_str(), |(_, value)| value);
+        let list_begins = arg.get_value_delimiter().and_then(|comma| value.rfind(comma)).map_or("", |at| &value[..=at]).to_owned();
+        Some(CompletedValue { kind, worktree, config, state_dir, before: positionals, listed, list_begins })
     }
+}
+
+fn listed(value: &PossibleValue) -> (String, String) {
+    (value.get_name().to_owned(), value.get_help().map(ToString::to_string).unwrap_or_default())
+}
+
+/// The argument at a place. The last one may take all that follows.
+fn positional(command: &Command, at: usize) -> Option<&Arg> {
+    let all: Vec<&Arg> = command.get_positionals().collect();
+    all.get(at).copied().or_else(|| all.last().copied().filter(|last| matches!(last.get_action(), ArgAction::Append)))
+}
+
+/// Whether an option can be given without its value.
+fn may_stand_alone(arg: &Arg) -> bool {
+    arg.get_num_args().is_some_and(|count| count.min_values() == 0)
 }
 
 fn is_option(word: &str) -> bool {
@@ -103,6 +144,11 @@ fn kind(commands: &[&Command], arg: &Arg) -> Option<CandidateKind> {
         (_, Some("spec"), _) => Some(CandidateKind::Spec),
         (["rescue", ..], None, "id") => Some(CandidateKind::Snapshot),
         (["task", ..], None, "id") => Some(CandidateKind::Task),
+        (["logs"], None, "session") => Some(CandidateKind::SpecOrLog),
+        (["task", ..], _, "status") => Some(CandidateKind::TaskStatus),
+        (["init"], Some("try"), _) => Some(CandidateKind::Check),
+        (["help"], None, "topic") => Some(CandidateKind::HelpTopic),
+        (["man"], None, "page") => Some(CandidateKind::ManualPage),
         _ => None,
     }
 }
@@ -113,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_kind_of_the_word_at_the_cursor_is_known() {
-        use CandidateKind::{Snapshot, SnapshotSpec, Spec, Task};
+        use CandidateKind::{Check, HelpTopic, Listed, ManualPage, Snapshot, SnapshotSpec, Spec, SpecOrLog, Task, TaskStatus};
         for (line, expected) in [
             ("watchdog check --spec ", Some(Spec)),
             ("watchdog check --spec=a", Some(Spec)),
@@ -126,7 +172,21 @@ mod tests {
             ("watchdog rescue restore --to there ", Some(Snapshot)),
             ("watchdog task run ", Some(Task)),
             ("watchdog task set --reason why T", Some(Task)),
-            ("watchdog task set T1 ", None),
+            ("watchdog task set T1 ", Some(TaskStatus)),
+            ("watchdog task set T1 pending ", None),
+            ("watchdog task list --status ", Some(TaskStatus)),
+            ("watchdog status --only ", Some(Listed)),
+            ("watchdog --color ", Some(Listed)),
+            ("watchdog completions ", Some(Listed)),
+            ("watchdog init --try ", Some(Check)),
+            ("watchdog init --try=t", Some(Check)),
+            ("watchdog init --try --yes --try te", Some(Check)),
+            ("watchdog init --try --ye", None),
+            ("watchdog init --try tests ", None),
+            ("watchdog help ", Some(HelpTopic)),
+            ("watchdog help rescue re", Some(HelpTopic)),
+            ("watchdog man rescue ", Some(ManualPage)),
+            ("watchdog man --dir ", None),
             ("watchdog task run T1 ", None),
             ("watchdog task run T1 -- ", None),
             ("watchdog rescue restore ID --to ", None),
@@ -134,6 +194,9 @@ mod tests {
             ("watchdog check ", None),
             ("watchdog run claude --spec ", None),
             ("watchdog run -- claude --spec ", None),
+            ("watchdog logs ", Some(SpecOrLog)),
+            ("watchdog logs --follow -n 5 a", Some(SpecOrLog)),
+            ("watchdog logs a ", None),
             ("watchdog trust ", None),
             ("watchdog ", None),
         ] {
@@ -151,6 +214,10 @@ mod tests {
             let found = CompletedValue::at_the_end_of(&words).expect("a task is named");
             assert_eq!((found.worktree.as_deref(), found.config.as_deref()), (Some("a"), Some("b")), "{line:?}");
         }
+        let words = ["watchdog", "events", "--kind=verdict,pro"].map(str::to_owned);
+        assert_eq!(CompletedValue::at_the_end_of(&words).map(|found| found.list_begins).as_deref(), Some("verdict,"));
+        let words = ["watchdog", "help", "--color", "never", "rescue", "re"].map(str::to_owned);
+        assert_eq!(CompletedValue::at_the_end_of(&words).map(|found| found.before), Some(vec!["rescue".to_owned()]));
         let words: Vec<String> = "watchdog rescue restore --worktree new -C a ".split(' ').map(str::to_owned).collect();
         assert_eq!(CompletedValue::at_the_end_of(&words).and_then(|found| found.worktree).as_deref(), Some("a"));
     }

@@ -53,6 +53,7 @@ Examples:
   watchdog init                    look, ask, write
   watchdog init --dry-run          print the file, write nothing
   watchdog init --yes --try        write, and run each check once
+  watchdog init --dry-run --try tests   write nothing, and run that one
   watchdog init --cron ~/projects  a timer that sweeps";
 
 pub const DOCTOR: &str = "\
@@ -69,6 +70,15 @@ Examples:
   watchdog events --follow
   watchdog events --since 2h --kind verdict,rescue
   watchdog events --all --json | jq .kind";
+
+pub const LOGS: &str = "\
+Tools are folded, secrets masked. A log has at most 50 MiB, its middle left out, and is kept for 30 days. docs/logs.md
+
+Examples:
+  watchdog logs                      the last session of this worktree
+  watchdog logs auth --follow        that of a spec, as it comes
+  watchdog logs --list               which there are
+  watchdog logs --json | jq -r 'select(.event == \"tool_call\").tool'";
 
 pub const SCHEMA: &str = "\
 Example:

@@ -7,6 +7,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::panicked::judged_without_room;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::shortage::Shortage;
 use watchdog_facts::verdict::Reason;
 
@@ -25,13 +26,16 @@ pub fn ended(code: u8) -> ExitCode {
 }
 
 /// Ends a command that the system had no room to finish; a judgement with a verdict, in the journal too where that can be written.
-pub fn without_room(terminal: &CommandTerminal, judging: Option<&CommandEnv>, shortage: Shortage) -> ExitCode {
+pub fn without_room(terminal: &CommandTerminal, (around, judges): (Option<&CommandEnv>, bool), shortage: Shortage) -> ExitCode {
     let why = format!("the system has no further {}; commits and snapshots made so far are kept", shortage.of);
-    let hint = format!("{}, then run watchdog check", shortage.helps);
+    let again = around.map_or_else(WorktreeCommands::default, CommandEnv::commands_here).watchdog("check");
+    let hint = format!("{}, then type: {again}", shortage.helps);
     let failure = CommandFailure::new(Reason::StoreError, &why).hint(&hint);
     let unreadable = UnreadableFact { kind: FaultKind::Store, why, hint: Some(hint) };
     // What is short may be short here, too.
-    let judged = judging.and_then(|command_env| catch_unwind(AssertUnwindSafe(|| judged_without_room(command_env, unreadable))).ok());
+    let judged = around
+        .filter(|_| judges)
+        .and_then(|command_env| catch_unwind(AssertUnwindSafe(|| judged_without_room(command_env, unreadable))).ok());
     match judged {
         Some(judgement) => terminal.verdict(&judgement, false),
         None => complain(terminal, &failure),

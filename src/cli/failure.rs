@@ -3,6 +3,7 @@
 use crate::judge::refusal::Refusal;
 use crate::wire::failure_json::failure_json;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
 
 /// Wrong usage, or a bad configuration file.
@@ -42,6 +43,11 @@ impl CommandFailure {
     /// Adds what to do next.
     pub fn hint(self, hint: impl Into<String>) -> Self {
         CommandFailure { hint: Some(hint.into()), ..self }
+    }
+
+    /// The same with a hint that works from anywhere.
+    pub fn placed(self, commands: &WorktreeCommands) -> Self {
+        CommandFailure { hint: self.hint.map(|hint| commands.name_worktree(&hint)), ..self }
     }
 
     /// The object for programs.

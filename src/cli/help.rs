@@ -13,12 +13,14 @@ use super::result_output;
 use watchdog_core::config::nearest_hint;
 
 /// The commands in the groups and the order in which somebody who is new here looks for them.
+///
+/// Two that belong together may share a line.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Judge", &["check", "snapshot", "sweep", "watch", "evaluate", "probe", "breaker"]),
     ("Work", &["run", "loop", "task", "hook"]),
     ("Rescue", &["rescue"]),
-    ("Look", &["status", "events", "report"]),
-    ("Set up", &["demo", "init", "doctor", "trust", "untrust", "forget", "schema", "completions", "man", "help"]),
+    ("Look", &["status", "events", "logs", "report"]),
+    ("Set up", &["demo", "init", "doctor", "trust, untrust", "forget", "notify", "completions", "man, schema", "help"]),
 ];
 
 /// Options that only `--help` shows: each is right as it is for nearly everybody.
@@ -51,6 +53,12 @@ const RARE: &[&str] = &[
     "without-snapshot",
 ];
 
+/// What is said of two commands on one line.
+const TOGETHER: [(&str, &str); 2] = [
+    ("trust, untrust", "Trust a configuration file at its current content, or no more"),
+    ("man, schema", "Print the manual pages, or a JSON Schema"),
+];
+
 const BELOW: &str = "\
 Start here:
   watchdog demo                              the whole flow, with no agent
@@ -74,8 +82,8 @@ Exit codes of check, run, loop, evaluate and task run: the status of the verdict
  128+n  ended by signal n, such as 130 by Ctrl-C and 143 by TERM
 
 sweep exits with 0, or the highest of review, timeout, stopped, failed and error among its worktrees.
-hook always exits with 0 and answers in JSON. status, events, report and the other commands exit with 0 when they did what they were
-asked, else with the code of the reason. The reasons behind each status: docs/verdict.md
+hook always exits with 0 and answers in JSON. status, events, logs, report and the other commands exit with 0 when they did what they
+were asked, else with the code of the reason. The reasons behind each status: docs/verdict.md
 ";
 
 /// The whole command line, arranged for people.
@@ -105,8 +113,10 @@ fn groups(whole: &Command) -> String {
     for (group, commands) in GROUPS {
         let _ = writeln!(text, "{head}{group}:{head:#}");
         for command in commands {
-            let about = whole.find_subcommand(command).and_then(Command::get_about).map(ToString::to_string).unwrap_or_default();
-            let _ = writeln!(text, "  {name}{command:11}{name:#}  {about}");
+            let both = TOGETHER.iter().find(|(names, _)| names == command).map(|(_, about)| (*about).to_owned());
+            let alone = || whole.find_subcommand(command).and_then(Command::get_about).map(ToString::to_string);
+            let about = both.or_else(alone).unwrap_or_default();
+            let _ = writeln!(text, "  {name}{command:14}{name:#}  {about}");
         }
     }
     text
@@ -154,7 +164,7 @@ mod tests {
 
     #[test]
     fn every_command_is_in_one_group() {
-        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, commands)| commands.iter().copied()).collect();
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, commands)| commands.iter().flat_map(|names| names.split(", "))).collect();
         grouped.sort_unstable();
         let whole = Cli::command();
         let mut all: Vec<&str> = whole.get_subcommands().map(Command::get_name).collect();

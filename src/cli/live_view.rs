@@ -1,8 +1,5 @@
 //! The view of a loop in a terminal: a few lines at its lower end that are drawn anew each second, below the story that scrolls by.
-//!
-//! Plain escape sequences do: lines are erased and written again, cut to the terminal's width, so that nothing ever wraps.
 
-use std::io::{IsTerminal as _, Write as _, stderr};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,6 +7,7 @@ use jiff::Timestamp;
 
 use crate::agent::stream::StreamTap;
 use crate::cli::terminal::CommandTerminal;
+use crate::cli::terminal_frame::TerminalFrame;
 use crate::clock::now;
 use crate::judge::command_env::ProgressCallback;
 use crate::modes::iterate::{LoopPhase, LoopStatus, LoopView};
@@ -19,8 +17,6 @@ use watchdog_facts::display::escape_to_one_line;
 
 /// Between two drawings.
 const TICK: Duration = Duration::from_secs(1);
-/// Where the terminal does not tell its width.
-const WIDTH: usize = 80;
 
 /// The view of a loop in a terminal.
 pub struct LiveView {
@@ -32,16 +28,14 @@ pub struct LiveView {
 #[derive(Default)]
 struct DrawnFrame {
     status: Option<LoopStatus>,
-    /// Lines that stand at the end of the terminal.
-    lines: usize,
+    frame: TerminalFrame,
     over: bool,
 }
 
 impl LiveView {
     /// Begins, where stderr is a terminal that can be drawn on and somebody wants to be told things.
     pub fn start(terminal: &CommandTerminal) -> Option<Arc<Self>> {
-        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-        if terminal.is_quiet() || dumb || !stderr().is_terminal() {
+        if terminal.is_quiet() || !TerminalFrame::can_be_drawn() {
             return None;
         }
         let view = Arc::new(LiveView { terminal: *terminal, drawn: Mutex::default(), ended: Condvar::new() });
@@ -96,23 +90,15 @@ impl LoopView for LiveView {
 }
 
 impl DrawnFrame {
-    /// A terminal that hung up is no fault of ours.
     fn erase(&mut self) {
-        if self.lines > 0 {
-            let up = if self.lines > 1 { format!("\x1b[{}A", self.lines - 1) } else { String::new() };
-            let _ = write!(stderr(), "\r{up}\x1b[J");
-        }
-        self.lines = 0;
+        self.frame.erase();
     }
 
     fn draw(&mut self) {
         let Some(status) = self.status.as_ref().filter(|status| !self.over && status.phase != LoopPhase::Over) else { return };
-        let width = rustix::termios::tcgetwinsize(stderr()).map_or(0, |size| usize::from(size.ws_col));
-        let width = if width == 0 { WIDTH } else { width.max(20) };
-        let lines: Vec<String> = lines(status, now()).iter().map(|line| cut(line, width - 1)).collect();
-        self.lines = lines.len();
-        let _ = write!(stderr(), "{}", lines.join("\r\n"));
-        let _ = stderr().flush();
+        if TerminalFrame::may_be_drawn() {
+            self.frame.draw(&lines(status, now()));
+        }
     }
 }
 
@@ -179,23 +165,6 @@ fn thousands(count: u64) -> String {
     }
 }
 
-/// At most so many places, so that the line does not wrap.
-fn cut(line: &str, width: usize) -> String {
-    // Many characters beyond the alphabets take two places; those that take one here only make the line shorter than it could be.
-    let places = |c: char| if c >= '\u{1100}' { 2 } else { 1 };
-    if line.chars().map(places).sum::<usize>() <= width {
-        return line.to_owned();
-    }
-    let mut left = width.saturating_sub(1);
-    let fits = |c: &char| {
-        let fits = left.checked_sub(places(*c));
-        left = fits.unwrap_or(0);
-        fits.is_some()
-    };
-    let kept: String = line.chars().take_while(fits).collect();
-    format!("{kept}…")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,12 +197,5 @@ mod tests {
         let pause = status(LoopPhase::Pause { until: at(724 + 3720), why: PauseReason::UsageLimit });
         assert_eq!(lines(&pause, at(724)), [head, "  usage limit: next session at 1970-01-01T01:14:04Z, in 1h02m"]);
         assert!(lines(&status(LoopPhase::Over), at(724)).is_empty());
-    }
-
-    #[test]
-    fn no_line_is_wider_than_the_terminal() {
-        assert_eq!(cut("short", 10), "short");
-        assert_eq!(cut("0123456789ab", 10), "012345678…");
-        assert_eq!(cut("日本語日本語", 10), "日本語日…");
     }
 }

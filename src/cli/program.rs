@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use crate::judge::serving_git::serve_refs;
 use crate::notify::delivery::NotificationWorker;
 use crate::wire::failure_json::panicked_json;
 use watchdog_facts::display::{escape_for_display, plural};
+use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
 use watchdog_store::StateDir;
 
@@ -18,8 +20,8 @@ use super::args::{Cli, Command};
 use super::args_global::GlobalArgs;
 use super::command_line::{calls_a_hook, read};
 use super::commands::{
-    breaker, completions, demo, doctor, evaluate, events, forget, hook, init, judging, looping, manual, probe, report, rescue, schema,
-    snapshot, status, sweep, task, trust, watch,
+    breaker, completions, demo, doctor, evaluate, events, forget, hook, init, judging, logs, looping, manual, notify_test, probe, report,
+    rescue, schema, snapshot, status, sweep, task, trust, watch,
 };
 use super::exit::{answer_all_the_same, complain, ended, without_room};
 use super::failure::{BUG, CommandFailure, USAGE};
@@ -65,13 +67,15 @@ pub fn main() -> ExitCode {
         terminal.complain(&format!("watchdog: {}", escape_for_display(&failure.message)));
     }
     scarcity::watch_panics();
-    let judged = cli.command.as_ref().is_some_and(judges_one_worktree).then(|| cli.global.clone());
+    let global = cli.global.clone();
+    let judges = cli.command.as_ref().is_some_and(judges_one_worktree);
     // A panic is a bug. It must not look like a verdict, nor end with the code that a shell gives to anything that fails.
     match catch_unwind(AssertUnwindSafe(|| dispatch(cli, &terminal))) {
         // The host reads exit codes of a hook in its own way.
         Ok(Ok(code)) if in_a_hook => ExitCode::from(code),
         Ok(Ok(code)) => ended(code),
         Ok(Err(failure)) => {
+            let failure = placed(failure, &global, &terminal);
             complain(&terminal, &failure);
             ExitCode::from(failure.code)
         }
@@ -79,8 +83,8 @@ pub fn main() -> ExitCode {
             answer_all_the_same(&format!("the system has no further {}", shortage.of))
         }
         Err(_) if let Some(shortage) = scarcity::seen() => {
-            let judging = judged.and_then(|global| command_env(&global, &terminal, None, NotificationWorker::default()).ok());
-            without_room(&terminal, judging.as_ref(), shortage)
+            let around = command_env(&global, &terminal, None, NotificationWorker::default()).ok();
+            without_room(&terminal, (around.as_ref(), judges), shortage)
         }
         Err(_) if in_a_hook => answer_all_the_same("this is a bug in watchdog; please report it"),
         Err(_) => {
@@ -90,6 +94,15 @@ pub fn main() -> ExitCode {
             }
             ExitCode::from(BUG)
         }
+    }
+}
+
+/// The failure with a hint that works from anywhere.
+fn placed(failure: CommandFailure, global: &GlobalArgs, terminal: &CommandTerminal) -> CommandFailure {
+    let around = failure.hint.as_ref().and_then(|_| command_env(global, terminal, None, NotificationWorker::default()).ok());
+    match around {
+        Some(around) => failure.placed(&around.commands_here()),
+        None => failure,
     }
 }
 
@@ -109,9 +122,12 @@ fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailure> 
         Some(Command::Sweep(args)) => args.agent_program.clone(),
         Some(Command::Watch(args)) => args.agent_program.clone(),
         Some(Command::Task(args)) => args.agent_program(),
+        Some(Command::Doctor(args)) => args.agent_program.clone(),
         _ => None,
     };
-    let notifications = NotificationWorker::default();
+    // A message is read where the variable of the state directory may be unset.
+    let state = global.state_dir.as_deref().and_then(|folder| std::path::absolute(folder).ok());
+    let notifications = NotificationWorker::naming(WorktreeCommands::default().with_state_dir(state.as_deref()));
     let around = || command_env(global, terminal, agent, notifications.clone());
     let Some(command) = cli.command else { return status::bare(&around()?, terminal) };
     let done = match command {
@@ -132,6 +148,8 @@ fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailure> 
         Command::Status(args) => status::status(&around()?, global.worktree.is_some(), terminal, args),
         Command::Report(args) => report::report(&around()?, global.worktree.is_some(), terminal, args),
         Command::Events(args) => events::events(&around()?, terminal, args),
+        Command::Notify(args) => notify_test::notify(&around()?, terminal, args),
+        Command::Logs(args) => logs::logs(&around()?, terminal, args),
         Command::Schema(args) => schema::schema(around, terminal, args),
         Command::Watch(args) => watch::watch(&around()?, terminal, args),
         Command::Task(args) => task::task(&around()?, terminal, args),
@@ -156,11 +174,13 @@ pub fn command_env(
     agent_program: Option<OsString>,
     notifications: NotificationWorker,
 ) -> Result<CommandEnv, CommandFailure> {
+    let variable = std::env::var_os("WATCHDOG_STATE_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute());
     let state = StateDir::resolve(
         global.state_dir.clone(),
         std::env::var_os("XDG_STATE_HOME").map(Into::into),
         std::env::var_os("HOME").map(Into::into),
     )?;
+    let state = if variable.is_some() && variable == global.state_dir { state.known_to_the_environment() } else { state };
     serve_refs(&state);
     let worktree = match &global.worktree {
         Some(path) => path.clone(),

@@ -14,7 +14,11 @@ use watchdog_facts::verdict::{Reason, Status};
 
 use super::args_global::{ColorWhen, GlobalArgs};
 use super::result_output;
-use super::table::style_of;
+use super::table::{style_of, terminal_width};
+use super::wrapped_text::wrapped;
+
+/// Sentences are not broken for a terminal that is narrower than this.
+const NARROWEST: usize = 24;
 
 /// How a command speaks.
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +48,17 @@ impl CommandTerminal {
     pub fn line(&self, text: &str) {
         // Remembered where it fails: the program ends with an error then.
         let _ = result_output::write(&mut anstream::stdout().lock(), format!("{text}\n").as_bytes());
+    }
+
+    /// A sentence of the result on stdout, broken between words where that is a terminal.
+    pub fn sentence(&self, text: &str) {
+        self.hung(text, hang_of(text));
+    }
+
+    /// The same, with the lines below the first set in by so many columns.
+    pub fn hung(&self, text: &str, hang: usize) {
+        let room = terminal_width();
+        text.lines().flat_map(|line| fitted(line, room, hang)).for_each(|line| self.line(&line));
     }
 
     /// A JSON value on stdout, on one line.
@@ -88,7 +103,7 @@ impl CommandTerminal {
             return self.value(&judgement.to_json());
         }
         for line in verdict_lines(judgement) {
-            if to_stderr || judgement.verdict.reason == Reason::ConfigError { self.complain(&line) } else { self.line(&line) }
+            if to_stderr || judgement.verdict.reason == Reason::ConfigError { self.complain(&line) } else { self.sentence(&line) }
         }
     }
 }
@@ -107,10 +122,26 @@ impl CommandTerminal {
     }
 }
 
-/// A line in one piece, so that lines of the log do not begin within it.
+/// How far the lines below the first of a sentence are set in: further than the first.
+fn hang_of(text: &str) -> usize {
+    text.len() - text.trim_start_matches(' ').len() + 2
+}
+
+/// A line as lines that fit; in a pipe it stays whole.
+fn fitted(line: &str, room: Option<usize>, hang: usize) -> Vec<String> {
+    match room {
+        Some(room) if room >= NARROWEST => wrapped(line, room, hang),
+        _ => vec![line.to_owned()],
+    }
+}
+
+/// Sentences in one piece, so that lines of the log do not begin within them.
 fn to_stderr(text: &str) {
+    let room = rustix::termios::tcgetwinsize(io::stderr()).ok().map(|size| usize::from(size.ws_col));
+    let lines: Vec<String> = text.lines().flat_map(|line| fitted(line, room, hang_of(line))).collect();
+    let text = lines.join("\n");
     let line = match AutoStream::choice(&io::stderr()) {
-        ColorChoice::Never => format!("{}\n", anstream::adapter::strip_str(text)),
+        ColorChoice::Never => format!("{}\n", anstream::adapter::strip_str(&text)),
         _ => format!("{text}\n"),
     };
     let _ = io::stderr().write_all(line.as_bytes());
@@ -166,8 +197,8 @@ fn verdict_lines(judgement: &Judgement) -> Vec<String> {
     for note in &verdict.degraded {
         lines.push(format!("  note: {} ({})", escape_for_display(&note.detail), note.code));
     }
-    for survivor in &judgement.survivors {
-        lines.push(format!("  still running: {}", escape_for_display(survivor)));
+    for survivor in judgement.survivors.iter().filter(|survivor| survivor.still_runs) {
+        lines.push(format!("  still running: {}", escape_for_display(&survivor.shown)));
     }
     if let Some(log) = judgement.log.as_ref().filter(|_| verdict.status() != Status::Complete) {
         lines.push(format!("  log: {}", escape_for_display(log)));

@@ -7,19 +7,26 @@ use std::process::ExitCode;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use clap::Command;
 use clap_complete::Shell;
 
+use crate::cli::amounts::size;
 use crate::cli::completed_value::{CandidateKind, CompletedValue};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{help, result_output};
 use crate::judge::configuration::FILE as CONFIGURATION_FILE;
+use crate::judge::serving_git::serve_refs;
+use crate::modes::init::{file_text, proposal, read_project, runnable};
+use crate::session::logs_of;
 use crate::tasks::folder;
 use watchdog_core::config::parse_bytes;
+use watchdog_core::config::task_file::TASK_STATUSES;
 use watchdog_facts::display::plural;
 use watchdog_git::Worktree;
+use watchdog_store::StateDir;
 
 /// A person waits for the candidates with a finger on the key; later ones are left out.
-const PATIENCE: Duration = Duration::from_millis(150);
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The function of the scripts that clap makes, in bash and in zsh.
 const FUNCTION: &str = "_watchdog() {\n";
@@ -56,19 +63,24 @@ pub fn words_to_complete(line: &[OsString]) -> Option<&[OsString]> {
     }
 }
 
-/// Prints a candidate a line, behind a tab what it is. Fails where the word is no spec, snapshot or task, so that the shell does as ever.
+/// Prints a candidate a line, behind a tab what it is. Fails where the word is none of [`CandidateKind`], so that the shell does as ever.
 ///
 /// It says nothing of what cannot be read, and writes nothing: it reads git and files, and never opens the records.
 pub fn complete(words: &[OsString]) -> ExitCode {
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let Some(completed) = CompletedValue::at_the_end_of(&words) else { return ExitCode::FAILURE };
+    let begins = completed.list_begins.clone();
     let (sender, receiver) = mpsc::channel();
     let reading = std::thread::Builder::new().spawn(move || sender.send(candidates(&completed).unwrap_or_default()));
     let found = reading.ok().and_then(|_| receiver.recv_timeout(PATIENCE).ok()).unwrap_or_default();
     let lines: String = found
         .iter()
         .filter(|(value, _)| !value.is_empty() && !value.contains(char::is_control))
-        .map(|(value, about)| if about.is_empty() { format!("{value}\n") } else { format!("{value}\t{}\n", one_line(about)) })
+        .map(
+            |(value, about)| {
+                if about.is_empty() { format!("{begins}{value}\n") } else { format!("{begins}{value}\t{}\n", one_line(about)) }
+            },
+        )
         .collect();
     let _ = result_output::write(&mut std::io::stdout().lock(), lines.as_bytes());
     ExitCode::SUCCESS
@@ -79,23 +91,69 @@ fn one_line(text: &str) -> String {
 }
 
 fn candidates(completed: &CompletedValue) -> Option<Vec<Candidate>> {
-    let from_env = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let folder = completed.worktree.as_deref().map(in_home).or_else(|| from_env("WATCHDOG_WORKTREE")).unwrap_or_else(|| ".".into());
-    let worktree = Worktree::open(&folder).ok()?;
     match completed.kind {
-        CandidateKind::Spec => specs(&worktree),
+        CandidateKind::HelpTopic => Some(commands_below(&completed.before, ("exit-codes", "What the exit codes mean"))),
+        CandidateKind::ManualPage => Some(commands_below(&completed.before, ("completion.json", "The keys of the configuration"))),
+        CandidateKind::TaskStatus => Some(TASK_STATUSES.iter().map(|(word, _)| ((*word).to_owned(), String::new())).collect()),
+        CandidateKind::Spec => specs(&worktree(completed)?),
+        CandidateKind::SpecOrLog => {
+            let worktree = worktree(completed)?;
+            let logs = state(completed).map(|state| logs_of(&state.logs(), &worktree.worktree_id())).unwrap_or_default();
+            let logs = logs.into_iter().map(|log| (log.id, size(log.size)));
+            Some(specs(&worktree).into_iter().flatten().chain(logs).collect())
+        }
         CandidateKind::SnapshotSpec => {
-            let mut specs: Vec<String> = worktree.snapshots(None).ok()?.into_iter().map(|snapshot| snapshot.spec).collect();
+            let mut specs: Vec<String> = worktree(completed)?.snapshots(None).ok()?.into_iter().map(|snapshot| snapshot.spec).collect();
             specs.sort_unstable();
             specs.dedup();
             Some(specs.into_iter().map(|spec| (spec, String::new())).collect())
         }
-        CandidateKind::Snapshot => snapshots(&worktree),
+        CandidateKind::Snapshot => snapshots(&worktree(completed)?),
         CandidateKind::Task => {
+            let worktree = worktree(completed)?;
             let config = completed.config.as_deref().map(in_home).or_else(|| from_env("WATCHDOG_CONFIG"));
             tasks(&worktree, &config.unwrap_or_else(|| worktree.root().join(CONFIGURATION_FILE)))
         }
+        CandidateKind::Check => Some(checks(&worktree(completed)?)),
+        CandidateKind::Listed => Some(completed.listed.clone()),
     }
+}
+
+fn from_env(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// Where watchdog keeps its state, as the command would find it.
+fn state(completed: &CompletedValue) -> Option<StateDir> {
+    let named = completed.state_dir.as_deref().map(in_home).or_else(|| from_env("WATCHDOG_STATE_DIR"));
+    StateDir::resolve(named, from_env("XDG_STATE_HOME"), from_env("HOME")).ok()
+}
+
+/// The worktree of the line. Where git alone reads its refs, it is asked; what it answers is in the state directory for a moment.
+fn worktree(completed: &CompletedValue) -> Option<Worktree> {
+    if let Some(state) = state(completed) {
+        serve_refs(&state);
+    }
+    let folder = completed.worktree.as_deref().map(in_home).or_else(|| from_env("WATCHDOG_WORKTREE")).unwrap_or_else(|| ".".into());
+    Worktree::open(&folder).ok()
+}
+
+/// The commands below one, and at the top one word more.
+fn commands_below(path: &[String], more: (&str, &str)) -> Vec<Candidate> {
+    let whole = help::arranged();
+    let named = path.iter().try_fold(&whole, |command, word| command.find_subcommand(word));
+    let commands = named.into_iter().flat_map(Command::get_subcommands).filter(|command| !command.is_hide_set());
+    let about = |command: &Command| command.get_about().map(ToString::to_string).unwrap_or_default();
+    let top = path.is_empty().then(|| (more.0.to_owned(), more.1.to_owned()));
+    commands.map(|command| (command.get_name().to_owned(), about(command))).chain(top).collect()
+}
+
+/// The commands that `watchdog init` would write, by the names of their checks.
+fn checks(worktree: &Worktree) -> Vec<Candidate> {
+    let proposed = proposal(&read_project(worktree, std::env::var_os("PATH").as_deref()));
+    let text = file_text(&proposed.preselected()).unwrap_or_default();
+    let settings = parse_bytes(text.as_bytes(), Path::new(CONFIGURATION_FILE)).map(|parsed| parsed.settings).unwrap_or_default();
+    runnable(&settings).into_iter().map(|(name, criterion)| (name.to_owned(), criterion.run.to_string())).collect()
 }
 
 /// A path as the shell would expand it.

@@ -11,6 +11,7 @@ use crate::modes::init::{CRON_PATH, is_in_path, preset_word};
 use crate::wire::setup_json::cron_json;
 use watchdog_core::config::settings::ConfigSettings;
 use watchdog_facts::display::escape_to_one_line;
+use watchdog_facts::shell_line::shell_word;
 use watchdog_facts::verdict::Reason;
 use watchdog_git::Worktree;
 
@@ -121,9 +122,9 @@ impl CronJob {
 
     /// A sweep that overlaps the next one does no harm: each worktree has its own lock.
     fn crontab(&self) -> String {
-        let words: Vec<String> = [self.program.as_str()].into_iter().chain(self.arguments()).map(for_shell).collect();
+        let words: Vec<String> = [self.program.as_str()].into_iter().chain(self.arguments()).map(shell_word).collect();
         // Only what calls for a person is printed, because cron mails whatever is.
-        let command = format!("PATH={} {} -q --news --only {CALLS}", for_shell(&self.search_path), words.join(" "));
+        let command = format!("PATH={} {} -q --news --only {CALLS}", shell_word(&self.search_path), words.join(" "));
         // cron takes a percent sign for the end of the command.
         format!("*/10 * * * * {}", command.replace('%', "\\%"))
     }
@@ -148,12 +149,6 @@ fn text(path: &Path) -> Result<String, CommandFailure> {
         CommandFailure::usage(format!("'{}' cannot stand in a crontab or a unit: its name is not plain text", path.display()))
             .hint("name a folder above it")
     })
-}
-
-/// One word for a shell.
-fn for_shell(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,=@".contains(c);
-    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 /// One word for systemd, which has quotes, specifiers and variables of its own.

@@ -1,7 +1,6 @@
 //! `watchdog doctor`: what is wrong and how to mend it; with `--rebuild`, records brought back from git.
 
 use super::hook::program;
-use super::init::call_here;
 use crate::cli::args::DoctorArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -17,15 +16,18 @@ use watchdog_store::anchor;
 use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
 use watchdog_store::rebuild::{BaselineFact, RebuildFacts, SnapshotFact, rebuild};
 
+/// Where what was found begins.
+const HANG: usize = 21;
+
 /// Looks at what watchdog needs and says how to mend it, or rebuilds its records.
 pub fn doctor(command_env: &CommandEnv, terminal: &CommandTerminal, args: DoctorArgs) -> Result<u8, CommandFailure> {
     if args.rebuild {
         return bring_back(command_env, terminal);
     }
-    let root = Worktree::open(&command_env.worktree).ok().map(|worktree| worktree.root().to_owned());
+    let opened = Worktree::open(&command_env.worktree);
     let request = DoctorRequest {
         search_path: std::env::var_os("PATH"),
-        call: root.map_or_else(|| "watchdog".to_owned(), |root| call_here(command_env, &root)),
+        commands: opened.map_or_else(|_| command_env.commands_here(), |worktree| command_env.commands(worktree.root())),
         program: program(false)?,
     };
     let found = diagnose(command_env, &request);
@@ -64,13 +66,13 @@ fn fixed(command_env: &CommandEnv, finding: DoctorFinding, fix: bool) -> (Doctor
 }
 
 fn show(terminal: &CommandTerminal, finding: &DoctorFinding, fixed: Option<&str>) {
-    terminal.line(&format!("{:<5}  {:<13} {}", finding.state.as_str(), finding.what, escape_to_one_line(&finding.detail)));
+    terminal.hung(&format!("{:<5}  {:<13} {}", finding.state.as_str(), finding.what, escape_to_one_line(&finding.detail)), HANG);
     let below = match (fixed, &finding.mend) {
         (Some(done), _) => format!("fixed: {done}"),
         (None, Some(mend)) => format!("mend: {mend}"),
         (None, None) => return,
     };
-    terminal.line(&format!("{:21}{}", "", escape_to_one_line(&below)));
+    terminal.hung(&format!("{:HANG$}{}", "", escape_to_one_line(&below)), HANG);
 }
 
 fn bring_back(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
@@ -110,7 +112,8 @@ fn bring_back(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8
         terminal.line(
             "  completion.json of each baseline's commit governs now, and guards compare with that commit; look whether these criteria are",
         );
-        terminal.line("  the ones you meant, then fix them with: watchdog snapshot --accept-criteria");
+        let accept = open.commands.watchdog("snapshot --accept-criteria");
+        terminal.line(&format!("  the ones you meant, then fix them with: {accept}"));
         terminal.line("  breakers, counts of probes, what was uncommitted before a session, and the queue of tasks begin anew, too");
     }
     Ok(0)

@@ -13,6 +13,7 @@ use crate::modes::forget::{ForgetOptions, KeepReason, LeftoverCount, LeftoverKin
 use crate::session::inside_of;
 use crate::wire::forget_json::{LeftEntry, LeftWorktree, LeftoverList, leftovers_json};
 use watchdog_facts::display::{escape_to_one_line, plural};
+use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
 use watchdog_process::own_stdin::stdin_is_terminal;
 
@@ -37,14 +38,14 @@ pub fn forget(command_env: &CommandEnv, terminal: &CommandTerminal, args: Forget
         terminal.value(&leftovers_json(&listed(&found, &options, false)));
         return Ok(0);
     }
-    show(terminal, &found, &options, false);
+    show(terminal, &open.commands, &found, &options, false);
     if found.is_empty() || args.dry_run {
         return Ok(0);
     }
     if stdin_is_terminal() && says_yes() {
         return remove_all(command_env, terminal, &open, &args, &options);
     }
-    terminal.line(&format!("Nothing was removed. To remove these: {}", command(&options)));
+    terminal.sentence(&format!("Nothing was removed. To remove these: {}", command(&open, &options)));
     Ok(0)
 }
 
@@ -63,7 +64,7 @@ fn remove_all(
     if terminal.json {
         terminal.value(&leftovers_json(&listed(&removed, options, true)));
     } else {
-        show(terminal, &removed, options, true);
+        show(terminal, &open.commands, &removed, options, true);
     }
     Ok(0)
 }
@@ -78,9 +79,9 @@ fn says_yes() -> bool {
     read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
-fn command(options: &ForgetOptions) -> String {
+fn command(open: &OpenWorktree, options: &ForgetOptions) -> String {
     let flag = |is_set: bool, flag: &'static str| if is_set { flag } else { "" };
-    format!("watchdog forget{}{} --yes", flag(options.all, " --all"), flag(options.snapshots, " --snapshots"))
+    open.commands.watchdog(&format!("forget{}{} --yes", flag(options.all, " --all"), flag(options.snapshots, " --snapshots")))
 }
 
 fn listed<'a>(found: &'a Leftovers, options: &ForgetOptions, removed: bool) -> LeftoverList<'a> {
@@ -100,7 +101,7 @@ fn listed<'a>(found: &'a Leftovers, options: &ForgetOptions, removed: bool) -> L
     }
 }
 
-fn show(terminal: &CommandTerminal, found: &Leftovers, options: &ForgetOptions, removed: bool) {
+fn show(terminal: &CommandTerminal, commands: &WorktreeCommands, found: &Leftovers, options: &ForgetOptions, removed: bool) {
     for worktree in &found.worktrees {
         let root =
             worktree.root.as_ref().map_or_else(|| format!("a worktree that is gone ({})", worktree.id), |root| root.display().to_string());
@@ -114,14 +115,15 @@ fn show(terminal: &CommandTerminal, found: &Leftovers, options: &ForgetOptions, 
         terminal.line(&line(*kind, *number, found));
     }
     for (kind, count) in &found.kept {
-        terminal.line(&format!("  kept: {}", in_words(*kind, *count)));
+        terminal.sentence(&format!("  kept: {}", in_words(commands, *kind, *count)));
     }
     for note in &found.notes {
         terminal.complain(&format!("watchdog: {}", escape_to_one_line(note)));
     }
     let snapshots = found.counts.iter().any(|(kind, number)| *kind == LeftoverKind::Snapshots && number.count > 0);
     if options.snapshots && snapshots && !removed {
-        terminal.line("Work that is only in a snapshot cannot be brought back; watchdog rescue list shows what is there.");
+        let list = commands.watchdog("rescue list");
+        terminal.sentence(&format!("Work that is only in a snapshot cannot be brought back; see what is there with: {list}"));
     }
     if removed {
         terminal.line(if found.is_empty() { "Nothing to remove." } else { "Removed." });
@@ -151,22 +153,27 @@ fn line(kind: LeftoverKind, number: LeftoverCount, found: &Leftovers) -> String 
     format!("  {what:<17} {:>6}{sized}{kinds}", grouped(number.count))
 }
 
-fn in_words(kind: KeepReason, count: u64) -> String {
+fn in_words(commands: &WorktreeCommands, kind: KeepReason, count: u64) -> String {
     match kind {
         KeepReason::Snapshots => {
-            format!("{} of work; look at them with watchdog rescue list, remove them with --snapshots", plural(count, "snapshot"))
+            let list = commands.watchdog("rescue list");
+            format!("{} of work; remove them with --snapshots, look at them with: {list}", plural(count, "snapshot"))
         }
         KeepReason::SoleRefs => format!(
-            "{} below refs/watchdog/ with commits that no branch, tag or remote has; list them with git for-each-ref refs/watchdog, remove \
-             them with --snapshots",
-            plural(count, "ref")
+            "{} below refs/watchdog/ with commits that no branch, tag or remote has; remove them with --snapshots, list them with: {}",
+            plural(count, "ref"),
+            commands.git("for-each-ref refs/watchdog")
         ),
         KeepReason::OtherSnapshots => format!("{} of other worktrees; --all means these, too", plural(count, "snapshot")),
         KeepReason::SharedTrust => format!("trust in {}, shared with other worktrees; --all revokes it", plural(count, "file")),
         KeepReason::SharedTasks => format!("the state of {}, shared with other worktrees; --all removes it", plural(count, "task")),
         KeepReason::TaskWorktrees => {
-            format!("{} that agents were given for tasks; remove them with git worktree remove", plural(count, "worktree"))
+            let remove = commands.git("worktree remove PATH");
+            format!("{} that agents were given for tasks; remove one with: {remove}", plural(count, "worktree"))
         }
-        KeepReason::UserHooks => format!("{} in your own settings; remove them with watchdog hook uninstall --user", plural(count, "hook")),
+        KeepReason::UserHooks => {
+            let uninstall = commands.watchdog_anywhere("hook uninstall --user");
+            format!("{} in your own settings; remove them with: {uninstall}", plural(count, "hook"))
+        }
     }
 }

@@ -8,11 +8,12 @@ use crate::cli::args_hook::{HookArgs, HookCommand, InstallArgs, SettingsArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::hooks::settings_file::{SettingsFile, SettingsFileError};
-use crate::hooks::{HeldAgents, HookEntries, HookEvent, HookReply, line_diff, settings_text, shell_word};
+use crate::hooks::{HeldAgents, HookEntries, HookEvent, HookReply, line_diff, settings_text};
 use crate::judge::command_env::CommandEnv;
 use crate::modes::hook::{HookHost, HookRequest, answer_hook};
 use crate::wire::setup_json::hook_settings_json;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
+use watchdog_facts::shell_line::shell_word;
 use watchdog_git::Worktree;
 
 use super::runtime::in_runtime;

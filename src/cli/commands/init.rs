@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::cron::cron;
 use super::from_session::PrivilegedCommand;
@@ -11,7 +11,6 @@ use crate::cli::args::InitArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::prompts::{can_ask, confirm};
 use crate::cli::terminal::CommandTerminal;
-use crate::hooks::shell_word;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::FILE as CONFIGURATION_FILE;
 use crate::modes::init::{ChosenConfig, ConfigProposal, ProjectFacts, file_text, proposal, read_project};
@@ -19,6 +18,7 @@ use crate::wire::setup_json::{InitReport, init_json};
 use crate::wire::trust_json::PersonDeed;
 use watchdog_core::config::settings::Preset;
 use watchdog_facts::display::escape_to_one_line;
+use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
 use watchdog_facts::verdict::Reason;
 use watchdog_git::Worktree;
 use watchdog_store::trust::TrustStore;
@@ -31,18 +31,18 @@ pub fn init(command_env: &CommandEnv, terminal: &CommandTerminal, args: InitArgs
     }
     let worktree = Worktree::open(&command_env.worktree)?;
     let path = worktree.root().join(CONFIGURATION_FILE);
+    let commands = command_env.commands(worktree.root());
     if !args.dry_run {
         may_write(command_env, &worktree, &args)?;
-        refuse_taken(&path, args.force)?;
+        refuse_taken(&path, args.force, &commands)?;
     }
     let search_path = std::env::var_os("PATH");
-    let in_head = |path: &str| worktree.head_has(path).unwrap_or(false);
-    let facts = read_project(worktree.root(), in_head, search_path.as_deref());
+    let facts = read_project(&worktree, search_path.as_deref());
     let proposed = proposal(&facts);
     let asks = !args.yes && !args.dry_run && !terminal.json && can_ask();
     let answered = if asks { choose(terminal, &proposed) } else { Ok(proposed.preselected()) };
     let chosen = answered.map_err(unanswered)?;
-    let next = next_command(command_env, worktree.root(), &facts, &chosen);
+    let next = next_command(&commands, worktree.root(), &facts, &chosen);
     let text = file_text(&chosen).map_err(|why| {
         let message = format!("nothing was written: watchdog itself would not read what it proposes: {why}");
         CommandFailure::new(Reason::ConfigError, message).hint("this is a bug; please report it")
@@ -51,7 +51,7 @@ pub fn init(command_env: &CommandEnv, terminal: &CommandTerminal, args: InitArgs
         terminal.line(text.trim_end());
     }
     let offered = offered(&proposed, &chosen);
-    let tried = try_checks(terminal, worktree.root(), &text, asks, args.try_checks)?;
+    let tried = try_checks(terminal, worktree.root(), &text, asks, &args.try_checks)?;
     let report = InitReport {
         written: None,
         trusted: None,
@@ -69,10 +69,10 @@ pub fn init(command_env: &CommandEnv, terminal: &CommandTerminal, args: InitArgs
         terminal.line("nothing was written");
         return Ok(0);
     }
-    write_file(&path, &text, args.force)?;
+    write_file(&path, &text, args.force, &commands)?;
     let hash = trust_own_file(command_env, &worktree, &path, &text, args.from_session)?;
     let name = path.display().to_string();
-    show(terminal, &InitReport { written: Some(&name), trusted: Some(&hash), ..report }, &chosen);
+    show(terminal, &InitReport { written: Some(&name), trusted: Some(&hash), ..report }, &chosen, &commands);
     Ok(0)
 }
 
@@ -86,7 +86,7 @@ fn may_write(command_env: &CommandEnv, worktree: &Worktree, args: &InitArgs) -> 
 }
 
 /// Refuses a place that is taken, before anybody is asked anything.
-fn refuse_taken(path: &Path, force: bool) -> Result<(), CommandFailure> {
+fn refuse_taken(path: &Path, force: bool, commands: &WorktreeCommands) -> Result<(), CommandFailure> {
     let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
     if found.is_symlink() || !found.is_file() {
         let message = format!("{} is there already, and is not a regular file", path.display());
@@ -94,13 +94,13 @@ fn refuse_taken(path: &Path, force: bool) -> Result<(), CommandFailure> {
     }
     if !force {
         return Err(CommandFailure::usage(format!("{} is there already", path.display()))
-            .hint("allow it as it is with 'watchdog trust', or replace it with --force"));
+            .hint(format!("replace it with --force, or allow it as it is with: {}", commands.watchdog("trust"))));
     }
     Ok(())
 }
 
 /// Writes the file at once or not at all, and through no link.
-fn write_file(path: &Path, text: &str, force: bool) -> Result<(), CommandFailure> {
+fn write_file(path: &Path, text: &str, force: bool, commands: &WorktreeCommands) -> Result<(), CommandFailure> {
     // Without --force nothing that is there is written to, not even if it came a moment ago.
     let target = if force { path.with_extension(format!("json.watchdog-{}", std::process::id())) } else { path.to_owned() };
     let mut made = false;
@@ -116,13 +116,13 @@ fn write_file(path: &Path, text: &str, force: bool) -> Result<(), CommandFailure
             // The first error is the one that matters.
             let _ = fs::remove_file(&target);
         }
-        failed_to_write(path, &error)
+        failed_to_write(path, &error, commands)
     })
 }
 
-fn failed_to_write(path: &Path, error: &io::Error) -> CommandFailure {
+fn failed_to_write(path: &Path, error: &io::Error, commands: &WorktreeCommands) -> CommandFailure {
     CommandFailure::new(Reason::ConfigError, format!("failed to write {}: {error}", path.display()))
-        .hint("nothing was written; see what it would be with: watchdog init --dry-run")
+        .hint(format!("nothing was written; see what it would be with: {}", commands.watchdog("init --dry-run")))
 }
 
 fn trust_own_file(
@@ -168,11 +168,11 @@ fn show_dry_run(terminal: &CommandTerminal, report: &InitReport<'_>) -> u8 {
     0
 }
 
-fn show(terminal: &CommandTerminal, report: &InitReport<'_>, chosen: &ChosenConfig) {
+fn show(terminal: &CommandTerminal, report: &InitReport<'_>, chosen: &ChosenConfig, commands: &WorktreeCommands) {
     if terminal.json {
         return terminal.value(&init_json(report));
     }
-    terminal.line(&format!("wrote {}, and trusts it as it is", escape_to_one_line(report.written.unwrap_or_default())));
+    terminal.sentence(&format!("wrote {}, and trusts it as it is", escape_to_one_line(report.written.unwrap_or_default())));
     for criterion in &chosen.checks {
         terminal.line(&format!("  {}", escape_to_one_line(&criterion.shown())));
     }
@@ -186,32 +186,17 @@ fn show(terminal: &CommandTerminal, report: &InitReport<'_>, chosen: &ChosenConf
         limits.session_timeout_seconds / 3600,
         limits.idle_timeout_seconds / 60
     ));
-    report.offered.iter().for_each(|line| terminal.line(&format!("not in it: {}", escape_to_one_line(line))));
-    report.notes.iter().for_each(|note| terminal.line(&format!("note: {}", escape_to_one_line(note))));
-    terminal.line("edit it as you like, allow the new bytes with 'watchdog trust', and commit it");
-    terminal.line(&format!("next: {}", report.next));
-}
-
-/// How a person calls watchdog about this worktree, from the folder that they are in now.
-pub(super) fn call_here(command_env: &CommandEnv, root: &Path) -> String {
-    if here().starts_with(root) {
-        "watchdog".to_owned()
-    } else {
-        format!("watchdog -C {}", shell_word(&command_env.worktree.to_string_lossy()))
-    }
-}
-
-fn here() -> PathBuf {
-    std::env::current_dir().and_then(|folder| folder.canonicalize()).unwrap_or_else(|_| PathBuf::from("/"))
+    report.offered.iter().for_each(|line| terminal.sentence(&format!("not in it: {}", escape_to_one_line(line))));
+    report.notes.iter().for_each(|note| terminal.sentence(&format!("note: {}", escape_to_one_line(note))));
+    terminal.sentence(&format!("edit it as you like and commit it; allow the new bytes with: {}", commands.watchdog("trust")));
+    terminal.sentence(&format!("next: {}", report.next));
 }
 
 /// What to type next, ready to be pasted.
-fn next_command(command_env: &CommandEnv, root: &Path, facts: &ProjectFacts, chosen: &ChosenConfig) -> String {
-    let watchdog = call_here(command_env, root);
-    let Some(agent) = chosen.agent else { return format!("{watchdog} doctor") };
+fn next_command(commands: &WorktreeCommands, root: &Path, facts: &ProjectFacts, chosen: &ChosenConfig) -> String {
+    let Some(agent) = chosen.agent else { return commands.watchdog("doctor") };
     let prompt = match &facts.prompt {
-        Some(file) if here() == root => format!("\"$(cat {})\"", shell_word(file)),
-        Some(file) => format!("\"$(cat {})\"", shell_word(&root.join(file).to_string_lossy())),
+        Some(file) => format!("\"$(cat {})\"", shell_path(&root.join(file))),
         None => "\"Say here what is to be done\"".to_owned(),
     };
     let session = match agent {
@@ -220,5 +205,5 @@ fn next_command(command_env: &CommandEnv, root: &Path, facts: &ProjectFacts, cho
         Preset::Gemini => format!("gemini -p {prompt}"),
         Preset::Opencode => format!("opencode run {prompt}"),
     };
-    format!("{watchdog} run -- {session}")
+    commands.watchdog(&format!("run -- {session}"))
 }

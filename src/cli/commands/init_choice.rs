@@ -9,8 +9,8 @@ use crate::cli::terminal::CommandTerminal;
 use crate::judge::signals::SignalUrgency;
 use crate::judge::spawn_io::spawn_io;
 use crate::modes::init::{ChosenConfig, ConfigProposal, FirstRun, first_run, preset_word, runnable};
-use watchdog_core::config::parse;
 use watchdog_core::config::settings::CommandCriterion;
+use watchdog_core::config::{nearest_hint, parse};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::evidence::CheckOutcome;
 use watchdog_facts::verdict::Reason;
@@ -45,22 +45,33 @@ pub(super) fn choose(terminal: &CommandTerminal, proposed: &ConfigProposal) -> R
     Ok(chosen)
 }
 
-/// Runs the commands of the file once each: all of them where `all`, else those that a person says yes to where one is asked.
+/// Runs the commands of the file once each: those that are `named`, where an empty name stands for all of them; else those that a person
+/// says yes to where one is asked.
 pub(super) fn try_checks(
     terminal: &CommandTerminal,
     root: &Path,
     text: &str,
     asks: bool,
-    all: bool,
+    named: &[String],
 ) -> Result<Vec<TriedCheck>, CommandFailure> {
     let mut tried = Vec::new();
-    if !asks && !all {
+    if !asks && named.is_empty() {
         return Ok(tried);
     }
     let settings = parse(text, Path::new("completion.json")).map(|parsed| parsed.settings).unwrap_or_default();
-    for (name, criterion) in runnable(&settings) {
+    let checks = runnable(&settings);
+    if let Some(unknown) = named.iter().find(|named| !named.is_empty() && !checks.iter().any(|(name, _)| name == named)) {
+        let near = nearest_hint(unknown, checks.iter().map(|(name, _)| *name));
+        let message = format!("no check with a command is named '{}' in the file{near}", escape_to_one_line(unknown));
+        return Err(CommandFailure::usage(message).hint("nothing was written; see its checks with `watchdog init --dry-run`"));
+    }
+    for (name, criterion) in checks {
         let question = format!("Run `{}` now, to see how it ends?", criterion.run);
-        if !all && !confirm(&question, false).map_err(unanswered)? {
+        let is_named = named.iter().any(|named| named.is_empty() || named == name);
+        if !named.is_empty() && !is_named {
+            continue;
+        }
+        if !is_named && !confirm(&question, false).map_err(unanswered)? {
             continue;
         }
         terminal.tell(&format!("running {}: {}", escape_to_one_line(name), escape_to_one_line(&criterion.run.to_string())));

@@ -4,6 +4,7 @@ use crate::cli::args::{CheckArgs, RunArgs};
 use crate::cli::args_judge::JudgeArgs;
 use crate::cli::args_session::UncommittedArgs;
 use crate::cli::failure::CommandFailure;
+use crate::cli::run_line::RunLine;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::Overrides;
@@ -30,6 +31,7 @@ pub fn check(command_env: &CommandEnv, terminal: &CommandTerminal, args: CheckAr
 
 /// Wraps one session.
 pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, args: RunArgs) -> Result<u8, CommandFailure> {
+    let line = RunLine::start(terminal);
     let request = RunRequest {
         spec: args.judge.spec.clone(),
         command: args.command,
@@ -39,9 +41,18 @@ pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, args: RunArgs) 
         child_wait: args.child_wait,
         end_survivors: args.silence.end_survivors(false),
         output_to_stderr: terminal.json,
+        view: line.as_ref().map(RunLine::view),
         overrides: Overrides { no_progress_limit: Some(3), ..adopting(overrides(&args.judge, false), args.uncommitted) },
     };
-    let judgement = in_runtime(async |signals| judge_run(command_env, request, signals).await)?;
+    let narrate = line.as_ref().map_or_else(|| command_env.narrate.clone(), |line| line.narrator(terminal));
+    let around = CommandEnv { narrate, ..command_env.clone() };
+    let judgement = in_runtime(async |signals| {
+        if let Some(line) = &line {
+            line.vanish_when_stopped();
+        }
+        judge_run(&around, request, signals).await
+    })?;
+    drop(line);
     terminal.verdict(&judgement, true);
     Ok(judgement.exit_code())
 }

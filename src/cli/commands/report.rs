@@ -18,6 +18,7 @@ use crate::report::PathFilter;
 use crate::report::figures::report as figures_of;
 use crate::wire::figures_json::FiguresReport;
 use watchdog_facts::display::{escape_to_one_line, plural};
+use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_store::open_store;
 use watchdog_store::tally::{CounterSums, word};
 
@@ -56,7 +57,7 @@ pub fn report(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, 
     for note in &found.notes {
         terminal.tell(&format!("note: {}", escape_to_one_line(note)));
     }
-    show(terminal, &found);
+    show(terminal, &found, &command_env.commands_here());
     Ok(0)
 }
 
@@ -64,9 +65,10 @@ fn date(at: Timestamp) -> jiff::civil::Date {
     TimeZone::UTC.to_datetime(at).date()
 }
 
-fn show(terminal: &CommandTerminal, found: &FiguresReport) {
+fn show(terminal: &CommandTerminal, found: &FiguresReport, commands: &WorktreeCommands) {
     if found.total.is_empty() {
-        terminal.tell(&format!("nothing was counted from {} to {}; what happened last: watchdog events --all", found.from, found.to));
+        let events = commands.watchdog_anywhere("events --all");
+        terminal.tell(&format!("nothing was counted from {} to {}; see what happened last with: {events}", found.from, found.to));
         return;
     }
     let begins = found.begins.filter(|begins| *begins > found.from);

@@ -13,6 +13,7 @@ use crate::rescue::{PlanError, RescuePreview};
 use crate::wire::rescue_json::{nothing_rescued_json, rescue_preview_json, rescued_json};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::evidence::RescueOutcome;
+use watchdog_facts::shell_line::shell_word;
 use watchdog_facts::verdict::Reason;
 use watchdog_git::{RestoreTarget, Snapshot};
 use watchdog_process::CancelFlag;
@@ -59,7 +60,7 @@ fn run_rescue(
     match rescued {
         RescueReport::Nothing => Ok(nothing(terminal)),
         RescueReport::Preview(preview) => Ok(show_preview(terminal, &preview)),
-        RescueReport::Rescued { snapshot, outcome } => report(terminal, &snapshot, &outcome),
+        RescueReport::Rescued { snapshot, outcome } => report(terminal, open, &snapshot, &outcome),
     }
 }
 
@@ -92,8 +93,8 @@ fn show_preview(terminal: &CommandTerminal, preview: &RescuePreview) -> u8 {
     0
 }
 
-fn report(terminal: &CommandTerminal, snapshot: &Snapshot, outcome: &RescueOutcome) -> Result<u8, CommandFailure> {
-    let restore = format!("watchdog rescue restore {}", id_of(&snapshot.name));
+fn report(terminal: &CommandTerminal, open: &OpenWorktree, snapshot: &Snapshot, outcome: &RescueOutcome) -> Result<u8, CommandFailure> {
+    let restore = open.commands.watchdog(&format!("rescue restore {}", shell_word(id_of(&snapshot.name))));
     let ok = outcome.failed.is_none() && outcome.lost.is_empty();
     if terminal.json {
         terminal.value(&rescued_json(&snapshot.name, outcome, &restore));

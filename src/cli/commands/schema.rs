@@ -52,7 +52,7 @@ pub fn schema(
     let text = match (args.of, args.resolved) {
         (SchemaSubject::Config, true) => pretty(&resolved(&around()?)?),
         (_, true) => {
-            return Err(CommandFailure::usage("only a configuration can be resolved").hint("watchdog schema config --resolved"));
+            return Err(CommandFailure::usage("only a configuration can be resolved").hint("see `watchdog schema config --resolved`"));
         }
         (SchemaSubject::Verdict, false) => VERDICT.to_owned(),
         (SchemaSubject::Config, false) => pretty(&config_schema()),

@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 
+use anstyle::Style;
 use serde_json::Value;
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::cli::amounts::{age, grouped, size};
 use crate::cli::failure::CommandFailure;
+use crate::cli::table::{TableColumns, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
@@ -17,6 +20,7 @@ use crate::wire::snapshot_json::{
 };
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, plural};
 use watchdog_facts::evidence::LeftOut;
+use watchdog_facts::shell_line::shell_word;
 use watchdog_facts::verdict::Reason;
 use watchdog_git::{RestoreError, RestoreResult, RestoreTarget, RestoredTo, SnapshotDiff, SnapshotSummary};
 use watchdog_store::journal::{event, kind};
@@ -54,18 +58,18 @@ pub fn list(terminal: &CommandTerminal, open: &OpenWorktree, spec: Option<&str>)
             escape_to_one_line(&info.why),
         ]
     });
-    let head = ["ID", "AGE", "SPEC", "FILES", "SIZE", "WHY"].map(ToOwned::to_owned);
-    for line in table(&std::iter::once(head).chain(rows).collect::<Vec<_>>()) {
-        terminal.line(&line);
-    }
+    let rows: Vec<[String; 6]> = rows.collect();
+    let table = TableColumns::new(["ID", "AGE", "SPEC", "FILES", "SIZE", "WHY"], &[], &rows).within(terminal_width());
+    terminal.line(&table.head());
+    rows.iter().for_each(|row| terminal.line(&table.line(row, Style::new())));
     Ok(0)
 }
 
 /// Rows with their columns under each other.
 fn table<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
-    let widths: [usize; N] = std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
+    let widths: [usize; N] = std::array::from_fn(|column| rows.iter().map(|row| row[column].width()).max().unwrap_or(0));
     let line = |row: &[String; N]| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())));
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     rows.iter().map(line).collect()
@@ -103,7 +107,8 @@ pub fn show(terminal: &CommandTerminal, open: &OpenWorktree, id: &str, stat: boo
         }
         if diff.cut {
             let base = info.base.as_deref().unwrap_or("4b825dc642cb6eb9a060e54bf8d69288fbee4904");
-            terminal.line(&format!("\nmore than {} of patches; see the rest with: git diff {base} {}", size(PATCHES as u64), info.commit));
+            let rest = open.commands.git(&format!("diff {base} {}", info.commit));
+            terminal.line(&format!("\nmore than {} of patches; see the rest with: {rest}", size(PATCHES as u64)));
         }
     }
     Ok(0)
@@ -172,9 +177,15 @@ pub fn restore(
             (restore_into_worktree(&open.worktree, &id, &folder).map_err(refused_worktree)?, Some(folder))
         }
     };
+    let linked = linked.map(plain_path);
     note(terminal, open, kind::RESTORE, restored_data(&id));
     tell_restored(terminal, open, &id, &restored, linked);
     Ok(0)
+}
+
+/// The path of a folder that is there, without links and steps back in it.
+fn plain_path(folder: PathBuf) -> PathBuf {
+    folder.canonicalize().unwrap_or(folder)
 }
 
 fn tell_restored(terminal: &CommandTerminal, open: &OpenWorktree, id: &str, restored: &RestoreResult, linked: Option<PathBuf>) {
@@ -182,7 +193,7 @@ fn tell_restored(terminal: &CommandTerminal, open: &OpenWorktree, id: &str, rest
         (RestoredTo::WorkTree { .. }, Some(folder)) => ("worktree", folder.display().to_string()),
         (RestoredTo::WorkTree { .. }, None) => ("work_tree", open.root().display().to_string()),
         (RestoredTo::Branch(name), _) => ("branch", name.clone()),
-        (RestoredTo::Directory(path), _) => ("directory", path.display().to_string()),
+        (RestoredTo::Directory(path), _) => ("directory", plain_path(path.clone()).display().to_string()),
     };
     if terminal.json {
         terminal.value(&restored_json(id, word, &to, restored));
@@ -195,7 +206,10 @@ fn tell_restored(terminal: &CommandTerminal, open: &OpenWorktree, id: &str, rest
         (RestoredTo::WorkTree { index: false }, true) => format!("{files} in the new worktree {to}"),
         (RestoredTo::WorkTree { index: true }, false) => format!("{files} back in the work tree, the index as it was"),
         (RestoredTo::WorkTree { index: false }, false) => format!("{files} back in the work tree"),
-        (RestoredTo::Branch(_), _) => format!("everything is on the new branch {to}; look at it with: git switch {to}"),
+        (RestoredTo::Branch(name), _) => {
+            let switch = open.commands.git(&format!("switch {}", shell_word(name)));
+            format!("everything is on the new branch {to}; look at it with: {switch}")
+        }
         (RestoredTo::Directory(_), _) => format!("{files} in {to}"),
     });
     if let Some(note) = &restored.note {
@@ -230,7 +244,8 @@ fn resolve(open: &OpenWorktree, id: &str) -> Result<String, CommandFailure> {
     let newest = all.iter().find(|info| info.worktree == root).or(all.first());
     newest.map(|info| info.id.clone()).ok_or_else(|| {
         let spec = escape_to_one_line(&spec);
-        CommandFailure::usage(format!("there is no snapshot of the spec '{spec}' yet")).hint("list all with: watchdog rescue list")
+        CommandFailure::usage(format!("there is no snapshot of the spec '{spec}' yet"))
+            .hint(format!("list all with: {}", open.commands.watchdog("rescue list")))
     })
 }
 
@@ -245,7 +260,8 @@ fn note(terminal: &CommandTerminal, open: &OpenWorktree, kind: &str, data: Value
 pub(super) fn refused(error: RestoreError) -> CommandFailure {
     match error {
         RestoreError::Git(error) => error.into(),
-        RestoreError::Unknown { .. } | RestoreError::Ambiguous { .. } => CommandFailure::usage(error.to_string()),
+        RestoreError::Unknown { .. } => CommandFailure::usage(error.to_string()).hint("list them with `watchdog rescue list`"),
+        RestoreError::Ambiguous { .. } => CommandFailure::usage(error.to_string()),
         other => CommandFailure::new(Reason::RescueIncomplete, other.to_string())
             .hint("name another place with --branch NAME, --to DIR or --worktree DIR"),
     }

@@ -1,6 +1,7 @@
 //! `watchdog status`: what is going on, from the records alone.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use jiff::Timestamp;
 
@@ -17,7 +18,9 @@ use crate::report::PathFilter;
 use crate::report::overview::{RecordedBreaker, StatusRow, overview};
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::display::{bounded, escape_to_one_line, plural};
+use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Status;
+use watchdog_git::Worktree;
 use watchdog_store::open_store;
 
 /// Bytes of a message that are shown.
@@ -42,7 +45,7 @@ pub fn status(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, 
         terminal.tell(&format!("note: {}", escape_to_one_line(note)));
     }
     if found.rows.is_empty() {
-        terminal.tell(nothing(&below));
+        terminal.tell(&nothing(&below, &commands(command_env)));
         return Ok(0);
     }
     let rows: Vec<&StatusRow> = found.rows.iter().filter(|row| shown(row)).collect();
@@ -65,12 +68,19 @@ pub fn bare(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, 
     Ok(USAGE)
 }
 
+/// Commands about the worktree of this folder; where it is in none, with a word in its place.
+fn commands(command_env: &CommandEnv) -> WorktreeCommands {
+    let worktree = Worktree::open(&command_env.worktree);
+    command_env.commands(worktree.as_ref().map_or(Path::new("WORKTREE"), Worktree::root))
+}
+
 /// What there is to do where nothing is watched.
-fn nothing(below: &PathFilter) -> &'static str {
+fn nothing(below: &PathFilter, commands: &WorktreeCommands) -> String {
     if below.is_all() {
-        "no worktree has a recorded baseline, so nothing is watched yet; begin with: watchdog snapshot, or watchdog run -- CMD"
+        let (snapshot, run) = (commands.watchdog("snapshot"), commands.watchdog("run -- CMD"));
+        format!("no worktree has a recorded baseline, so nothing is watched yet\n  begin with: {snapshot}\n  or with:    {run}")
     } else {
-        "no worktree with a recorded baseline is there; all of them: watchdog status"
+        format!("no worktree with a recorded baseline is there; see all with: {}", commands.watchdog_anywhere("status"))
     }
 }
 
@@ -85,7 +95,7 @@ fn table(terminal: &CommandTerminal, rows: &[&StatusRow], now: Timestamp) {
         let status = row.verdict.as_ref().and_then(|verdict| verdict.status);
         terminal.line(&table.line(cells, style_of(status.filter(|_| row.is_judged()))));
         for line in more(row, now) {
-            terminal.line(&format!("  {line}"));
+            terminal.sentence(&format!("  {line}"));
         }
     }
 }

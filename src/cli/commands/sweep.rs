@@ -107,7 +107,7 @@ fn table(terminal: &CommandTerminal, report: &SweepReport, only: &[String], news
     for (line, row) in lines.iter().zip(&rows) {
         terminal.line(&table.line(row, style_of(line.status)));
         if line.status.is_none_or(|status| status.exit_code() >= Status::Review.exit_code()) && !line.message.is_empty() {
-            terminal.line(&format!("  {}", escape_to_one_line(&line.message)));
+            terminal.sentence(&format!("  {}", escape_to_one_line(&line.message)));
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::wire::task_json::{
 };
 use watchdog_core::config::task_file::TaskStatus;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
+use watchdog_facts::shell_line::shell_word;
 use watchdog_facts::verdict::{Reason, Status};
 
 use super::task_work;
@@ -111,7 +112,7 @@ fn in_order<'l>(board: &'l TaskBoard<'_>) -> Vec<&'l BoardTask> {
 fn table(terminal: &CommandTerminal, queue: &TaskQueue, board: &TaskBoard<'_>, shown: &[&BoardTask], cycles: &[Vec<String>]) {
     if board.entries().next().is_none() {
         let dir = &queue.effective.settings.tasks.dir;
-        terminal.line(&format!("no tasks in {}; 'watchdog task --help' shows what one looks like", escape_to_one_line(dir)));
+        terminal.line(&format!("no tasks in {}; see what one looks like with `watchdog task --help`", escape_to_one_line(dir)));
         return;
     }
     let row = |cells: [String; 6]| cells;
@@ -198,7 +199,7 @@ pub fn known<'l>(board: &'l TaskBoard<'_>, id: &str) -> Result<&'l BoardTask, Co
     board.get(id).ok_or_else(|| {
         let named = escape_to_one_line(id);
         CommandFailure::usage(format!("failed to get task '{named}': there is none with this id"))
-            .hint("'watchdog task list' shows those that are there")
+            .hint("see those that are there with `watchdog task list`")
     })
 }
 
@@ -326,6 +327,10 @@ fn set(
 fn refused(error: TaskBoardError) -> CommandFailure {
     match error {
         TaskBoardError::Store(error) => error.into(),
+        TaskBoardError::Illegal { ref id, step } if (step.from, step.to) == (TaskStatus::Complete, TaskStatus::Pending) => {
+            CommandFailure::usage(error.to_string())
+                .hint(format!("reopen it with `watchdog task set {} pending --reason WHY`", shell_word(id)))
+        }
         TaskBoardError::Illegal { .. } => CommandFailure::usage(error.to_string()),
         TaskBoardError::Held { .. } | TaskBoardError::Lost { .. } => CommandFailure::new(Reason::Locked, error.to_string()),
     }

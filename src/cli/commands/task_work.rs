@@ -17,6 +17,7 @@ use crate::wire::task_work_json::{PlannedAgent, TaskPlan, pool_plan_json, task_p
 use watchdog_core::config::settings::{AgentEntry, ConfigSettings, Preset};
 use watchdog_core::config::task_file::why_no_id;
 use watchdog_facts::display::escape_to_one_line;
+use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Status;
 use watchdog_process::MirrorTarget;
 
@@ -62,9 +63,10 @@ pub fn work(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskO
     if shared.dry_run {
         return plan_of_all(terminal, &queue, &options);
     }
+    let commands = queue.open.commands.clone();
     drop(queue);
     let report = in_runtime(async |signals| run_agent_pool(command_env, &options, signals).await)??;
-    show(terminal, &report);
+    show(terminal, &commands, &report);
     Ok(report.verdict.status().exit_code())
 }
 
@@ -211,7 +213,7 @@ fn plan_of_all(terminal: &CommandTerminal, queue: &TaskQueue, options: &AgentPoo
     Ok(0)
 }
 
-fn show(terminal: &CommandTerminal, report: &AgentPoolReport) {
+fn show(terminal: &CommandTerminal, commands: &WorktreeCommands, report: &AgentPoolReport) {
     if terminal.json {
         return terminal.value(&report.to_json());
     }
@@ -224,6 +226,7 @@ fn show(terminal: &CommandTerminal, report: &AgentPoolReport) {
     let (status, message) = (report.verdict.status(), &report.verdict.message);
     terminal.line(&format!("{} ({}): {}", status.as_str(), report.verdict.reason.as_str(), escape_to_one_line(message)));
     if status == Status::Complete {
-        terminal.line("merge the branches that you want, such as with: git merge watchdog/ID");
+        let merge = commands.git("merge watchdog/ID");
+        terminal.line(&format!("merge the branches that you want, such as with: {merge}"));
     }
 }

@@ -1,4 +1,4 @@
-# Offers the specs, snapshots or tasks that `watchdog complete` names; fails where the word at the cursor is something else.
+# Offers the names and words that `watchdog complete` names; fails where the word at the cursor is something else.
 _watchdog_values() {
     local line=${COMP_LINE:0:COMP_POINT} found typed before current value word i
     local quotes="[\"']"
@@ -29,7 +29,8 @@ _watchdog_values() {
         value=${value#"$before"}
         case $current in
             [\"\']*) ;;
-            *) printf -v value %q "$value" ;;
+            # A comma means something between braces alone, and these are quoted.
+            *) printf -v value %q "$value"; value=${value//\\,/,} ;;
         esac
         COMPREPLY+=("$value")
     done <<<"$found"

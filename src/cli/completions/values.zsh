@@ -1,4 +1,4 @@
-# Offers the specs, snapshots or tasks that `watchdog complete` names; fails where the word at the cursor is something else.
+# Offers the names and words that `watchdog complete` names; fails where the word at the cursor is something else.
 _watchdog_values() {
     local found line
     local -a given values shown

@@ -1,0 +1,302 @@
+//! `watchdog logs`: the output of a session, readable, and, with `--follow`, as it comes.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::io::{self, IsTerminal as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anstyle::Style;
+
+use crate::agent::stream::OutputEvents;
+use crate::cli::amounts::{age, size};
+use crate::cli::args_logs::LogsArgs;
+use crate::cli::failure::CommandFailure;
+use crate::cli::log_view::LogView;
+use crate::cli::table::{TableColumns, terminal_width};
+use crate::cli::terminal::CommandTerminal;
+use crate::cli::{reader, result_output};
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::open_worktree::OpenWorktree;
+use crate::judge::signals::SignalUrgency;
+use crate::session::LogReader;
+use crate::wire::log_event_json::{log_event_json, logs_json};
+use watchdog_facts::display::{escape_for_display, escape_to_one_line};
+use watchdog_facts::secret_lines::LineMasker;
+use watchdog_facts::session_event::SessionEvent;
+use watchdog_facts::verdict::Reason;
+
+use super::logs_choice::{self, ChosenLog, SessionPhase};
+use super::runtime::in_runtime;
+
+/// Bytes per read.
+const CHUNK: usize = 64 << 10;
+/// Bytes of one line of a raw log; a longer one is masked in parts.
+const RAW_LINE: usize = 1 << 20;
+/// How often a log is looked at while nothing comes.
+const POLL: Duration = Duration::from_millis(100);
+/// How long a session may be silent whose process is gone without an end: its children may print on.
+const GONE: Duration = Duration::from_secs(15);
+
+/// Prints the output of a session.
+pub fn logs(command_env: &CommandEnv, terminal: &CommandTerminal, args: LogsArgs) -> Result<u8, CommandFailure> {
+    let open = OpenWorktree::open(command_env)?;
+    if args.list {
+        return list(command_env, terminal, &open);
+    }
+    let chosen = logs_choice::choose(command_env, &open, args.session.as_deref())?;
+    if args.path {
+        // A path is for programs: it stays as it is, unless a terminal shows it.
+        let path = chosen.path.display().to_string();
+        terminal.line(&if io::stdout().is_terminal() { escape_to_one_line(&path) } else { path });
+        return Ok(0);
+    }
+    let runs = chosen.phase(&open) == SessionPhase::Runs;
+    terminal.tell(&format!("watchdog: {}", escape_to_one_line(&chosen.in_words(runs))));
+    let reader = open_chosen(&open, &command_env.state.logs(), &chosen)?;
+    let kept = args.last.map(|last| (last, VecDeque::new()));
+    let mut output = LogOutput { reader, form: form(terminal, &args, &chosen), kept, last_read: Instant::now() };
+    if !args.follow || !runs {
+        if output.show_all(&chosen.path)? && !runs {
+            output.show_rest(&chosen.path)?;
+        }
+        output.show_kept();
+        return Ok(0);
+    }
+    follow(&open, &chosen, output)
+}
+
+fn open_chosen(open: &OpenWorktree, logs: &Path, chosen: &ChosenLog) -> Result<LogReader, CommandFailure> {
+    let opened = if chosen.is_transcript { LogReader::open_alone(&chosen.path) } else { LogReader::open(logs, &chosen.path) };
+    let list = || open.commands.watchdog("logs --list");
+    opened.map_err(|error| {
+        let path = escape_to_one_line(&chosen.path.display().to_string());
+        match error.kind() {
+            io::ErrorKind::NotFound => CommandFailure::usage(format!("the log {path} is gone; logs are kept for 30 days"))
+                .hint(format!("list those that are there with: {}", list())),
+            io::ErrorKind::InvalidInput => {
+                CommandFailure::usage(format!("{path} is not read: {error}")).hint(format!("list the logs with: {}", list()))
+            }
+            _ => CommandFailure::new(Reason::StoreError, format!("cannot read {path}: {error}")),
+        }
+    })
+}
+
+fn list(command_env: &CommandEnv, terminal: &CommandTerminal, open: &OpenWorktree) -> Result<u8, CommandFailure> {
+    let listed = logs_choice::list(command_env, open)?;
+    if terminal.json {
+        terminal.value(&logs_json(&open.root().to_string_lossy(), &listed));
+        return Ok(0);
+    }
+    if listed.is_empty() {
+        terminal.line("no logs");
+        return Ok(0);
+    }
+    let at = now();
+    let cell = |text: &Option<String>| text.as_deref().filter(|text| !text.is_empty()).map_or("-".into(), escape_to_one_line);
+    let rows: Vec<[String; 5]> = listed
+        .iter()
+        .map(|log| {
+            let began = log.began.map_or("-".into(), |began| age(began, at));
+            [escape_to_one_line(&log.id), began, size(log.size), cell(&log.end), cell(&log.spec)]
+        })
+        .collect();
+    let table = TableColumns::new(["ID", "BEGAN", "SIZE", "END", "SPEC"], &[2], &rows).within(terminal_width());
+    terminal.line(&table.head());
+    for row in &rows {
+        terminal.line(&table.line(row, Style::new()));
+    }
+    Ok(0)
+}
+
+/// How an output is printed.
+enum LogForm {
+    /// For people.
+    Lines(OutputEvents, Box<LogView>),
+    /// One object a line.
+    Json(OutputEvents, CommandTerminal, LineMasker),
+    /// As it was, without secrets; escaped where a terminal shows it.
+    Raw { masker: LineMasker, unended: Vec<u8>, to_terminal: bool },
+}
+
+fn form(terminal: &CommandTerminal, args: &LogsArgs, chosen: &ChosenLog) -> LogForm {
+    let events = if chosen.is_transcript { OutputEvents::of_events() } else { OutputEvents::default() };
+    if args.raw {
+        LogForm::Raw { masker: LineMasker::default(), unended: Vec::new(), to_terminal: io::stdout().is_terminal() }
+    } else if terminal.json {
+        LogForm::Json(events, *terminal, LineMasker::default())
+    } else {
+        LogForm::Lines(events, Box::new(LogView::new(args.tools, terminal_width())))
+    }
+}
+
+impl LogForm {
+    /// What these bytes complete, in lines with their ends.
+    fn push(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+        match self {
+            LogForm::Raw { masker, unended, to_terminal } => {
+                let ended = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+                let (whole, rest) = bytes.split_at(ended);
+                let mut lines = Vec::new();
+                if !whole.is_empty() {
+                    unended.extend_from_slice(whole);
+                    let whole = std::mem::take(unended);
+                    if masker.needs_none(&String::from_utf8_lossy(&whole)) && !*to_terminal {
+                        lines.extend(whole.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec));
+                    } else {
+                        lines.extend(whole.split_inclusive(|byte| *byte == b'\n').map(|line| raw_line(masker, line, *to_terminal)));
+                    }
+                }
+                unended.extend_from_slice(rest);
+                if unended.len() >= RAW_LINE {
+                    lines.push(raw_line(masker, &std::mem::take(unended), *to_terminal));
+                }
+                lines
+            }
+            LogForm::Json(events, ..) | LogForm::Lines(events, _) => {
+                let found = events.push(bytes);
+                self.shown(&found)
+            }
+        }
+    }
+
+    /// What the end of the output completes.
+    fn finish(&mut self) -> Vec<Vec<u8>> {
+        match self {
+            LogForm::Json(events, ..) | LogForm::Lines(events, _) => {
+                let found = events.finish();
+                let mut lines = self.shown(&found);
+                lines.extend(self.pause());
+                lines
+            }
+            LogForm::Raw { .. } => self.pause(),
+        }
+    }
+
+    /// What was begun, while nothing more comes.
+    fn pause(&mut self) -> Vec<Vec<u8>> {
+        match self {
+            LogForm::Lines(_, view) => view.unended().into_iter().map(|line| (line + "\n").into_bytes()).collect(),
+            LogForm::Json(..) => Vec::new(),
+            LogForm::Raw { masker, unended, to_terminal } if !unended.is_empty() => {
+                vec![raw_line(masker, &std::mem::take(unended), *to_terminal)]
+            }
+            LogForm::Raw { .. } => Vec::new(),
+        }
+    }
+
+    fn shown(&mut self, events: &[SessionEvent]) -> Vec<Vec<u8>> {
+        let lines: Vec<String> = match self {
+            LogForm::Lines(_, view) => events.iter().flat_map(|event| view.lines(event)).collect(),
+            LogForm::Json(_, terminal, masker) => {
+                let mut object = |event: &SessionEvent| match event {
+                    SessionEvent::Line { text } => log_event_json(&SessionEvent::Line { text: masker.mask(text).into_owned() }),
+                    other => log_event_json(other),
+                };
+                events.iter().map(|event| terminal.value_to(&object(event))).collect()
+            }
+            LogForm::Raw { .. } => Vec::new(),
+        };
+        lines.into_iter().map(|line| (line + "\n").into_bytes()).collect()
+    }
+}
+
+fn raw_line(masker: &mut LineMasker, line: &[u8], to_terminal: bool) -> Vec<u8> {
+    let (content, end) = line.strip_suffix(b"\n").map_or((line, &b""[..]), |content| (content, &b"\n"[..]));
+    let text = String::from_utf8_lossy(content);
+    let masked = masker.mask(&text);
+    let shown: Cow<'_, [u8]> = match masked {
+        _ if to_terminal => Cow::Owned(escape_for_display(&masked).into_bytes()),
+        masked if *masked == *text => Cow::Borrowed(content),
+        masked => Cow::Owned(masked.into_owned().into_bytes()),
+    };
+    [&shown, end].concat()
+}
+
+/// A log on its way to stdout.
+struct LogOutput {
+    reader: LogReader,
+    form: LogForm,
+    /// The last lines, while all that is there is read: only so many are shown.
+    kept: Option<(usize, VecDeque<Vec<u8>>)>,
+    /// When something was read last.
+    last_read: Instant,
+}
+
+impl LogOutput {
+    /// Shows all that is there now; says whether anybody reads on.
+    fn show_all(&mut self, path: &Path) -> Result<bool, CommandFailure> {
+        let mut buffer = vec![0; CHUNK];
+        loop {
+            let count = self.reader.read(&mut buffer).map_err(|error| {
+                let path = escape_to_one_line(&path.display().to_string());
+                CommandFailure::new(Reason::StoreError, format!("cannot read {path}: {error}"))
+            })?;
+            if count == 0 {
+                return Ok(true);
+            }
+            self.last_read = Instant::now();
+            let lines = self.form.push(&buffer[..count]);
+            if !self.show(lines) {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn show(&mut self, lines: Vec<Vec<u8>>) -> bool {
+        if let Some((last, kept)) = &mut self.kept {
+            kept.extend(lines);
+            kept.drain(..kept.len().saturating_sub(*last));
+            return true;
+        }
+        lines.is_empty() || result_output::write(&mut anstream::stdout().lock(), &lines.concat()).is_ok()
+    }
+
+    /// Shows the rest of an output that has ended: what the parts of a long log held is in the log by now.
+    fn show_rest(&mut self, path: &Path) -> Result<(), CommandFailure> {
+        if self.reader.session_ended().is_ok() && self.show_all(path)? {
+            let lines = self.form.finish();
+            self.show(lines);
+        }
+        Ok(())
+    }
+
+    /// Shows the last lines of what was there; all that comes after is shown. Says whether anybody reads on.
+    fn show_kept(&mut self) -> bool {
+        let lines = self.form.pause();
+        self.show(lines);
+        match self.kept.take() {
+            Some((_, kept)) => self.show(kept.into()),
+            None => true,
+        }
+    }
+}
+
+/// Shows what comes until the session ends, a signal comes, or nobody reads any more.
+fn follow(open: &OpenWorktree, chosen: &ChosenLog, mut output: LogOutput) -> Result<u8, CommandFailure> {
+    in_runtime(async |signals| {
+        if !output.show_all(&chosen.path)? || !output.show_kept() {
+            return Ok(0);
+        }
+        loop {
+            // Asked before the log is read: what is written before the end is read after it.
+            let phase = chosen.phase(open);
+            if !output.show_all(&chosen.path)? {
+                return Ok(0);
+            }
+            if phase == SessionPhase::Ended || (phase == SessionPhase::Gone && output.last_read.elapsed() > GONE) {
+                output.show_rest(&chosen.path)?;
+                return Ok(0);
+            }
+            let lines = output.form.pause();
+            if !output.show(lines) || reader::is_gone() {
+                return Ok(0);
+            }
+            tokio::select! {
+                () = tokio::time::sleep(POLL) => {}
+                () = signals.reached(SignalUrgency::Interrupted) => return Ok(128 + u8::try_from(signals.last()).unwrap_or(0)),
+            }
+        }
+    })?
+}

@@ -1,0 +1,224 @@
+//! Which log `watchdog logs` is about, and what is known of its session.
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+
+use crate::agent::transcript;
+use crate::cli::failure::CommandFailure;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::open_worktree::OpenWorktree;
+use crate::session::{SessionLog, logs_of};
+use crate::wire::log_event_json::ListedLog;
+use watchdog_core::config::nearest_hint;
+use watchdog_facts::display::escape_to_one_line;
+use watchdog_process::still_runs;
+use watchdog_store::engine::{EventCursor, StoredEvent};
+use watchdog_store::session::{self, SessionRecord};
+
+/// How many events of the worktree are looked through, the newest first.
+const EVENTS: usize = 20_000;
+const BATCH: usize = 1_000;
+
+/// The spec and the status of a session, as far as they are known.
+type SessionFacts = (Option<String>, Option<String>);
+
+/// A session's output.
+pub struct ChosenLog {
+    /// The name of the work, where it is known.
+    pub spec: Option<String>,
+    /// When the session began.
+    pub began: Option<Timestamp>,
+    /// The record of the session, where it is the last one of its spec.
+    pub record: Option<SessionRecord>,
+    /// The file.
+    pub path: PathBuf,
+    /// Whether it is the agent's own transcript, since watchdog did not start the session.
+    pub is_transcript: bool,
+}
+
+/// Where a session is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionPhase {
+    /// Its process lives.
+    Runs,
+    /// Its process is gone and its end not recorded: what it left behind is waited for, or its watchdog was killed.
+    Gone,
+    /// Its end is recorded, and its log complete.
+    Ended,
+}
+
+impl ChosenLog {
+    /// Where the session is now.
+    pub fn phase(&self, open: &OpenWorktree) -> SessionPhase {
+        let (Some(spec), Some(begun)) = (&self.spec, &self.record) else { return SessionPhase::Ended };
+        // A record that cannot be read now says nothing; its process does.
+        let now = session::of(open.store.as_ref(), &open.worktree_id, spec).ok().flatten().unwrap_or_else(|| begun.clone());
+        match now.ended_at {
+            None if now.started_at != begun.started_at => SessionPhase::Ended,
+            None if is_running(&now) => SessionPhase::Runs,
+            None => SessionPhase::Gone,
+            Some(_) => SessionPhase::Ended,
+        }
+    }
+
+    /// One line about it, for people.
+    pub fn in_words(&self, runs: bool) -> String {
+        let spec = self.spec.as_ref().map(|spec| format!("'{spec}', ")).unwrap_or_default();
+        let began = self.began.map(|began| format!("began {began:.0}, ")).unwrap_or_default();
+        let ended = self.record.as_ref().and_then(|record| record.ended_at).map(|at| format!("ended {at:.0}"));
+        let state = if runs { "running".into() } else { ended.unwrap_or_else(|| "not running".into()) };
+        let what = if self.is_transcript { "the agent's transcript" } else { "log" };
+        format!("{spec}{began}{state}; {what}: {}", self.path.display())
+    }
+}
+
+fn is_running(record: &SessionRecord) -> bool {
+    record.ended_at.is_none() && record.pid.is_some_and(|pid| still_runs(pid, record.started_at))
+}
+
+/// The log that a word names; without one, that of the last session.
+pub fn choose(command_env: &CommandEnv, open: &OpenWorktree, name: Option<&str>) -> Result<ChosenLog, CommandFailure> {
+    let store = open.store.as_ref();
+    let logs = logs_of(&command_env.state.logs(), &open.worktree_id);
+    let Some(name) = name else {
+        if let Some((spec, record)) = session::latest(store, &open.worktree_id)? {
+            return of_record(command_env, open, spec, record);
+        }
+        let Some(newest) = logs.into_iter().next() else {
+            return Err(CommandFailure::usage("no session was seen in this worktree yet")
+                .hint(format!("run one with: {}", open.commands.watchdog("run -- CMD"))));
+        };
+        return of_log(open, newest);
+    };
+    if let Some(record) = session::of(store, &open.worktree_id, name)? {
+        return of_record(command_env, open, name.to_owned(), record);
+    }
+    let stem = name.rsplit('/').next().unwrap_or(name);
+    let stem = stem.strip_suffix(".log").unwrap_or(stem);
+    if let Some(log) = logs.iter().find(|log| log.id == stem) {
+        return of_log(open, log.clone());
+    }
+    let records = records(open)?;
+    if let Some((spec, record)) = records.iter().find(|(_, record)| record.session_id.as_deref() == Some(name)) {
+        return of_record(command_env, open, spec.clone(), record.clone());
+    }
+    if let Some(log) = of_event(open, &logs, name)? {
+        return of_log(open, log);
+    }
+    if let Some(found) = transcript::session(open.root(), &command_env.claude_home, name) {
+        let began = found.begun.and_then(|begun| Timestamp::try_from(begun).ok());
+        return Ok(ChosenLog { spec: None, began, record: None, path: found.path, is_transcript: true });
+    }
+    let specs: Vec<&str> = records.iter().map(|(spec, _)| spec.as_str()).collect();
+    let near = nearest_hint(name, specs.iter().copied().chain(logs.iter().map(|log| log.id.as_str())));
+    Err(CommandFailure::usage(format!("no session of this worktree is called '{}'{near}", escape_to_one_line(name)))
+        .hint(format!("list them with: {}", open.commands.watchdog("logs --list"))))
+}
+
+fn of_record(command_env: &CommandEnv, open: &OpenWorktree, spec: String, record: SessionRecord) -> Result<ChosenLog, CommandFailure> {
+    let began = Some(record.started_at);
+    if let Some(path) = record.log.clone() {
+        return Ok(ChosenLog { spec: Some(spec), began, record: Some(record), path, is_transcript: false });
+    }
+    let id = record.session_id.clone();
+    let found = id.as_ref().and_then(|id| transcript::session(open.root(), &command_env.claude_home, id));
+    match found {
+        Some(found) => Ok(ChosenLog { spec: Some(spec), began, record: Some(record), path: found.path, is_transcript: true }),
+        None => {
+            let id = id.map(|id| format!(" ({})", escape_to_one_line(&id))).unwrap_or_default();
+            let spec = escape_to_one_line(&spec);
+            Err(CommandFailure::usage(format!(
+                "watchdog has no log of the last session of '{spec}'{id}: a hook reported it, and its transcript is not where Claude Code keeps them"
+            ))
+            .hint(format!("list the logs with: {}", open.commands.watchdog("logs --list"))))
+        }
+    }
+}
+
+fn of_log(open: &OpenWorktree, log: SessionLog) -> Result<ChosenLog, CommandFailure> {
+    let record = records(open)?.into_iter().find(|(_, record)| has_log(record, &log));
+    let spec = match &record {
+        Some((spec, _)) => Some(spec.clone()),
+        None => facts_of(open, std::slice::from_ref(&log))?.into_iter().next().and_then(|(spec, _)| spec),
+    };
+    Ok(ChosenLog { spec, began: log.began, record: record.map(|(_, record)| record), path: log.path, is_transcript: false })
+}
+
+fn has_log(record: &SessionRecord, log: &SessionLog) -> bool {
+    record.log.as_ref().is_some_and(|path| path.file_name() == log.path.file_name())
+}
+
+/// The last session of every spec of the worktree.
+fn records(open: &OpenWorktree) -> Result<Vec<(String, SessionRecord)>, CommandFailure> {
+    let all = session::everywhere(open.store.as_ref())?;
+    let of_here = all.into_iter().filter(|(worktree_id, ..)| *worktree_id == open.worktree_id);
+    Ok(of_here.filter_map(|(_, spec, record)| Some((spec, record.ok()?))).collect())
+}
+
+/// The events of the worktree until `wanted` has what it needs, the newest first.
+fn each_event(open: &OpenWorktree, mut wanted: impl FnMut(&StoredEvent) -> bool) -> Result<(), CommandFailure> {
+    let mut end = open.store.cursor_at(Timestamp::MAX)?;
+    for _ in 0..EVENTS / BATCH {
+        let (events, before) = open.store.read_back(end, Some(&open.worktree_id), BATCH)?;
+        if events.is_empty() || events.iter().rev().any(&mut wanted) || before == EventCursor::START {
+            break;
+        }
+        end = before;
+    }
+    Ok(())
+}
+
+/// The log of the session that an event, or the agent's own name in one, is about.
+fn of_event(open: &OpenWorktree, logs: &[SessionLog], name: &str) -> Result<Option<SessionLog>, CommandFailure> {
+    let mut found = None;
+    each_event(open, |event| {
+        let text = |pointer: &str| event.data.pointer(pointer).and_then(|value| value.as_str());
+        if event.id != name && text("/session_id") != Some(name) && text("/session/id") != Some(name) {
+            return false;
+        }
+        let named = text("/log").and_then(|path| logs.iter().find(|log| path.ends_with(&format!("/{}.log", log.id))));
+        // An event without a log is about the session that began last before it.
+        let before = || logs.iter().find(|log| log.began.is_some_and(|began| began <= event.at));
+        found = named.or_else(before).cloned();
+        true
+    })?;
+    Ok(found)
+}
+
+/// The spec and the end of the sessions of these logs, by the events that name them.
+fn facts_of(open: &OpenWorktree, logs: &[SessionLog]) -> Result<Vec<SessionFacts>, CommandFailure> {
+    let mut facts = vec![(None, None); logs.len()];
+    each_event(open, |event| {
+        let Some(path) = event.data.get("log").and_then(|log| log.as_str()) else { return false };
+        if let Some(at) = logs.iter().position(|log| path.ends_with(&format!("/{}.log", log.id))) {
+            let (spec, end): &mut SessionFacts = &mut facts[at];
+            spec.get_or_insert_with(|| event.spec.clone().unwrap_or_default());
+            if let Some(status) = event.data.get("status").and_then(|status| status.as_str()) {
+                end.get_or_insert_with(|| status.to_owned());
+            }
+        }
+        facts.iter().all(|(_, end)| end.is_some())
+    })?;
+    Ok(facts)
+}
+
+/// The logs of the worktree, the newest first.
+pub fn list(command_env: &CommandEnv, open: &OpenWorktree) -> Result<Vec<ListedLog>, CommandFailure> {
+    let logs = logs_of(&command_env.state.logs(), &open.worktree_id);
+    let records = records(open)?;
+    let facts = facts_of(open, &logs)?;
+    let listed = logs.into_iter().zip(facts).map(|(log, (spec, end))| {
+        let record = records.iter().find(|(_, record)| has_log(record, &log));
+        let running = record.is_some_and(|(_, record)| is_running(record));
+        ListedLog {
+            spec: record.map(|(spec, _)| spec.clone()).or(spec),
+            end: if running { Some("running".into()) } else { end },
+            began: log.began,
+            size: log.size,
+            path: log.path.display().to_string(),
+            id: log.id,
+        }
+    });
+    Ok(listed.collect())
+}

@@ -1,0 +1,201 @@
+//! One line at the lower end of the terminal while a session of `watchdog run` runs: a clock, the limit, and what the session said last.
+//!
+//! The session's own output passes above it, untouched: the line is erased before, and drawn again once the output has come to the end of a
+//! line. A session that steers the terminal itself has it for itself from then on.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rustix::process::{Signal, getpid, kill_process};
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::level_filters::LevelFilter;
+
+use super::passed_output::PassedOutput;
+use super::terminal_frame::{TerminalFrame, clock};
+use crate::agent::stream::SessionView;
+use crate::cli::terminal::CommandTerminal;
+use crate::clock::now;
+use crate::judge::command_env::ProgressCallback;
+use crate::modes::run::view::{RunPhase, RunView};
+use watchdog_facts::display::escape_to_one_line;
+use watchdog_process::TerminalCover;
+
+/// Between two drawings.
+const TICK: Duration = Duration::from_millis(250);
+
+/// The line, as long as this lives.
+pub struct RunLine(Arc<DrawnLine>);
+
+/// The line, for all who write to the terminal.
+#[derive(Debug)]
+struct DrawnLine {
+    state: Mutex<LineState>,
+    ended: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct LineState {
+    phase: Option<RunPhase>,
+    frame: TerminalFrame,
+    /// What is drawn.
+    text: String,
+    passed: PassedOutput,
+    over: bool,
+}
+
+impl RunLine {
+    /// Begins, where stderr is a terminal that can be drawn on, and neither a program nor the log has it.
+    pub fn start(terminal: &CommandTerminal) -> Option<Self> {
+        if terminal.is_quiet() || terminal.json || LevelFilter::current() != LevelFilter::OFF || !TerminalFrame::can_be_drawn() {
+            return None;
+        }
+        let line = Arc::new(DrawnLine { state: Mutex::default(), ended: Condvar::new() });
+        let drawing = Arc::clone(&line);
+        std::thread::Builder::new().name("line".into()).spawn(move || drawing.keep_drawing()).ok()?;
+        Some(RunLine(line))
+    }
+
+    /// Who is told of the run's phases.
+    pub fn view(&self) -> Arc<dyn RunView> {
+        Arc::clone(&self.0) as Arc<dyn RunView>
+    }
+
+    /// Tells the story above the line.
+    pub fn narrator(&self, terminal: &CommandTerminal) -> ProgressCallback {
+        let (line, tell) = (Arc::clone(&self.0), terminal.narrator());
+        Arc::new(move |text: &str| {
+            let mut state = line.state();
+            state.erase();
+            tell(text);
+            state.draw(now());
+        })
+    }
+
+    /// Has the line erased before the terminal stops us (Ctrl-Z). Must be called inside the runtime.
+    pub fn vanish_when_stopped(&self) {
+        let Ok(mut stops) = signal(SignalKind::from_raw(Signal::TSTP.as_raw())) else { return };
+        let line = Arc::clone(&self.0);
+        tokio::spawn(async move {
+            while stops.recv().await.is_some() {
+                let mut state = line.state();
+                state.erase();
+                // Nobody draws meanwhile; all of this process stands still here until it is continued.
+                let _ = kill_process(getpid(), Signal::STOP);
+                state.draw(now());
+            }
+        });
+    }
+}
+
+impl Drop for RunLine {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.over = true;
+        state.erase();
+        drop(state);
+        self.0.ended.notify_all();
+    }
+}
+
+impl DrawnLine {
+    fn state(&self) -> MutexGuard<'_, LineState> {
+        // A line that panicked while it was drawn is drawn anew.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep_drawing(&self) {
+        let mut state = self.state();
+        while !state.over {
+            state.draw(now());
+            state = self.ended.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl TerminalCover for DrawnLine {
+    fn pass(&self, bytes: &[u8], show: &mut dyn FnMut()) {
+        let mut state = self.state();
+        state.erase();
+        show();
+        state.passed.take(bytes);
+    }
+}
+
+impl RunView for DrawnLine {
+    fn show(&self, phase: RunPhase) {
+        let mut state = self.state();
+        state.phase = Some(phase);
+        state.erase();
+        state.draw(now());
+    }
+}
+
+impl LineState {
+    fn erase(&mut self) {
+        self.frame.erase();
+        self.text.clear();
+    }
+
+    fn draw(&mut self, at: Timestamp) {
+        let Some(phase) = self.phase.as_ref().filter(|_| !self.over && self.passed.leaves_room()) else { return };
+        let text = line(phase, at);
+        if !TerminalFrame::may_be_drawn() {
+            // Whoever has the terminal now draws on it: what stands there is not ours to touch.
+            return;
+        }
+        if self.frame.is_drawn() && self.text == text {
+            return;
+        }
+        self.frame.erase();
+        self.frame.draw(std::slice::from_ref(&text));
+        self.text = text;
+    }
+}
+
+/// What is shown. Nothing in it steers a terminal.
+fn line(phase: &RunPhase, at: Timestamp) -> String {
+    match phase {
+        RunPhase::Session { since, limit, tap } => session_line(elapsed(*since, at), *limit, &tap.view()),
+        RunPhase::Judging(since) => format!("{} · judging", clock(elapsed(*since, at))),
+    }
+}
+
+fn elapsed(since: Timestamp, at: Timestamp) -> Duration {
+    Duration::try_from(at.duration_since(since)).unwrap_or_default()
+}
+
+/// The clock, the limit, the tool that works, and the last line that was said.
+fn session_line(elapsed: Duration, limit: Option<Duration>, session: &SessionView) -> String {
+    let of = limit.map(|limit| format!(" of {}", clock(limit))).unwrap_or_default();
+    let tool = session.calls.last().map(String::as_str).unwrap_or_default();
+    [format!("{}{of}", clock(elapsed)), escape_to_one_line(tool.trim()), escape_to_one_line(session.last_line.trim())]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_the_limit_the_tool_and_the_last_line_are_shown() {
+        let said = |line: &str, calls: &[&str]| SessionView {
+            last_line: line.into(),
+            calls: calls.iter().map(|call| (*call).to_owned()).collect(),
+            ..SessionView::default()
+        };
+        let (elapsed, limit) = (Duration::from_secs(723), Some(Duration::from_secs(1800)));
+        for (limit, session, shown) in [
+            (limit, said("editing src/main.rs", &[]), "12:03 of 30:00 · editing src/main.rs"),
+            (None, said("editing src/main.rs", &[]), "12:03 · editing src/main.rs"),
+            (None, said("now the tests", &["Read", "Bash"]), "12:03 · Bash · now the tests"),
+            (limit, said("  ", &[]), "12:03 of 30:00"),
+            (None, said("\x1b[2Ja\rb", &["\x07"]), "12:03 · \\x07 · \\x1b[2Ja\\rb"),
+        ] {
+            assert_eq!(session_line(elapsed, limit, &session), shown);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Lines of our own at the lower end of the terminal on stderr: drawn, erased, and drawn anew below whatever else is written there.
+//!
+//! Plain escape sequences do: lines are cut to the terminal's width, so that nothing ever wraps, and erased before anything else is shown.
+
+use std::io::{IsTerminal as _, Write as _, stderr};
+use std::time::Duration;
+
+use rustix::process::getpgrp;
+use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp, tcgetwinsize};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// Where the terminal does not tell its width.
+const WIDTH: usize = 80;
+/// Columns at the end of a line that stay free: for the `^C` that a terminal writes there, and so that nothing wraps.
+const MARGIN: usize = 3;
+
+/// What stands at the lower end.
+#[derive(Debug, Default)]
+pub struct TerminalFrame {
+    /// The widths of the lines that are drawn.
+    drawn: Vec<usize>,
+}
+
+impl TerminalFrame {
+    /// Whether stderr is a terminal that understands these sequences.
+    pub fn can_be_drawn() -> bool {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+        !dumb && stderr().is_terminal()
+    }
+
+    /// Whether the terminal is ours at the moment: we are not in the background, and no program has it in a mode of its own, such as for a
+    /// password.
+    pub fn may_be_drawn() -> bool {
+        // A terminal that is not the controlling one has no foreground.
+        let foreground = tcgetpgrp(stderr()).map_or(true, |group| group == getpgrp());
+        let shared = LocalModes::ICANON | LocalModes::ECHO;
+        foreground && tcgetattr(stderr()).is_ok_and(|modes| modes.local_modes.contains(shared))
+    }
+
+    /// Whether anything is drawn.
+    pub fn is_drawn(&self) -> bool {
+        !self.drawn.is_empty()
+    }
+
+    /// Takes away what is drawn. A terminal that hung up is no fault of ours.
+    pub fn erase(&mut self) {
+        let rows = rows(&self.drawn, width());
+        if rows > 0 {
+            let up = if rows > 1 { format!("\x1b[{}A", rows - 1) } else { String::new() };
+            let _ = write!(stderr(), "\r{up}\x1b[J");
+        }
+        self.drawn.clear();
+    }
+
+    /// Draws these lines, each cut to the width, where nothing is drawn. Nothing in them may steer a terminal.
+    pub fn draw(&mut self, lines: &[String]) {
+        let lines: Vec<String> = lines.iter().map(|line| cut(line, width().saturating_sub(MARGIN))).collect();
+        self.drawn = lines.iter().map(|line| line.width()).collect();
+        let _ = write!(stderr(), "{}", lines.join("\r\n"));
+        let _ = stderr().flush();
+    }
+}
+
+fn width() -> usize {
+    let width = tcgetwinsize(stderr()).map_or(0, |size| usize::from(size.ws_col));
+    if width == 0 { WIDTH } else { width }
+}
+
+/// The rows of lines that were drawn at another width: a terminal that became narrower has wrapped them.
+fn rows(drawn: &[usize], width: usize) -> usize {
+    drawn.iter().map(|line| line.div_ceil(width).max(1)).sum()
+}
+
+/// At most so many columns, with an ellipsis where something is missing.
+pub fn cut(line: &str, room: usize) -> String {
+    if line.width() <= room {
+        return line.to_owned();
+    }
+    let mut left = room.saturating_sub(1);
+    let fits = |c: &char| {
+        let fits = left.checked_sub(c.width().unwrap_or(0));
+        left = fits.unwrap_or(0);
+        fits.is_some()
+    };
+    let kept: String = line.chars().take_while(fits).collect();
+    format!("{kept}…")
+}
+
+/// A length of time as a clock shows it: `0:07`, `12:03`, `1:02:03`.
+pub fn clock(length: Duration) -> String {
+    let seconds = length.as_secs();
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, minutes, seconds) => format!("{minutes}:{seconds:02}"),
+        (hours, minutes, seconds) => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_is_wider_than_its_room() {
+        for (line, room, shown) in [
+            ("short", 10, "short"),
+            ("0123456789", 10, "0123456789"),
+            ("0123456789ab", 10, "012345678…"),
+            ("日本語日本語", 10, "日本語日…"),
+            ("e\u{301}e\u{301}e\u{301}e\u{301}", 3, "e\u{301}e\u{301}…"),
+            ("abc", 0, "…"),
+        ] {
+            assert_eq!(cut(line, room), shown);
+        }
+    }
+
+    #[test]
+    fn lines_that_a_narrower_terminal_wrapped_take_more_rows() {
+        for (drawn, width, expected) in [(&[][..], 80, 0), (&[77], 80, 1), (&[0], 80, 1), (&[77], 40, 2), (&[77, 10], 20, 5)] {
+            assert_eq!(rows(drawn, width), expected, "{drawn:?} {width}");
+        }
+    }
+
+    #[test]
+    fn a_clock_shows_hours_only_where_there_are_some() {
+        for (seconds, shown) in [(0, "0:00"), (7, "0:07"), (723, "12:03"), (3600, "1:00:00"), (36_061, "10:01:01")] {
+            assert_eq!(clock(Duration::from_secs(seconds)), shown);
+        }
+    }
+}
