@@ -93,7 +93,7 @@ fn hooks_hold_a_later_session_by_the_criteria_of_the_first() {
     let hook = |event: &str, name: &str, session: &str| {
         let input =
             json!({"hook_event_name": name, "session_id": session, "cwd": repo.path(), "stop_hook_active": false, "source": "startup"});
-        repo.watchdog_command(&["hook", event]).stdin(input.to_string()).run().expect(0)
+        repo.watchdog_command(&["hook", event, "--within", "60s"]).stdin(input.to_string()).run().expect(0)
     };
     let _begun = hook("session-start", "SessionStart", "one");
     repo.git(&["rm", "-q", "completion.json"]);

@@ -1,10 +1,12 @@
 //! What watchdog remembers from call to call: strikes, and which configurations a person has allowed.
 
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Step, TestEnv, wait_until};
+use crate::support::{Repo, Step, TestEnv, wait_until};
 
 #[test]
 fn after_its_cooldown_the_breaker_lets_one_trial_through_and_a_complete_closes_it() {
@@ -46,6 +48,31 @@ fn activity_in_the_worktree_is_no_strike() {
     assert_eq!((&out.json()["strike"], &out.json()["not_a_strike_because"]), (&json!(false), &json!("activity_in_worktree")), "{out}");
 }
 
+#[test]
+fn a_hash_in_the_environment_allows_a_file_of_a_repository_at_the_same_path_and_at_no_other() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("completion.json", own_configuration(&env));
+    repo.commit_all("criteria");
+    let out = repo.watchdog(&["trust", "--json"]).expect(0).json();
+    let hash = out["trusted"].as_str().expect("a hash").to_owned();
+    let is_used = |repo: &Repo<'_>, state: &str, trust: &str| {
+        let check = repo.watchdog_command(&["check", "--json", "--no-probe", "--baseline", "HEAD"]);
+        let out = check.env("WATCHDOG_STATE_DIR", env.root().join(state)).env("WATCHDOG_TRUST", trust).run();
+        !out.json()["degraded"].as_array().expect("a list").contains(&json!("untrusted"))
+    };
+    assert!(!is_used(&repo, "runner-1", "") && !is_used(&repo, "runner-1", &format!("{}0", &hash[..63])));
+    assert!(is_used(&repo, "runner-1", &format!("0000, {}", hash.to_uppercase())));
+    let (path, elsewhere) = (repo.path().to_owned(), env.root().join("elsewhere"));
+    let clone_to = |from: &Path, to: &Path| env.command("git", &env.root()).args(["clone", "-q"]).args([from, to]).run().expect(0);
+    clone_to(&path, &elsewhere);
+    let clone = Repo::new(&env, elsewhere.clone());
+    assert!(!is_used(&clone, "runner-2", &hash), "a clone elsewhere is another repository");
+    fs::remove_dir_all(&path).expect("it is ours");
+    clone_to(&elsewhere, &path);
+    assert!(is_used(&repo, "runner-2", &hash), "a fresh clone in the same folder");
+}
+
 /// A configuration in the repository that runs a command, which leaves a mark.
 fn own_configuration(env: &TestEnv) -> String {
     let mark = env.root().join("command-ran");
@@ -71,7 +98,7 @@ fn a_repository_runs_no_command_before_a_person_trusts_its_bytes() {
 
     let untrusted = check().expect(12);
     assert_eq!(untrusted.verdict(), "review/untrusted");
-    assert!(untrusted.json()["message"].as_str().is_some_and(|message| message.contains("watchdog trust")), "{untrusted}");
+    assert!(untrusted.json()["message"].as_str().is_some_and(|message| message.ends_with(" trust")), "{untrusted}");
     assert!(!ran());
 
     repo.watchdog(&["trust"]).expect(0);

@@ -169,7 +169,7 @@ fn a_first_configuration_is_trusted_until_its_bytes_change() {
     let out = judged().expect(12);
     assert_eq!(out.verdict(), "review/untrusted", "{out}");
     let message = out.json()["message"].as_str().expect("it says what to do").to_string();
-    assert!(message.contains("watchdog trust"), "{message}");
+    assert!(message.ends_with(&format!("watchdog -C {} trust", repo.path().display())), "{message}");
     repo.watchdog(&["trust"]).expect(0);
     assert_eq!(judged().verdict(), "complete/new_commits");
     repo.watchdog(&["untrust"]).expect(0);

@@ -49,7 +49,13 @@ fn repository(env: &TestEnv) -> Repo<'_> {
     }
     repo.write("work.txt", "kept\n");
     repo.watchdog(&["check", "--spec", "alpha", "--no-probe", "--no-rescue"]).expect(10);
+    let events = repo.watchdog(&["events", "--json"]).expect(0).stdout;
+    let event: serde_json::Value = serde_json::from_str(events.lines().next().expect("an event")).expect("JSON");
+    let folder = env.state().join("logs").join(event["worktree"].as_str().expect("a worktree"));
+    std::fs::create_dir_all(&folder).expect("a folder can be made");
+    std::fs::write(folder.join("20260304T050607.000Z.log"), "hello\n").expect("a file can be written");
     repo.write(".watchdog/tasks/a.md", "---\nid: T1\ntitle: Log in\n---\nDo it.\n");
+    repo.write("Makefile", "test:\n\ttrue\n");
     repo.write(".watchdog/tasks/b.md", "---\nid: T2\ntitle: Log out\n---\nDo it.\n");
     repo
 }
@@ -62,6 +68,8 @@ fn bash_and_zsh_complete_what_the_worktree_knows() {
     for shell in ["bash", "zsh"] {
         for (line, tabs, expected) in [
             ("watchdog check --spec al", 1, "watchdog check --spec alpha"),
+            ("watchdog logs al", 1, "watchdog logs alpha"),
+            ("watchdog logs --follow 2026", 1, "watchdog logs --follow 20260304T050607.000Z"),
             ("watchdog check --spec=al", 1, "watchdog check --spec=alpha"),
             ("watchdog check --spec my", 1, "watchdog check --spec my\\ spec"),
             ("watchdog check --spec 'my", 1, "watchdog check --spec 'my spec'"),
@@ -73,6 +81,18 @@ fn bash_and_zsh_complete_what_the_worktree_knows() {
             ("watchdog rescue list --spec ", 1, "watchdog rescue list --spec alpha"),
             ("watchdog task run ", 1, "watchdog task run T1"),
             ("watchdog task run ", 2, "watchdog task run T2"),
+            ("watchdog task set T1 comp", 1, "watchdog task set T1 complete"),
+            ("watchdog task list --status complete,pend", 1, "watchdog task list --status complete,pending"),
+            ("watchdog init --dry-run --try ", 1, "watchdog init --dry-run --try tests"),
+            ("watchdog init --try=te", 1, "watchdog init --try=tests"),
+            ("watchdog help exi", 1, "watchdog help exit-codes"),
+            ("watchdog help rescue rest", 1, "watchdog help rescue restore"),
+            ("watchdog man completion.", 1, "watchdog man completion.json"),
+            ("watchdog --color ne", 1, "watchdog --color never"),
+            ("watchdog events --kind verd", 1, "watchdog events --kind verdict"),
+            ("watchdog status --only no", 1, "watchdog status --only not_judged"),
+            ("watchdog loop --agent cod", 1, "watchdog loop --agent codex"),
+            ("watchdog schema verd", 1, "watchdog schema verdict"),
             // Neither files nor names of another worktree.
             ("watchdog -C .. check --spec ", 1, "watchdog -C .. check --spec"),
             ("watchdog check --spec wor", 1, "watchdog check --spec wor"),
@@ -95,9 +115,41 @@ fn fish_completes_what_the_worktree_knows() {
     assert_eq!(offered("watchdog rescue show ").len(), 2);
     assert_eq!(offered("watchdog rescue show la"), ["latest"]);
     assert_eq!(offered("watchdog task run "), ["T1", "T2"]);
+    assert_eq!(offered("watchdog task set T1 comp"), ["complete"]);
+    assert_eq!(offered("watchdog task list --status pend"), ["pending"]);
+    assert_eq!(offered("watchdog init --dry-run --try "), ["tests"]);
+    assert_eq!(offered("watchdog help exi"), ["exit-codes"]);
+    assert_eq!(offered("watchdog help rescue rest"), ["restore"]);
+    assert_eq!(offered("watchdog man completion"), ["completions", "completion.json"]);
+    assert_eq!(offered("watchdog --color ne"), ["never"]);
+    assert_eq!(offered("watchdog events --kind verd"), ["verdict"]);
+    assert_eq!(offered("watchdog status --only no"), ["not_judged"]);
+    assert_eq!(offered("watchdog loop --agent cod"), ["codex"]);
+    assert_eq!(offered("watchdog sweep --only no_baseline,go"), ["no_baseline,gone"]);
     assert!(offered("watchdog -C .. check --spec ").is_empty());
     assert!(offered("watchdog check --sp").contains(&"--spec".to_owned()));
     assert_eq!(offered("watchdog stat"), ["status"]);
+}
+
+#[test]
+fn names_are_completed_where_git_alone_reads_the_refs() {
+    let env = TestEnv::new();
+    env.install("watchdog", std::path::Path::new(env!("CARGO_BIN_EXE_watchdog")));
+    let path = env.root().join("tables");
+    std::fs::create_dir_all(&path).expect("the scratch folder takes folders");
+    let repo = Repo::new(&env, path);
+    repo.git(&["init", "-q", "-b", "main", "--ref-format=reftable"]);
+    repo.write("README.md", "# a project\n");
+    repo.commit_all("start");
+    repo.watchdog(&["snapshot", "--spec", "alpha"]).expect(0);
+    repo.write("work.txt", "kept\n");
+    repo.watchdog(&["check", "--spec", "alpha", "--no-probe", "--no-rescue"]).expect(10);
+    let offered = |words: &[&str]| repo.watchdog(&[&["complete", "--", "watchdog"], words].concat()).expect(0).stdout;
+    assert!(offered(&["check", "--spec", ""]).starts_with("alpha\tsince "));
+    assert!(offered(&["rescue", "list", "--spec", "a"]).starts_with("alpha"));
+    assert_eq!(offered(&["rescue", "show", ""]).lines().count(), 2);
+    assert_eq!(std::fs::read_dir(env.state().join("served")).map(Iterator::count).ok(), Some(0), "nothing of it stays");
+    assert_eq!(typed(&repo, "bash", "watchdog check --spec al", 1), "watchdog check --spec alpha");
 }
 
 #[test]

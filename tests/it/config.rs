@@ -43,15 +43,17 @@ fn every_status_reason_and_kind_of_event_can_be_told_about() {
     }
 }
 
-/// Every example of the page for users is read, so that the page cannot drift from the program.
+/// Every example of the pages for users is read, so that no page can drift from the program.
 #[test]
 fn every_example_of_the_page_on_configuration_is_read() {
-    let page = std::fs::read_to_string(root().join("docs/configuration.md")).unwrap();
-    let examples: Vec<&str> = page.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
-    assert!(examples.len() >= 5, "{}", examples.len());
-    for example in examples {
-        if let Err(error) = parse(example, Path::new("docs/configuration.md")) {
-            panic!("{example}\n{error}");
+    for name in ["docs/configuration.md", "docs/notifications.md"] {
+        let page = std::fs::read_to_string(root().join(name)).unwrap();
+        let examples: Vec<&str> = page.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+        assert!(examples.len() >= 5, "{name}: {}", examples.len());
+        for example in examples {
+            if let Err(error) = parse(example, Path::new(name)) {
+                panic!("{example}\n{error}");
+            }
         }
     }
 }

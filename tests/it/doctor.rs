@@ -74,7 +74,7 @@ fn what_a_configuration_names_must_be_there_readable_and_trusted() {
     repo.write("completion.json", "{\"agent\": {\"preset\": \"gemini\"}}");
     let out = doctor(&repo).expect(16);
     let (state, _, mend) = the_one(&out, "trust");
-    assert_eq!((state.as_str(), mend.as_str()), ("wrong", "read it, then: watchdog trust"));
+    assert_eq!((state.as_str(), mend.as_str()), ("wrong", format!("read it, then: watchdog -C {} trust", repo.path().display()).as_str()));
     assert_eq!(the_one(&out, "agent").0, "note", "an untrusted file names nobody");
     type_in(&env, &repo, &mend);
     let out = doctor(&repo).expect(16);
@@ -85,7 +85,10 @@ fn what_a_configuration_names_must_be_there_readable_and_trusted() {
     doctor(&repo).expect(0);
     repo.write("completion.json", "{\"chekcs\": 1}");
     let (state, detail, mend) = the_one(&doctor(&repo).expect(16), "configuration");
-    assert!(state == "wrong" && detail.contains("did you mean `checks`") && mend.contains("watchdog trust"), "{detail}");
+    assert!(
+        state == "wrong" && detail.contains("did you mean `checks`") && mend.contains("then: watchdog -C ") && mend.ends_with(" trust"),
+        "{detail}"
+    );
     repo.write("completion.json", "{\"agent\": {\"probe\": [\"./ask\"]}, \"checks\": []}");
     repo.watchdog(&["trust"]).expect(0);
     let out = doctor(&repo).expect(16);
@@ -94,6 +97,35 @@ fn what_a_configuration_names_must_be_there_readable_and_trusted() {
     assert_eq!(notes, [json!("ok"), json!("note")], "an empty list of checks is worth a note: {out}");
     repo.write("ask", "");
     doctor(&repo).expect(0);
+}
+
+#[test]
+fn the_agent_that_would_be_asked_is_looked_at_whoever_names_it() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    install(&env, "agent-7", "echo 7.0 of PATH");
+    let own = repo.path().join("tools/agent");
+    repo.write("tools/agent", "#!/bin/sh\necho 8.0 of its own\n");
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o755)).unwrap();
+    let asked = |args: &[&str], variable: &str| {
+        let line = [&["doctor", "--json"], args].concat();
+        the_one(&repo.watchdog_command(&line).env("WATCHDOG_AGENT_PROGRAM", variable).run(), "agent")
+    };
+    for (args, variable, state, detail) in [
+        (&["--agent-program", "agent-7"][..], "", "ok", "7.0 of PATH (agent-7)"),
+        (&[], "agent-7", "ok", "7.0 of PATH (agent-7)"),
+        (&["--agent-program", "tools/agent"], "agent-7", "ok", "8.0 of its own (tools/agent)"),
+        (&["--agent-program", "/no/such/agent"], "agent-7", "wrong", "/no/such/agent"),
+        (&[], "no-such-agent", "wrong", "no-such-agent"),
+    ] {
+        let found = asked(args, variable);
+        assert!(found.0 == state && found.1.contains(detail), "{args:?} {variable}: {found:?}");
+        assert_eq!(found.2.contains("--agent-program or WATCHDOG_AGENT_PROGRAM"), state == "wrong", "{found:?}");
+    }
+    // A probe of one's own is asked whatever the agent's program is called.
+    repo.write("completion.json", json!({"agent": {"probe": ["sh", "ask.sh"]}}).to_string());
+    repo.watchdog(&["trust"]).expect(0);
+    assert_eq!(asked(&["--agent-program", "/no/such/agent"], "").1, "sh (agent.probe)");
 }
 
 #[test]
@@ -139,7 +171,7 @@ fn rights_and_lock_files_of_the_dead_are_mended_and_live_ones_stay() {
     let (state, _, mend) = the_one(&out, "permissions");
     assert!(state == "wrong" && mend.starts_with("chmod -R go-rwx"), "{out}");
     let (state, detail, mend) = the_one(&out, "locks");
-    assert!(state == "note" && detail.contains("1 lock file") && mend == "watchdog doctor --fix", "{out}");
+    assert!(state == "note" && detail.contains("1 lock file") && mend.ends_with(" doctor --fix"), "{out}");
     let fixed = repo.watchdog(&["doctor", "--fix", "--json"]).expect(0);
     assert!(about(&fixed, "permissions")[0]["fixed"].is_string() && about(&fixed, "locks")[0]["fixed"] == "removed 1 lock file", "{fixed}");
     assert_eq!((mode(&database), mode(&logs), mode(&env.state())), (0o600, 0o700, 0o700));
@@ -162,7 +194,7 @@ fn hooks_of_a_missing_program_or_of_another_version_are_written_anew_and_others_
     assert_ne!(older, installed);
     fs::write(&settings, &older).unwrap();
     let (state, detail, mend) = the_one(&doctor(&repo).expect(0), "hooks");
-    assert!(state == "note" && detail.contains("not the ones of this version") && mend == "watchdog hook install", "{detail}");
+    assert!(state == "note" && detail.contains("not the ones of this version") && mend.ends_with(" hook install"), "{detail}");
     let fixed = repo.watchdog(&["doctor", "--fix", "--json"]).expect(0);
     assert!(the_one(&fixed, "hooks").1.contains("settings.json"), "{fixed}");
     assert_eq!(fs::read_to_string(&settings).unwrap(), installed, "scope and patience are kept");
@@ -191,7 +223,7 @@ fn a_newer_store_a_broken_repository_and_missing_git_are_wrong_and_say_what_to_d
     let broken = env.repo_named("broken");
     fs::write(broken.path().join(".git/config"), "[core\n").unwrap();
     let (state, _, mend) = the_one(&elsewhere(&broken).run().expect(16), "worktree");
-    assert_eq!((state.as_str(), mend.as_str()), ("wrong", "git fsck"));
+    assert_eq!((state.as_str(), mend.as_str()), ("wrong", format!("git -C {} fsck", broken.path().display()).as_str()));
     let without_git = elsewhere(&repo).env("PATH", env.root().join("nowhere")).run().expect(16);
     let (state, _, mend) = the_one(&without_git, "git");
     assert_eq!((state.as_str(), mend.as_str()), ("wrong", "install git"));
@@ -221,7 +253,7 @@ fn a_crontab_that_leaves_path_to_cron_is_wrong_where_the_agent_is_elsewhere() {
     install(&env, "claude", "echo 1");
     install(&env, "crontab", "echo '*/10 * * * * watchdog sweep /src'");
     let (state, detail, mend) = the_one(&doctor(&repo).expect(16), "cron");
-    assert!(state == "wrong" && detail.contains("has no claude") && mend.ends_with("watchdog init --cron"), "{detail}");
+    assert!(state == "wrong" && detail.contains("has no claude") && mend.ends_with(" init --cron"), "{detail}");
     let out = repo.watchdog(&["init", "--cron", "--json"]).expect(0).json();
     assert!(out["notes"][0].as_str().is_some_and(|note| note.starts_with("claude is not in cron's own PATH")), "{out}");
     fs::remove_file(env.root().join("bin/claude")).unwrap();

@@ -90,11 +90,11 @@ fn what_is_left_is_listed_and_stays_until_that_is_said() {
     {
         assert!(shown.stdout.contains(words), "{words}: {shown}");
     }
-    assert!(shown.stdout.contains("of work; look at them with watchdog rescue list"), "{shown}");
-    assert!(shown.stdout.trim_end().ends_with("To remove these: watchdog forget --yes"), "{shown}");
+    assert!(shown.stdout.contains("of work; remove them with --snapshots, look at them with: watchdog -C "), "{shown}");
+    assert!(shown.stdout.trim_end().ends_with(&format!("To remove these: watchdog -C {} forget --yes", repo.path().display())), "{shown}");
     let more = repo.watchdog(&["forget", "--all", "--snapshots"]).expect(0);
     assert!(more.stdout.contains("cannot be brought back"), "{more}");
-    assert!(more.stdout.trim_end().ends_with("watchdog forget --all --snapshots --yes"), "{more}");
+    assert!(more.stdout.trim_end().ends_with(" forget --all --snapshots --yes"), "{more}");
 }
 
 #[test]

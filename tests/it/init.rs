@@ -56,12 +56,16 @@ fn each_kind_of_project_gets_checks_that_it_has() {
         ("placeholder", &[("package.json", &package("echo \"Error: no test specified\" && exit 1"))], &[]),
         ("pytest", &[("pyproject.toml", "[tool.pytest.ini_options]\n"), ("test_a.py", "")], &["pytest"]),
         ("uv", &[("pyproject.toml", "dev = [\"pytest\"]\n"), ("uv.lock", ""), ("tests/test_a.py", "")], &["uv run pytest"]),
+        ("tox", &[("tox.ini", "[testenv]\ncommands = pytest\n"), ("tests/test_a.py", "")], &["tox"]),
+        ("tox-in-pyproject", &[("pyproject.toml", "[tool.tox]\n")], &["tox"]),
+        ("nox", &[("noxfile.py", "import nox\n@nox.session\ndef tests(session): ...\n"), ("test_a.py", "")], &["nox -s tests"]),
         ("go", &[("go.mod", "module x\n"), ("a_test.go", "package x\n")], &["go test ./..."]),
         ("make", &[("Makefile", "test: build\n\ttrue\n")], &["make test"]),
         ("make-without", &[("Makefile", "test := 1\nall:\n\ttrue\n")], &[]),
         ("just", &[("justfile", "test:\n  true\n")], &["just test"]),
         ("features", &[("feature_list.json", "[{\"name\": \"a\", \"passes\": false}]")], &["feature_list.json"]),
         ("tasks", &[("tasks.md", "- [ ] one\n- [x] two\n")], &["tasks.md"]),
+        ("spec", &[("specs/001-a/tasks.md", "- [ ] one\n"), ("specs/000-z/tasks.md", "- [x] done\n")], &["specs/001-a/tasks.md"]),
         ("plan", &[("plan.json", "{\"steps\": [{\"title\": \"a\", \"status\": \"todo\"}]}")], &["plan.json"]),
         ("empty-lists", &[("feature_list.json", "[]"), ("tasks.md", "# none\n"), ("plan.json", "{\"steps\": []}")], &[]),
     ];
@@ -74,6 +78,67 @@ fn each_kind_of_project_gets_checks_that_it_has() {
         assert!(!repo.has("completion.json"), "{name}");
     }
     assert!(!env.state().join("watchdog.db").exists(), "a dry run leaves no record");
+}
+
+#[test]
+fn build_files_in_folders_below_get_checks_that_run_there_and_what_is_not_the_projects_own_gets_none() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let package = json!({"scripts": {"test": "vitest run"}}).to_string();
+    let crate_of = |folder: &str| {
+        repo.write(&format!("{folder}/Cargo.toml"), "[package]\nname = \"x\"\n");
+        repo.write(&format!("{folder}/src/lib.rs"), "#[test]\nfn a() {}\n");
+    };
+    ["backend", "target/x", "vendor/x", ".hidden", "scratch", "a/b/c/deep", "tests/fixture", "piped"].into_iter().for_each(crate_of);
+    ["web", "web/node_modules/x", "web/packages/one"]
+        .into_iter()
+        .for_each(|folder| repo.write(&format!("{folder}/package.json"), &package));
+    repo.write("web/pnpm-workspace.yaml", "packages:\n  - packages/*\n");
+    repo.write(".gitignore", "scratch/\n/target\n");
+    let pipe = repo.path().join("piped/.gitignore");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::from(0o600), 0).unwrap();
+    symlink("backend", repo.path().join("link")).unwrap();
+    let other = env.repo_named("other");
+    other.write("Cargo.toml", "[package]\nname = \"x\"\n");
+    other.commit_all("other");
+    repo.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../other", "sub"]);
+    repo.git(&["clone", "-q", "../other", "nested"]);
+    let out = proposed(&repo);
+    let list = out["proposed"]["checks"].as_array().expect("checks").clone();
+    let shown: Vec<String> = list
+        .iter()
+        .map(|check| [&check["name"], &check["run"], &check["cwd"]].map(|text| text.as_str().unwrap_or("-")).join("|"))
+        .collect();
+    let expected = ["tests in backend|cargo test|backend", "tests in piped|cargo test|piped", "tests in web|pnpm test|web"];
+    assert_eq!(shown, expected, "{out}");
+}
+
+#[test]
+fn a_check_of_a_folder_below_runs_there_when_it_is_tried_by_name_and_in_a_verdict() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("api/Makefile", "test:\n\t@test -f only-here && touch tried\n");
+    repo.write("api/only-here", "");
+    repo.write("cli/justfile", "test:\n  false\n");
+    repo.write(".gitignore", "tried\n");
+    repo.commit_all("feat: two programs");
+    let out = repo.watchdog(&["init", "--dry-run", "--try", "tests in api", "--json"]).expect(0).json();
+    assert_eq!(out["tried"].as_array().map(Vec::len), Some(1), "{out}");
+    assert_eq!((&out["tried"][0]["name"], &out["tried"][0]["outcome"]), (&json!("tests in api"), &json!("pass")), "{out}");
+    assert!(repo.has("api/tried"));
+    let unknown = repo.watchdog(&["init", "--yes", "--try", "tests in apy"]).expect(2);
+    assert!(unknown.stderr.contains("did you mean") && unknown.stderr.contains("tests in api"), "{unknown}");
+    assert!(!repo.has("completion.json"));
+    fs::remove_file(repo.path().join("cli/justfile")).unwrap();
+    repo.commit_all("chore: one program");
+    repo.watchdog(&["init", "--yes"]).expect(0);
+    let judged =
+        repo.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", "echo x > x; git add x; git commit -qm 'feat: x'"]).expect(0);
+    assert_eq!(
+        (judged.verdict().as_str(), &judged.json()["checks"][0]["name"]),
+        ("complete/checks_passed", &json!("tests in api")),
+        "{judged}"
+    );
 }
 
 /// What a verdict warns of, of a session that does its work and of a look after it.
@@ -123,15 +188,17 @@ fn a_written_file_is_trusted_and_the_command_to_type_next_works_as_it_stands() {
     let run = |cwd: &Path, args: &[&str]| {
         let out = env.watchdog(cwd, args).expect(0).stdout;
         let next = out.lines().find_map(|line| line.strip_prefix("next: ")).unwrap_or_else(|| panic!("{out}")).to_owned();
-        let ran = env.command("sh", cwd).args(["-c", &format!("{next} </dev/null")]).run();
+        let ran = env.command("sh", Path::new("/")).args(["-c", &format!("{next} </dev/null")]).run();
         (next, fs::read_to_string(env.root().join("said")).unwrap_or_else(|error| panic!("{error}\n{ran}")))
     };
     let (next, said) = run(repo.path(), &["init"]);
-    assert_eq!(next, "watchdog run -- claude -p \"$(cat PROMPT.md)\" --allowedTools Bash Edit Write");
+    let here = format!("'{}'", repo.path().display().to_string().replace('\'', r"'\''"));
+    let prompt = here.replacen("here'", "here/PROMPT.md'", 1);
+    assert_eq!(next, format!("watchdog -C {here} run -- claude -p \"$(cat {prompt})\" --allowedTools Bash Edit Write"));
     assert_eq!(said, "-p|do it|--allowedTools|Bash|Edit|Write|");
     fs::remove_file(env.root().join("said")).unwrap();
     let (next, said) = run(&env.root(), &["-C", "it's here", "init", "--force", "--yes"]);
-    assert!(next.starts_with("watchdog -C 'it'\\''s here' run -- claude -p"), "{next}");
+    assert!(next.starts_with(&format!("watchdog -C {here} run -- claude -p")), "{next}");
     assert!(said.starts_with("-p|do it|"), "{said}");
     let listed = env.watchdog(&env.root(), &["trust", "--list"]).expect(0).stdout;
     assert!(listed.contains("completion.json"), "{listed}");
@@ -173,7 +240,7 @@ fn a_terminal_asks_by_arrow_keys_and_writes_what_was_chosen() {
     asked.wait_for("Write completion.json").press(&[keys::ENTER]);
     let (code, shown) = asked.wait();
     assert_eq!(code, 0, "{shown}");
-    assert!(shown.contains("next: watchdog run -- codex exec"), "{shown}");
+    assert!(shown.contains(&format!("next: watchdog -C {} run -- codex exec", repo.path().display())), "{shown}");
     let written: Value = serde_json::from_str(&fs::read_to_string(repo.path().join("completion.json")).unwrap()).unwrap();
     assert_eq!((&written["guards"], &written["agent"]["preset"]), (&json!(["tests/**"]), &json!("codex")));
     assert_eq!(checks(&json!({"proposed": written})), ["make test", "make lint"]);

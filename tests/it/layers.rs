@@ -110,6 +110,7 @@ const OTHER_SHAPES: &[(&str, &str)] = &[
     ("src/cli/commands/demo_stage.rs", "a configuration file, as its user would write it"),
     ("src/cli/log_lines.rs", "the format of the log"),
     ("src/hooks/reply.rs", "what Claude Code takes for the answer of a hook"),
+    ("src/notify/receivers.rs", "what Slack, Discord and Telegram take for a message"),
 ];
 
 /// No circle of imports has more files than this.

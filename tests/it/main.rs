@@ -73,6 +73,8 @@ mod git_touched;
 mod green_checks;
 // What teaches: help, exit codes, manual pages, the version, and what `watchdog` alone says.
 mod help;
+// Commands that messages tell a person to type, pasted elsewhere.
+mod hints;
 // Begins and ends of sessions as the agent's hooks tell of them.
 mod hook_sessions;
 // The agent's hooks: held by unmet checks alone, answered whatever happens; and the settings that name them.
@@ -99,10 +101,18 @@ mod import_graph;
 mod source_files;
 // The rules of `ARCHITECTURE.md` that a compiler does not enforce, and that this list is complete.
 mod layers;
+// The output of sessions: found, read, followed, masked, and let go.
+mod logs;
 // The log: levels, filters, formats, and what it never holds.
 mod logging;
 // Who is told what, and that no work waits for it.
 mod notify;
+// That a sweep is one message for people, whatever happens to the sweep.
+mod notify_digest;
+// What people are told by desktop, mail and services, byte for byte.
+mod notify_people;
+// The command that sends a test notice.
+mod notify_test;
 // What an earlier version left behind.
 mod older_state;
 // People who work in the worktree between two sessions.
@@ -163,10 +173,14 @@ mod rescue_plan;
 mod rescue_races;
 // The rescue command that users copy.
 mod rescue_script;
+// The line below a session's output in a terminal.
+mod run_line;
 // A system without room.
 mod scarcity;
 // The JSON Schemas.
 mod schema;
+// What a person sees: screens of commands, held as text.
+mod screens;
 // Secrets that checks print and that lie in copies of files.
 mod secrets;
 // Ends of sessions: by themselves, by a timeout, with children left.

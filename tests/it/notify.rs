@@ -1,101 +1,14 @@
 //! `notify`: who is told what, when nobody listens, and that no work ever waits for it.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Repo, TestEnv, wait_until};
+use crate::support::{Receiver, Reply, Repo, TestEnv, wait_until};
 
 const SOON: Duration = Duration::from_secs(20);
-
-/// What the receiver does with a request.
-#[derive(Clone, Copy)]
-enum Reply {
-    Status(u16),
-    /// Says nothing until the other side gives up.
-    Hang,
-}
-
-/// One request that came.
-#[derive(Clone)]
-struct Got {
-    head: String,
-    body: Value,
-}
-
-/// A real HTTP server on the loopback interface that answers by a script; its last reply is repeated.
-struct Receiver {
-    port: u16,
-    got: Arc<Mutex<Vec<Got>>>,
-}
-
-impl Receiver {
-    fn start(script: &[Reply]) -> Self {
-        Receiver::on(TcpListener::bind("127.0.0.1:0").expect("a free port"), script)
-    }
-
-    fn on(listener: TcpListener, script: &[Reply]) -> Self {
-        let port = listener.local_addr().expect("it is bound").port();
-        let got = Arc::new(Mutex::new(Vec::new()));
-        let (seen, script) = (Arc::clone(&got), script.to_vec());
-        std::thread::spawn(move || {
-            for (n, stream) in listener.incoming().enumerate() {
-                let reply = script.get(n).or(script.last()).copied().expect("a script has replies");
-                let seen = Arc::clone(&seen);
-                std::thread::spawn(move || answer(stream.expect("the loopback interface works"), reply, &seen));
-            }
-        });
-        Receiver { port, got }
-    }
-
-    fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/hook", self.port)
-    }
-
-    fn got(&self) -> Vec<Got> {
-        self.got.lock().expect("mutex poisoned").clone()
-    }
-
-    #[track_caller]
-    fn wait_for(&self, count: usize) -> Vec<Got> {
-        wait_until(&format!("{count} requests came"), SOON, || self.got().len() >= count);
-        self.got()
-    }
-}
-
-fn answer(mut stream: TcpStream, reply: Reply, seen: &Mutex<Vec<Got>>) {
-    let mut reader = BufReader::new(stream.try_clone().expect("a socket can be cloned"));
-    let (mut head, mut length) = (String::new(), 0);
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line).unwrap_or(0) == 0 || line == "\r\n" {
-            break;
-        }
-        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().expect("a length is a number");
-        }
-        head.push_str(&line);
-    }
-    let mut body = vec![0; length];
-    if reader.read_exact(&mut body).is_err() {
-        return;
-    }
-    // A greeting of TLS is no request.
-    let Ok(body) = serde_json::from_slice(&body) else { return };
-    seen.lock().expect("mutex poisoned").push(Got { head, body });
-    match reply {
-        Reply::Status(code) => {
-            let _ = write!(stream, "HTTP/1.1 {code} X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
-        }
-        Reply::Hang => {
-            let _ = reader.read(&mut [0]);
-        }
-    }
-}
 
 fn config(env: &TestEnv, rules: Value) -> PathBuf {
     env.write("config/completion.json", json!({"version": 1, "notify": rules}).to_string())

@@ -22,7 +22,7 @@ fn the_end_of_a_hooked_session_keeps_what_its_helpers_hold() {
     let hook = |event: &str, more: serde_json::Value| {
         let mut input = json!({"session_id": "s", "cwd": repo.path()});
         input.as_object_mut().expect("an object").extend(more.as_object().cloned().expect("an object"));
-        let _told = repo.watchdog_command(&["hook", event]).stdin(input.to_string()).run().expect(0);
+        let _told = repo.watchdog_command(&["hook", event, "--within", "60s"]).stdin(input.to_string()).run().expect(0);
     };
     hook("session-start", json!({"source": "startup"}));
     for (name, folder) in [("beside", "../beside"), ("inside", ".claude/worktrees/inside")] {

@@ -33,13 +33,16 @@ fn own_part(help: &str) -> String {
     kept.collect::<Vec<_>>().join("\n").trim_end().to_owned()
 }
 
-/// The commands that a help lists below these headings.
+/// The commands that a help lists below these headings; two that belong together stand on one line, `trust, untrust`.
 fn listed(help: &str, is_heading: impl Fn(&str) -> bool) -> Vec<String> {
     let mut inside = false;
     let mut found = Vec::new();
     for line in help.lines() {
         match line.strip_prefix("  ") {
-            Some(entry) if inside && !entry.starts_with(' ') => found.extend(entry.split_whitespace().next().map(str::to_owned)),
+            Some(entry) if inside && !entry.starts_with(' ') => {
+                let names = entry.split_once("  ").map_or(entry, |(names, _)| names);
+                found.extend(names.split(", ").filter_map(|name| name.split_whitespace().next()).map(str::to_owned));
+            }
             _ => inside = is_heading(line),
         }
     }

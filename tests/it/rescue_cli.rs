@@ -111,7 +111,11 @@ fn a_large_diff_is_cut_and_says_where_the_rest_is() {
     }
     let id = snapshot(&repo, "main", 0);
     let out = repo.watchdog(&["rescue", "show", &id]).expect(0);
-    assert!(out.stdout.len() < 400 << 10 && out.stdout.contains("see the rest with: git diff "), "{} bytes", out.stdout.len());
+    assert!(
+        out.stdout.len() < 400 << 10 && out.stdout.contains(&format!("see the rest with: git -C {} diff ", repo.path().display())),
+        "{} bytes",
+        out.stdout.len()
+    );
     assert!(out.stdout.contains("30 files changed"));
 }
 
@@ -182,6 +186,28 @@ fn a_snapshot_comes_back_into_every_place() {
     let out = env.watchdog(&env.root(), &["rescue", "restore", "-C", repo.path().to_str().expect("UTF-8"), &id]).expect(0);
     assert!(out.stdout.contains("back in the work tree, the index as it was"), "{out}");
     assert_eq!((files(repo.path()), repo.status(), repo.git(&["ls-files", "--stage"])), (before, status, staged));
+}
+
+#[test]
+fn the_folder_that_something_was_brought_back_into_is_said_without_steps_back() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    leave_work(&repo);
+    let id = snapshot(&repo, "main", 0);
+    let place = |args: &[&str]| repo.watchdog(&[&["rescue", "restore", &id], args].concat()).expect(0);
+    assert!(place(&["--worktree", "../u"]).stdout.contains(&format!("in the new worktree {}", env.root().join("u").display())));
+    assert_eq!(place(&["--to", "../p", "--json"]).json()["where"], json!(env.root().join("p").to_str()));
+}
+
+#[test]
+fn a_rescue_that_finds_nothing_says_so_with_every_key_of_one_that_did() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let keys = |out: &serde_json::Value| out.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
+    let nothing = repo.watchdog(&["rescue", "--json"]).expect(0).json();
+    assert_eq!((&nothing["restore"], &nothing["warnings"], &nothing["left_out_count"]), (&json!(null), &json!([]), &json!(0)));
+    repo.write("work.txt", "1");
+    assert_eq!(keys(&nothing), keys(&repo.watchdog(&["rescue", "--json"]).expect(0).json()));
 }
 
 #[test]
@@ -309,7 +335,7 @@ fn a_rescue_command_that_does_not_exist_is_a_failure() {
     let config = env.write("command.json", config);
     let out = repo.watchdog(&["rescue", "--config", config.to_str().expect("UTF-8")]).expect(12);
     assert!(out.stderr.contains("not committed: the rescue command 'no-such-program-anywhere' cannot be run"), "{out}");
-    assert!(out.stderr.contains("watchdog rescue restore main/"), "{out}");
+    assert!(out.stderr.contains(" rescue restore main/"), "{out}");
     assert_eq!(repo.status(), "?? new.txt");
 }
 

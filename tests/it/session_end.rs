@@ -67,6 +67,36 @@ fn children_that_never_end_are_reported_and_left_alone() {
 }
 
 #[test]
+fn what_outlived_the_session_and_ended_before_the_verdict_is_not_said_to_run() {
+    for json in [true, false] {
+        let env = TestEnv::new();
+        let repo = env.repo();
+        let go = env.root().join("go");
+        let config = env.config_asking(&[Step::print("{\"status\": \"working\"}")], json!({}));
+        let daemon = [Step::write("up", ""), Step::wait_for(&go)];
+        let agent = env.fake_agent("session", &[Step::daemon(&daemon), Step::wait_for(&repo.path().join("up"))]);
+        let options =
+            ["--config", config.to_str().expect("UTF-8"), "--child-wait", "0s", "--probe-interval", "1h", "--", &agent[0], &agent[1]];
+        let running = repo.watchdog_spawn(&[&["run"][..], if json { &["--json"] } else { &[] }, &options].concat());
+        wait_until("the session's end is recorded", Duration::from_secs(30), || {
+            repo.watchdog(&["events", "--json", "--kind", "session_ended"]).stdout.contains("session_ended")
+        });
+        env.write("go", "");
+        wait_until("the child has ended", Duration::from_secs(30), || {
+            !env.processes_left().iter().any(|process| process.command.starts_with(&agent[0]))
+        });
+        repo.commit_all("feat: by hand");
+        let out = running.wait().expect(0);
+        if json {
+            assert_eq!(out.json()["survivors"].as_array().map(Vec::len), Some(1), "it outlived the session all the same: {out}");
+            assert_eq!(out.json()["degraded"], json!([]), "{out}");
+        } else {
+            assert!(!out.stdout.contains("still run") && !out.stderr.contains("still running:"), "{out}");
+        }
+    }
+}
+
+#[test]
 fn at_its_timeout_a_session_ends_with_all_that_it_started() {
     let stubborn = [Step::ignore("TERM"), Step::hang()];
     let tree = [Step::daemon(&stubborn), Step::child(&[Step::daemon(&stubborn), Step::hang()]), Step::ignore("TERM")];

@@ -64,7 +64,7 @@ fn a_second_hooked_session_shares_the_baseline_of_the_first_and_its_end_is_not_t
     let second = hooked(&env, &repo, "second");
     repo.write("draft.txt", "of either");
     let end = json!({"session_id": "second", "reason": "other", "cwd": repo.path()});
-    let _ended = repo.watchdog_command(&["hook", "session-end"]).stdin(end.to_string()).run().expect(0);
+    let _ended = repo.watchdog_command(&["hook", "session-end", "--within", "60s"]).stdin(end.to_string()).run().expect(0);
     drop(second);
     repo.write("later.txt", "of the first");
     let out = repo.watchdog(&["sweep", "--json", "-q", "--no-probe"]).expect(0);

@@ -110,7 +110,7 @@ fn a_branch_gets_the_shared_part_only_and_says_where_the_rest_is() {
     let restored = repo.open().restore(id, RestoreTarget::Automatic).unwrap();
     assert_eq!(restored.to, RestoredTo::Branch(format!("watchdog/restored/{id}")));
     let note = restored.note.unwrap();
-    assert!(note.contains("5 private files") && note.contains(&format!("watchdog rescue restore {id} --to DIR")), "{note}");
+    assert!(note.contains("5 private files") && note.contains(&format!(" rescue restore {id} --to DIR")), "{note}");
     assert!(!paths(&repo, &format!("watchdog/restored/{id}")).contains(&".env".to_owned()));
 }
 

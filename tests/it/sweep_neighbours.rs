@@ -15,7 +15,7 @@ const NAMES: [&str; 6] = ["clean", "committed", "draft", "edited", "quiet", "vic
 /// What each comes to, without what differs from look to look.
 fn swept(env: &TestEnv, jobs: &str) -> BTreeMap<String, Value> {
     // Verdicts of earlier sweeps are given again only where the state is the same; each of these looks for itself.
-    let state = env.root().join(format!("state-{jobs}"));
+    let state = env.root().join("state-of-this-sweep");
     let _ = fs::remove_dir_all(&state);
     assert!(Command::new("cp").arg("-a").arg(env.state()).arg(&state).status().expect("cp is there").success());
     let args = ["--state-dir", state.to_str().expect("UTF-8"), "sweep", "--no-probe", "--json", "-q", "--jobs", jobs];

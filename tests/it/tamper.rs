@@ -348,7 +348,7 @@ fn what_cannot_be_compared_is_not_complete() {
     let evaluate = || repo.watchdog_command(&["evaluate", "--config", config.to_str().unwrap()]).stdin("{\"schema\": 1}").run();
     let out = evaluate().expect(16);
     assert_eq!(out.verdict(), "error/git_error");
-    assert!(out.json()["message"].as_str().unwrap().contains("record one with 'watchdog snapshot'"), "{out}");
+    assert!(out.json()["message"].as_str().unwrap().contains("record one before the session with: watchdog -C "), "{out}");
     repo.watchdog(&["snapshot"]).expect(0);
     evaluate().expect(0);
     repo.write("tests/new.test", "true\n");

@@ -95,7 +95,7 @@ fn nothing_is_spent_on_a_task_whose_commands_nobody_allowed_or_that_waits() {
     repo.commit_all("tasks");
     let out = repo.watchdog(&agent(&["run", "T1", "--json"], "touch ../ran")).expect(12);
     assert_eq!(out.verdict(), "review/untrusted");
-    assert!(out.json()["message"].as_str().is_some_and(|message| message.contains("watchdog trust .watchdog/tasks/T1.md")), "{out}");
+    assert!(out.json()["message"].as_str().is_some_and(|message| message.ends_with(" trust .watchdog/tasks/T1.md")), "{out}");
     assert_eq!(repo.watchdog(&agent(&["run", "T2", "--json"], "touch ../ran")).expect(11).verdict(), "waiting/dependencies");
     repo.watchdog(&agent(&["run", "NOPE", "--json"], "touch ../ran")).expect(2);
     let out = repo.watchdog(&agent(&["work", "--json"], "touch ../ran")).expect(12);

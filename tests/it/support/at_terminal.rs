@@ -40,17 +40,17 @@ pub struct AtTerminal {
 }
 
 impl AtTerminal {
-    /// Starts a command, whose environment and folder are set, at a terminal of 120 columns.
-    pub fn spawn(mut command: Command) -> Self {
+    /// Starts a command, whose environment and folder are set, at a terminal of so many columns and of this kind; `stdout` may go elsewhere.
+    pub fn spawn(mut command: Command, columns: u16, term: &str, stdout: Option<File>) -> Self {
         let leader = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("the system has terminals");
         grantpt(&leader).and_then(|()| unlockpt(&leader)).expect("it is ours");
-        let size = Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
+        let size = Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&leader, size).expect("it takes a size");
         let name = ptsname(&leader, Vec::new()).expect("it has a name");
         let end =
             File::options().read(true).write(true).open(Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()))).expect("its other end");
         let side = || Stdio::from(end.try_clone().expect("descriptors are left"));
-        command.stdin(side()).stdout(side()).stderr(side()).env("TERM", "xterm-256color");
+        command.stdin(side()).stdout(stdout.map_or_else(&side, Stdio::from)).stderr(side()).env("TERM", term);
         let child = command.spawn().expect("it can be started");
         // Whoever still has the other end open would keep the reader from its end.
         drop((command, end));
@@ -65,6 +65,23 @@ impl AtTerminal {
             }
         });
         AtTerminal { child, keyboard, screen, reader }
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a signal to it alone.
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        // It may have ended on its own; the test then looks at how.
+        let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal);
+    }
+
+    /// Makes the terminal wider or narrower.
+    pub fn resize(&self, columns: u16) {
+        let size = Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&self.keyboard, size).expect("it takes a size");
     }
 
     /// All that it showed so far, with its control sequences.

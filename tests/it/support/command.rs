@@ -91,9 +91,15 @@ impl Run {
 
     /// Starts it at a terminal of its own, where a person could answer.
     pub fn at_terminal(self) -> AtTerminal {
+        self.at_terminal_of(120, "xterm-256color")
+    }
+
+    /// Starts it at a terminal of so many columns, of a kind that `TERM` names.
+    pub fn at_terminal_of(self, columns: u16, term: &str) -> AtTerminal {
+        let stdout = self.stdout_to.as_ref().map(|path| File::options().write(true).open(path).expect("it takes what is written"));
         let mut command = Command::new(&self.argv[0]);
         command.args(&self.argv[1..]).current_dir(&self.cwd).env_clear().envs(&self.vars).process_group(0);
-        AtTerminal::spawn(command)
+        AtTerminal::spawn(command, columns, term, stdout)
     }
 
     /// Starts it, as the leader of its own process group.
