@@ -1,7 +1,10 @@
 //! `watchdog task list`, `show`, `next` and `set`: the queue as it stands, and a person's word about it.
 
+use anstyle::Style;
+
 use crate::cli::args_task::{TaskArgs, TaskCommand, TaskFormat, TaskListArgs};
 use crate::cli::failure::CommandFailure;
+use crate::cli::table::TableColumns;
 use crate::cli::terminal::CommandTerminal;
 
 use super::from_session::PrivilegedCommand;
@@ -115,20 +118,20 @@ fn table(terminal: &CommandTerminal, queue: &TaskQueue, board: &TaskBoard<'_>, s
         terminal.line(&format!("no tasks in {}; see what one looks like with `watchdog task --help`", escape_to_one_line(dir)));
         return;
     }
-    let row = |cells: [String; 6]| cells;
-    let mut rows = vec![row(["ID", "TITLE", "ROLE", "PRIORITY", "STATUS", "ASSIGNED"].map(str::to_owned))];
-    for entry in shown {
-        let (task, record) = (&entry.loaded.task, &entry.record);
-        let cell = |text: &str| cut(&escape_to_one_line(text), 48);
-        let role = task.role.as_deref().unwrap_or("-");
-        let agent = record.agent.as_deref().filter(|_| record.status != TaskStatus::Pending).unwrap_or("-");
-        rows.push(row([entry.id(), &task.title, role, task.priority.as_str(), record.status.as_str(), agent].map(cell)));
-    }
-    let widths: Vec<usize> = (0..6).map(|n| rows.iter().map(|row| row[n].chars().count()).max().unwrap_or_default()).collect();
-    for (n, cells) in rows.iter().enumerate() {
-        let text: String = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}  ")).collect();
-        let why = n.checked_sub(1).and_then(|n| why_waiting(board, shown[n])).map(|why| format!("  {why}")).unwrap_or_default();
-        terminal.line(&format!("{}{why}", text.trim_end()));
+    let rows: Vec<[String; 6]> = (shown.iter())
+        .map(|entry| {
+            let (task, record) = (&entry.loaded.task, &entry.record);
+            let role = task.role.as_deref().unwrap_or("-");
+            let agent = record.agent.as_deref().filter(|_| record.status != TaskStatus::Pending).unwrap_or("-");
+            let cell = |text: &str| cut(&escape_to_one_line(text), 48);
+            [entry.id(), &task.title, role, task.priority.as_str(), record.status.as_str(), agent].map(cell)
+        })
+        .collect();
+    let table = TableColumns::new(["ID", "TITLE", "ROLE", "PRIORITY", "STATUS", "ASSIGNED"], &[], &rows);
+    terminal.line(&table.head());
+    for (entry, cells) in shown.iter().zip(&rows) {
+        let why = why_waiting(board, entry).map(|why| format!("  {why}")).unwrap_or_default();
+        terminal.line(&format!("{}{why}", table.line(cells, Style::new())));
     }
     for circle in cycles {
         terminal.line(&format!("these wait for each other and never begin: {} -> {}", circle.join(" -> "), circle[0]));

@@ -2,12 +2,13 @@
 
 use jiff::Timestamp;
 
+use crate::config::settings::OnNoCriteria;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{CheckOutcome, CheckResult, ProbeOutcome, Reply, ReplyStatus, SessionEnd, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Evidence, Reason, Verdict};
 
 use super::closing::{first_line, first_lines, says_something};
-use super::facts::MachineAction;
+use super::facts::{ConfigTrust, MachineAction};
 use super::stage::ProbeStopReason;
 use super::step::CheckMachine;
 
@@ -20,8 +21,11 @@ const FINISH: &str = "Finish the work and commit it.";
 impl CheckMachine {
     pub(super) fn conclude_new_commits(&mut self) -> MachineAction {
         let made = self.commits.as_ref().map_or(0, |commits| commits.made_here);
-        let mut message =
-            format!("{} made since the baseline; no checks are configured, so nothing judged what they do", plural(made, "commit"));
+        let mut message = format!("{} made since the baseline", plural(made, "commit"));
+        // Where a person is asked for want of criteria, that sentence says so.
+        if self.setup.trust == ConfigTrust::Settled && self.setup.on_no_criteria == OnNoCriteria::Git {
+            message.push_str("; no checks are configured, so nothing judged what they do");
+        }
         if let Some(left) = self.leftovers() {
             message.push_str(&left);
         }

@@ -1,6 +1,7 @@
 //! What a verdict says besides its reason: counts, changes, feedback, messages of one line.
 
-use crate::decision::machine::{CheckMachine, ChecksResult, MachineEvent};
+use crate::config::settings::OnNoCriteria;
+use crate::decision::machine::{CheckMachine, ChecksResult, ConfigTrust, MachineEvent};
 use watchdog_facts::evidence::{Degradation, ProbeOutcome, Reply, ReplyStatus, WarningCode};
 use watchdog_facts::verdict::Evidence;
 
@@ -13,6 +14,15 @@ fn message(world: World) -> String {
 #[test]
 fn a_verdict_names_what_was_made_and_what_is_left() {
     assert_eq!(message(World::committed()), "1 commit made since the baseline; no checks are configured, so nothing judged what they do");
+    assert_eq!(
+        message(World::committed().set(|setup| setup.on_no_criteria = OnNoCriteria::Review)),
+        "1 commit made since the baseline, but no criteria are configured"
+    );
+    assert_eq!(
+        message(World::committed().set(|setup| setup.trust = ConfigTrust::Untrusted { allow_with: "watchdog trust".into() })),
+        "1 commit made since the baseline, but completion.json is not trusted, so its criteria were not judged; read it, then type: \
+         watchdog trust"
+    );
     assert_eq!(
         message(World::committed().after(Effect::Edit).set(|setup| (setup.read_leftovers, setup.no_probe) = (true, true))),
         "1 commit made since the baseline; no checks are configured, so nothing judged what they do; 1 file left uncommitted; everything is kept, restore it with: watchdog rescue restore 1"
