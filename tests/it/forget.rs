@@ -203,6 +203,25 @@ fn one_worktree_leaves_the_others_and_all_means_also_those_that_are_gone() {
 }
 
 #[test]
+fn refs_of_commits_made_in_the_same_second_go_where_a_branch_has_them() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    let id = names_of(repo.path()).swap_remove(0);
+    let tree = repo.git(&["write-tree"]);
+    let mut head = repo.head();
+    for number in 0..12 {
+        let commit = repo.env_command("git", &["commit-tree", "-m", "same second", "-p", &head, &tree]);
+        head = commit.env("GIT_COMMITTER_DATE", "2026-03-04T05:06:07Z").run().expect(0).stdout.trim().to_owned();
+        repo.git(&["update-ref", &format!("refs/watchdog/judged/{id}/{number}"), &head]);
+    }
+    repo.git(&["reset", "-q", "--hard", &head]);
+    let removed = repo.watchdog(&["forget", "--yes", "--json"]).expect(0);
+    assert_eq!((count(&removed, "entries", "judged_refs"), count(&removed, "kept", "sole_refs")), (12, 0), "{removed}");
+    assert_eq!(own_refs(&repo), Vec::<String>::new());
+}
+
+#[test]
 fn a_worktree_without_any_commit_that_is_gone_is_known_by_its_name_in_the_records() {
     let env = TestEnv::new();
     let repo = env.repo();

@@ -117,11 +117,19 @@ impl Worktree {
         let mut hidden: Vec<ObjectId> = self.ref_tips()?.iter().filter_map(|(_, hex)| peeled(object(hex)?)).collect();
         hidden.sort();
         hidden.dedup();
-        let walk = self.repo.rev_walk(keepers.keys().copied()).with_hidden(hidden).all().map_err(|e| Error::read(doing(), e))?;
-        let mut sole = HashSet::new();
-        for commit in walk {
+        let beyond = |tips: &mut dyn Iterator<Item = ObjectId>| {
+            self.repo.rev_walk(tips).with_hidden(hidden.iter().copied()).all().map_err(|e| Error::read(doing(), e))
+        };
+        let mut candidates = Vec::new();
+        for commit in beyond(&mut keepers.keys().copied())? {
             let id = commit.map_err(|e| Error::read(doing(), e))?.id;
-            sole.extend(keepers.get(&id).map(|own| own.name.clone()));
+            candidates.extend(keepers.get_key_value(&id));
+        }
+        let mut sole = HashSet::new();
+        for (id, own) in candidates {
+            // Of several tips with ancestors among them, made in the same second, the walk may pass one that a branch reaches.
+            let first = beyond(&mut [*id].into_iter())?.next().transpose().map_err(|e| Error::read(doing(), e))?;
+            sole.extend(first.map(|_| own.name.clone()));
         }
         Ok(sole)
     }
