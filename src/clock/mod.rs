@@ -1,6 +1,7 @@
 //! The hour, and the pauses between attempts that failed.
 
+pub mod local_time;
 pub mod pauses;
 mod wall;
 
-pub use wall::{now, since};
+pub use wall::{local_now, now, since};

@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{Timestamp, Zoned};
 
 /// The wall clock.
 pub fn now() -> Timestamp {
     Timestamp::now()
+}
+
+/// The wall clock in the zone of this machine: that of `TZ`, or the system's.
+pub fn local_now() -> Zoned {
+    Zoned::now()
 }
 
 /// Wall time since an instant; zero where the clock was set back.

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::PathFilter;
+use super::attention::AttentionRank;
 use crate::agent::transcript::ClaudeHome;
 use crate::modes::live_session::{SessionActivity, SessionLiveness, live_session};
 use crate::wire::breaker_json::BreakerFields;
@@ -143,13 +144,15 @@ impl StatusRow {
         self.verdict.as_ref().is_some_and(|verdict| verdict.since_baseline)
     }
 
+    /// Whether its loop was interrupted within an iteration.
+    pub fn loop_interrupted(&self) -> bool {
+        !self.loops() && self.looped.as_ref().is_some_and(|looped| looped.under_way.is_some())
+    }
+
     /// Whether a person must look: its session has stalled, or nothing runs, and the verdict asks for one, the breaker is open or git cannot
     /// use the worktree.
     pub fn needs_person(&self) -> bool {
-        let asks = |verdict: &LastVerdict| verdict.status.is_none_or(|status| status.exit_code() >= Status::Review.exit_code());
-        let judged = self.verdict.as_ref().is_some_and(|verdict| verdict.since_baseline && asks(verdict));
-        let open = self.breaker.state == BreakerState::Open;
-        !self.gone && (self.stalled() || (!self.runs() && (judged || open || self.broken.is_some())))
+        AttentionRank::of(self).needs_person()
     }
 
     /// The words that it is chosen by: its verdict's status, `running`, `stalled`, `not_judged`, `broken`, `gone`.
@@ -188,19 +191,10 @@ impl StatusRow {
         })
     }
 
-    /// Those that need a person, then those where something runs, those that wait for the next session, those that nobody judged, those that
-    /// are complete, and those that are gone; among these whatever happened last first.
-    fn order(&self) -> (u8, Reverse<Timestamp>, PathBuf) {
-        let rank = match self.verdict.as_ref().and_then(|verdict| verdict.status) {
-            _ if self.gone => 5,
-            _ if self.needs_person() => 0,
-            _ if self.runs() => 1,
-            _ if !self.is_judged() => 3,
-            Some(Status::Complete) => 4,
-            _ => 2,
-        };
+    /// By rank; among rows of the same rank whatever happened last comes first.
+    fn order(&self) -> (AttentionRank, Reverse<Timestamp>, PathBuf) {
         let last = self.verdict.as_ref().map_or(self.baseline_at, |verdict| verdict.at.max(self.baseline_at));
-        (rank, Reverse(last), self.worktree.clone())
+        (AttentionRank::of(self), Reverse(last), self.worktree.clone())
     }
 }
 

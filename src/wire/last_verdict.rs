@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::next_step::NextStep;
 use watchdog_facts::verdict::{Reason, Status};
 use watchdog_store::engine::StoredEvent;
 
@@ -39,6 +40,22 @@ impl LastVerdict {
     /// When the open breaker lets one trial through.
     pub fn breaker_open_until(&self) -> Option<Timestamp> {
         self.object["breaker"]["open_until"].as_str()?.parse().ok()
+    }
+
+    /// When a look makes sense again, where the verdict says that.
+    pub fn retry_at(&self) -> Option<Timestamp> {
+        self.text("retry_at")?.parse().ok()
+    }
+
+    /// Why, where this version knows the word.
+    pub fn reason(&self) -> Option<Reason> {
+        let word = self.text("reason")?;
+        Reason::ALL.iter().copied().find(|reason| reason.as_str() == word)
+    }
+
+    /// What a person does next.
+    pub fn next_step(&self) -> NextStep {
+        NextStep::after_verdict(&self.object)
     }
 
     /// A field of the verdict's object as it is; null where it has none.

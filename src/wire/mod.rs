@@ -14,6 +14,7 @@ pub(crate) mod last_verdict;
 pub(crate) mod log_event_json;
 pub(crate) mod loop_json;
 pub(crate) mod loop_plan_json;
+pub(crate) mod next_step;
 pub(crate) mod notice_json;
 pub(crate) mod probe_json;
 pub(crate) mod rescue_json;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use jiff::Timestamp;
+use jiff::{Timestamp, Zoned};
 
 use crate::cli::amounts::age;
 use crate::cli::args_status::StatusArgs;
@@ -11,11 +11,13 @@ use crate::cli::failure::{CommandFailure, USAGE};
 use crate::cli::help;
 use crate::cli::table::{TableColumns, shown_path, style_of, terminal_width};
 use crate::cli::terminal::CommandTerminal;
-use crate::clock::now;
+use crate::clock::local_time::local_time;
+use crate::clock::{local_now, now};
 use crate::judge::command_env::CommandEnv;
 use crate::modes::live_session::SessionActivity;
 use crate::report::PathFilter;
-use crate::report::overview::{RecordedBreaker, StatusRow, overview};
+use crate::report::attention::{self, Attention, AttentionRank};
+use crate::report::overview::{StatusRow, overview};
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::display::{bounded, escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
@@ -49,7 +51,7 @@ pub fn status(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, 
         return Ok(0);
     }
     let rows: Vec<&StatusRow> = found.rows.iter().filter(|row| shown(row)).collect();
-    table(terminal, &rows, now);
+    table(terminal, &rows, &commands(command_env));
     terminal.tell(&summary(&found.rows, rows.len()));
     Ok(0)
 }
@@ -84,17 +86,18 @@ fn nothing(below: &PathFilter, commands: &WorktreeCommands) -> String {
     }
 }
 
-fn table(terminal: &CommandTerminal, rows: &[&StatusRow], now: Timestamp) {
+fn table(terminal: &CommandTerminal, rows: &[&StatusRow], commands: &WorktreeCommands) {
     if rows.is_empty() {
         return;
     }
-    let cells: Vec<[String; 6]> = rows.iter().map(|row| cells(row, now)).collect();
+    let now = local_now();
+    let cells: Vec<[String; 6]> = rows.iter().map(|row| cells(row, now.timestamp())).collect();
     let table = TableColumns::new(["STATUS", "REASON", "WHEN", "NOW", "SPEC", "WORKTREE"], &[], &cells).within(terminal_width());
     terminal.line(&table.head());
     for (row, cells) in rows.iter().zip(&cells) {
         let status = row.verdict.as_ref().and_then(|verdict| verdict.status);
         terminal.line(&table.line(cells, style_of(status.filter(|_| row.is_judged()))));
-        for line in more(row, now) {
+        for line in below(row, &attention::attention(row, commands, &now), &now) {
             terminal.sentence(&format!("  {line}"));
         }
     }
@@ -130,55 +133,24 @@ fn now_of(row: &StatusRow) -> String {
     }
 }
 
-/// What a row has no room for.
-fn more(row: &StatusRow, now: Timestamp) -> Vec<String> {
+/// Why a row is where it stands, and the command to type.
+fn below(row: &StatusRow, found: &Attention, now: &Zoned) -> Vec<String> {
     let mut lines = Vec::new();
-    if row.gone {
-        lines.push("its folder is gone, or was moved; what was recorded of it is kept".to_owned());
-        return lines;
+    let is_quiet = matches!(found.rank, AttentionRank::Complete | AttentionRank::NotJudged);
+    if !found.why.is_empty() && !is_quiet {
+        lines.push(found.why.clone());
     }
-    if let Some(why) = &row.broken {
-        lines.push(format!("git cannot use it: {}", escape_to_one_line(&bounded(why, MESSAGE))));
+    if row.verdict.as_ref().is_some_and(|verdict| !verdict.since_baseline) && !row.gone {
+        let recorded = local_time(row.baseline_at, now);
+        lines.push(format!("that was about earlier work; its baseline was recorded at {recorded}, and nobody judged since"));
     }
-    if let Some(verdict) = &row.verdict {
-        let asks = verdict.status.is_none_or(|status| status.exit_code() >= Status::Review.exit_code());
-        if asks && verdict.since_baseline {
-            lines.push(escape_to_one_line(&bounded(verdict.text("message").unwrap_or("this verdict cannot be read"), MESSAGE)));
-        }
-        if !verdict.since_baseline {
-            lines.push(format!(
-                "that was about earlier work; its baseline was recorded {}, and nobody judged since",
-                age(row.baseline_at, now)
-            ));
-        }
-        if let Some(at) = verdict.text("retry_at").filter(|_| verdict.since_baseline) {
-            lines.push(format!("look again at {}", escape_to_one_line(&bounded(at, 40))));
-        }
+    if !row.breaker.is_clean() && row.breaker.state != BreakerState::Open && !row.gone {
+        lines.push(escape_to_one_line(&bounded(&attention::breaker(&row.breaker, now), MESSAGE)));
     }
-    if let Some(live) = row.live.filter(|live| live.doing != SessionActivity::Running) {
-        lines.push(format!("its session runs{}", live.in_words()));
-    }
-    if let Some(looped) = row.looped.as_ref().filter(|looped| !row.loops() && looped.under_way.is_some()) {
-        lines.push(format!("loop interrupted at iteration {}; run it again to resume", looped.iteration()));
-    }
-    if !row.breaker.is_clean() {
-        lines.push(breaker_line(&row.breaker));
+    if matches!(found.rank, AttentionRank::Person | AttentionRank::Resume) {
+        lines.extend(found.command.clone());
     }
     lines
-}
-
-fn breaker_line(breaker: &RecordedBreaker) -> String {
-    let strikes = match breaker.limit {
-        Some(limit) => format!("{} of {limit} strikes", breaker.strikes),
-        None => plural(breaker.strikes.into(), "strike"),
-    };
-    let mut line = format!("breaker {}: {strikes}", breaker.state.as_str().replace('_', "-"));
-    match (breaker.state, breaker.open_until) {
-        (BreakerState::Open, Some(until)) => line.push_str(&format!("; one trial is let through at {until:.0}")),
-        (BreakerState::HalfOpen, _) => line.push_str("; one trial is let through"),
-        _ => {}
-    }
-    line
 }
 
 fn summary(rows: &[StatusRow], shown: usize) -> String {

@@ -1,0 +1,180 @@
+//! Whether a worktree needs a person, why, and what to type. A total function of its row: no IO, no clock.
+
+use jiff::Zoned;
+
+use super::overview::{RecordedBreaker, StatusRow};
+use crate::clock::local_time::local_time;
+use crate::modes::live_session::SessionActivity;
+use crate::wire::last_verdict::LastVerdict;
+use crate::wire::next_step::NextStep;
+use watchdog_core::decision::breaker::BreakerState;
+use watchdog_facts::display::{bounded, escape_to_one_line, plural};
+use watchdog_facts::shell_line::WorktreeCommands;
+use watchdog_facts::verdict::{Reason, Status};
+
+/// Bytes of a sentence.
+const SENTENCE: usize = 300;
+
+/// Shows what is recorded of a worktree.
+const LOOK: &str = "events";
+
+/// How soon somebody wants to see a row; the order is that of the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AttentionRank {
+    /// Nothing goes on until a person decides or mends something.
+    Person,
+    /// A loop was interrupted: nothing goes on until it is run again.
+    Resume,
+    /// Something works on it.
+    Running,
+    /// It waits for its next session, or for a time.
+    Next,
+    /// Nobody judged it since its baseline.
+    NotJudged,
+    /// It is done.
+    Complete,
+    /// Its folder is gone.
+    Gone,
+}
+
+impl AttentionRank {
+    /// Of a row.
+    pub fn of(row: &StatusRow) -> Self {
+        let asks = |verdict: &LastVerdict| verdict.status.is_none_or(|status| status.exit_code() >= Status::Review.exit_code());
+        let judged = row.verdict.as_ref().filter(|verdict| verdict.since_baseline);
+        let idle = !row.runs();
+        match judged.and_then(|verdict| verdict.status) {
+            _ if row.gone => AttentionRank::Gone,
+            _ if row.stalled() => AttentionRank::Person,
+            _ if idle && (judged.is_some_and(asks) || row.breaker.state == BreakerState::Open || row.broken.is_some()) => {
+                AttentionRank::Person
+            }
+            _ if idle && row.loop_interrupted() => AttentionRank::Resume,
+            _ if !idle => AttentionRank::Running,
+            None => AttentionRank::NotJudged,
+            Some(Status::Complete) => AttentionRank::Complete,
+            Some(_) => AttentionRank::Next,
+        }
+    }
+
+    /// Whether a person must look.
+    pub fn needs_person(self) -> bool {
+        self == AttentionRank::Person
+    }
+}
+
+/// What a row comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attention {
+    /// How soon.
+    pub rank: AttentionRank,
+    /// Why, in one line that is fit for a terminal; empty where there is nothing to say.
+    pub why: String,
+    /// The command that goes on, whole and ready to be pasted; `None` where there is nothing to type.
+    pub command: Option<String>,
+}
+
+/// What a row comes to at this moment, which is also the zone of the times in it. `commands` name the records; the worktree is the row's.
+pub fn attention(row: &StatusRow, commands: &WorktreeCommands, now: &Zoned) -> Attention {
+    let rank = AttentionRank::of(row);
+    let (why, step) = match rank {
+        AttentionRank::Person => person(row, now),
+        AttentionRank::Resume => {
+            let iteration = row.looped.as_ref().map_or(0, |looped| looped.iteration());
+            let why = format!("loop interrupted at iteration {iteration}; run the same `watchdog loop` again there to resume");
+            (why, Some(NextStep::Look))
+        }
+        AttentionRank::Running => running(row),
+        AttentionRank::Next => next(row, now),
+        AttentionRank::NotJudged => {
+            let why = format!("not judged since its baseline was recorded at {}", local_time(row.baseline_at, now));
+            (why, Some(NextStep::OfSpec("check")))
+        }
+        AttentionRank::Complete => (message(row.verdict.as_ref()), row.verdict.as_ref().map(LastVerdict::next_step)),
+        AttentionRank::Gone => ("its folder is gone, or was moved; what was recorded of it is kept".to_owned(), None),
+    };
+    let commands = commands.clone().with_worktree(&row.worktree);
+    let command = step.and_then(|step| step.line(&commands, &row.spec, LOOK));
+    Attention { rank, why: escape_to_one_line(&bounded(&why, SENTENCE)), command }
+}
+
+/// What is wrong, the cause of all else first: no verdict is worth reading where git fails.
+fn person(row: &StatusRow, now: &Zoned) -> (String, Option<NextStep>) {
+    if row.stalled() {
+        let minutes = row.live.and_then(|live| live.idle).unwrap_or_default().as_secs() / 60;
+        return (format!("its session has stalled: silent for {minutes} min"), Some(session_output(row)));
+    }
+    if let Some(why) = &row.broken {
+        return (format!("git cannot use it: {why}"), Some(NextStep::Watchdog("doctor")));
+    }
+    if row.breaker.state == BreakerState::Open {
+        return (breaker(&row.breaker, now), Some(NextStep::OfSpec("breaker reset")));
+    }
+    let verdict = row.verdict.as_ref();
+    match verdict.and_then(LastVerdict::reason) {
+        Some(Reason::Untrusted) => {
+            ("completion.json is not trusted, so its criteria were not judged".into(), verdict.map(LastVerdict::next_step))
+        }
+        _ if verdict.is_some_and(|verdict| verdict.status.is_none()) => {
+            ("its last verdict cannot be read by this version".into(), Some(NextStep::OfSpec("check")))
+        }
+        _ => (message(verdict), verdict.map(LastVerdict::next_step)),
+    }
+}
+
+/// The breaker, with the way it opened and when it lets a trial through.
+pub fn breaker(breaker: &RecordedBreaker, now: &Zoned) -> String {
+    let strikes = match breaker.limit {
+        Some(limit) => format!("{} of {limit} strikes", breaker.strikes),
+        None => plural(breaker.strikes.into(), "strike"),
+    };
+    let mut line = format!("breaker {}: {strikes}", breaker.state.as_str().replace('_', "-"));
+    match (breaker.state, breaker.open_until) {
+        (BreakerState::Open, Some(until)) => line.push_str(&format!("; one trial is let through at {}", local_time(until, now))),
+        (BreakerState::HalfOpen, _) => line.push_str("; one trial is let through"),
+        _ => {}
+    }
+    if let Some(why) = breaker.why.as_deref().filter(|_| breaker.state == BreakerState::Open) {
+        line.push_str(&format!("; last strike: {why}"));
+    }
+    line
+}
+
+/// What the session says, where it has a log.
+fn session_output(row: &StatusRow) -> NextStep {
+    match row.session.as_ref().and_then(|session| session.log.as_ref()) {
+        Some(_) => NextStep::Watchdog("logs"),
+        None => NextStep::Look,
+    }
+}
+
+fn running(row: &StatusRow) -> (String, Option<NextStep>) {
+    let waits = row.live.filter(|live| live.doing == SessionActivity::Waiting);
+    let why = waits.map_or_else(String::new, |live| {
+        let minutes = live.idle.unwrap_or_default().as_secs() / 60;
+        format!("its session waits for a permission or a person, silent for {minutes} min")
+    });
+    (why, row.session.as_ref().map(|_| session_output(row)))
+}
+
+/// A verdict that the next session or a time will change.
+fn next(row: &StatusRow, now: &Zoned) -> (String, Option<NextStep>) {
+    let Some(verdict) = row.verdict.as_ref() else { return (String::new(), None) };
+    let step = match verdict.next_step() {
+        // Whatever was waited for may have come.
+        NextStep::Look => NextStep::OfSpec("check"),
+        step => step,
+    };
+    match verdict.retry_at() {
+        Some(at) if now.timestamp() < at => (format!("{}; look again at {}", message(Some(verdict)), local_time(at, now)), None),
+        _ => (message(Some(verdict)), Some(step)),
+    }
+}
+
+fn message(verdict: Option<&LastVerdict>) -> String {
+    verdict.and_then(|verdict| verdict.text("message")).unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+#[path = "attention_tests.rs"]
+mod tests;

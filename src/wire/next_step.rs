@@ -1,0 +1,126 @@
+//! The next step of a person after a verdict, chosen by its data: which command, and of which program.
+
+use serde_json::Value;
+
+use watchdog_facts::display::is_hostile;
+use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
+use watchdog_facts::verdict::Reason;
+
+/// What to type about one worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NextStep {
+    /// No command goes on: somebody looks at what is recorded, or waits.
+    Look,
+    /// A command of watchdog's.
+    Watchdog(&'static str),
+    /// A command of watchdog's about the spec.
+    OfSpec(&'static str),
+    /// A command of git's.
+    Git(String),
+}
+
+impl NextStep {
+    /// After a verdict with this data. A reason that this version does not know leads to a look.
+    pub fn after_verdict(data: &Value) -> Self {
+        let word = data["reason"].as_str().unwrap_or_default();
+        match Reason::ALL.iter().copied().find(|reason| reason.as_str() == word) {
+            Some(reason) => of_reason(reason, data),
+            None => NextStep::Look,
+        }
+    }
+
+    /// The line to type; `look` is the command that shows what is recorded. None where the spec has a character that no terminal
+    /// could carry.
+    pub fn line(&self, commands: &WorktreeCommands, spec: &str, look: &str) -> Option<String> {
+        if spec.chars().any(|c| is_hostile(c) || c == '\n' || c == '\t') {
+            return None;
+        }
+        Some(match self {
+            NextStep::Look => commands.watchdog(look),
+            NextStep::Watchdog(what) => commands.watchdog(what),
+            NextStep::OfSpec(what) if spec.is_empty() => commands.watchdog(what),
+            NextStep::OfSpec(what) => commands.watchdog(&format!("{what} --spec {}", shell_word(spec))),
+            NextStep::Git(what) => commands.git(what),
+        })
+    }
+}
+
+fn of_reason(reason: Reason, data: &Value) -> NextStep {
+    let left: u64 = ["staged", "unstaged", "untracked", "conflicted"].iter().filter_map(|of| data["changes"][*of].as_u64()).sum();
+    let rescue_or = |other| if left > 0 { NextStep::OfSpec("rescue") } else { other };
+    match reason {
+        Reason::NewCommits | Reason::Rescued | Reason::NothingToDo | Reason::ChecksPassed => {
+            new_commits(data).map_or(NextStep::Look, NextStep::Git)
+        }
+        Reason::Working | Reason::MaxProbes => rescue_or(NextStep::OfSpec("check")),
+        Reason::ChecksUnmet | Reason::VerifyTimeout | Reason::VerifyFailed | Reason::Interrupted => NextStep::OfSpec("check"),
+        Reason::OperationInProgress => NextStep::Git("status".into()),
+        Reason::SessionTimeout | Reason::SessionIdle => rescue_or(NextStep::Look),
+        Reason::RescueIncomplete => NextStep::OfSpec("rescue"),
+        Reason::BreakerOpen => NextStep::OfSpec("breaker reset"),
+        // What is wrong, and the command that mends or allows it after a look.
+        Reason::Untrusted
+        | Reason::VerifyUnrunnable
+        | Reason::AgentUnrunnable
+        | Reason::Halted
+        | Reason::ProbeError
+        | Reason::GitError
+        | Reason::NotARepository
+        | Reason::ConfigError
+        | Reason::StoreError
+        | Reason::SnapshotFailed => NextStep::Watchdog("doctor"),
+        Reason::BackgroundWork
+        | Reason::SessionActive
+        | Reason::RateLimited
+        | Reason::Locked
+        | Reason::Dependencies
+        | Reason::NoCriteria
+        | Reason::MaxIterations
+        | Reason::RepeatedNothingToDo
+        | Reason::Disputed
+        | Reason::CriteriaChanged
+        | Reason::BudgetExhausted
+        | Reason::DeadlineExceeded
+        | Reason::AgentStopped => NextStep::Look,
+    }
+}
+
+/// The list of the commits since the baseline.
+fn new_commits(data: &Value) -> Option<String> {
+    let hex = |key: &str| {
+        let name = data[key].as_str()?;
+        (name.len() >= 40 && name.bytes().all(|b| b.is_ascii_hexdigit())).then(|| name[..12].to_owned())
+    };
+    let head = hex("head")?;
+    let range = hex("baseline").map_or_else(|| head.clone(), |baseline| format!("{baseline}..{head}"));
+    (hex("baseline").as_ref() != Some(&head)).then(|| format!("log --stat {range}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::next_step::*;
+
+    #[test]
+    fn uncommitted_work_is_rescued_before_anything_is_judged_again() {
+        for (reason, left, step) in [
+            ("max_probes", 1, NextStep::OfSpec("rescue")),
+            ("max_probes", 0, NextStep::OfSpec("check")),
+            ("session_idle", 2, NextStep::OfSpec("rescue")),
+            ("session_idle", 0, NextStep::Look),
+            ("of a later version", 3, NextStep::Look),
+        ] {
+            assert_eq!(NextStep::after_verdict(&json!({"reason": reason, "changes": {"untracked": left}})), step, "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_spec_that_no_terminal_carries_is_in_no_line() {
+        let commands = WorktreeCommands::default();
+        let of = |spec| NextStep::OfSpec("check").line(&commands, spec, "status");
+        assert_eq!(of("a b").as_deref(), Some("watchdog check --spec 'a b'"));
+        assert_eq!(of("").as_deref(), Some("watchdog check"));
+        assert_eq!((of("a\u{1b}[2J"), of("a\nb")), (None, None));
+    }
+}
