@@ -5,7 +5,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde_json::json;
 use watchdog_store::baseline::{self, BaselineRecord, BaselineRefs};
-use watchdog_store::engine::NewEvent;
+use watchdog_store::engine::{NewEvent, WantedKind};
 use watchdog_store::journal::{kind, tidy};
 use watchdog_store::{StateDir, open_store};
 
@@ -52,7 +52,7 @@ pub fn watch(state: &Path, at: &Path, worktrees: u64) -> Result<()> {
 /// The newest verdicts of so many worktrees, as an overview of all of them needs; how many there were.
 pub fn newest_verdicts(state: &Path, worktrees: u64) -> Result<usize> {
     let of: Vec<(String, String)> = ids(worktrees).map(|id| (id, "main".to_owned())).collect();
-    Ok(open(state)?.newest_of(&of, &[kind::VERDICT], 8)?.iter().flatten().count())
+    Ok(open(state)?.newest_of(&of, &[WantedKind::any(kind::VERDICT)], 8)?.iter().flatten().count())
 }
 
 fn ids(worktrees: u64) -> impl Iterator<Item = String> {

@@ -16,7 +16,7 @@ use watchdog_facts::verdict::{Reason, Status};
 const SENTENCE: usize = 300;
 
 /// Shows what is recorded of a worktree.
-const LOOK: &str = "events";
+const INSPECT: &str = "events";
 
 /// How soon somebody wants to see a row; the order is that of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,6 +57,11 @@ impl AttentionRank {
         }
     }
 
+    /// Whether the work is under way, or must go on: whatever is not live is done, was never judged, or is gone.
+    pub fn is_live(self) -> bool {
+        self < AttentionRank::NotJudged
+    }
+
     /// Whether a person must look.
     pub fn needs_person(self) -> bool {
         self == AttentionRank::Person
@@ -82,19 +87,23 @@ pub fn attention(row: &StatusRow, commands: &WorktreeCommands, now: &Zoned) -> A
         AttentionRank::Resume => {
             let iteration = row.looped.as_ref().map_or(0, |looped| looped.iteration());
             let why = format!("loop interrupted at iteration {iteration}; run the same `watchdog loop` again there to resume");
-            (why, Some(NextStep::Look))
+            (why, Some(NextStep::Inspect))
         }
         AttentionRank::Running => running(row),
         AttentionRank::Next => next(row, now),
         AttentionRank::NotJudged => {
-            let why = format!("not judged since its baseline was recorded at {}", local_time(row.baseline_at, now));
+            let at = local_time(row.baseline_at, now);
+            let why = match row.judgement_known {
+                true => format!("not judged since its baseline was recorded at {at}"),
+                false => format!("the journal has no judgement and does not reach back to its baseline, which was recorded at {at}"),
+            };
             (why, Some(NextStep::OfSpec("check")))
         }
         AttentionRank::Complete => (message(row.verdict.as_ref()), row.verdict.as_ref().map(LastVerdict::next_step)),
         AttentionRank::Gone => ("its folder is gone, or was moved; what was recorded of it is kept".to_owned(), None),
     };
     let commands = commands.clone().with_worktree(&row.worktree);
-    let command = step.and_then(|step| step.line(&commands, &row.spec, LOOK));
+    let command = step.and_then(|step| step.line(&commands, &row.spec, INSPECT));
     Attention { rank, why: escape_to_one_line(&bounded(&why, SENTENCE)), command }
 }
 
@@ -111,15 +120,16 @@ fn person(row: &StatusRow, now: &Zoned) -> (String, Option<NextStep>) {
         return (breaker(&row.breaker, now), Some(NextStep::OfSpec("breaker reset")));
     }
     let verdict = row.verdict.as_ref();
-    match verdict.and_then(LastVerdict::reason) {
-        Some(Reason::Untrusted) => {
-            ("completion.json is not trusted, so its criteria were not judged".into(), verdict.map(LastVerdict::next_step))
-        }
-        _ if verdict.is_some_and(|verdict| verdict.status.is_none()) => {
-            ("its last verdict cannot be read by this version".into(), Some(NextStep::OfSpec("check")))
-        }
-        _ => (message(verdict), verdict.map(LastVerdict::next_step)),
+    if verdict.is_some_and(|verdict| verdict.status.is_none()) {
+        return ("its last verdict cannot be read by this version".into(), Some(NextStep::OfSpec("check")));
     }
+    (message(verdict), verdict.map(LastVerdict::next_step))
+}
+
+/// The sentence of a verdict, shorter where its reason says it all: what a check saw beside a missing trust is for later.
+pub fn why<'a>(reason: &str, message: &'a str) -> &'a str {
+    const UNTRUSTED: &str = "completion.json is not trusted and not used; read it, then type:";
+    if reason == Reason::Untrusted.as_str() && message.contains("completion.json") { UNTRUSTED } else { message }
 }
 
 /// The breaker, with the way it opened and when it lets a trial through.
@@ -144,16 +154,20 @@ pub fn breaker(breaker: &RecordedBreaker, now: &Zoned) -> String {
 fn session_output(row: &StatusRow) -> NextStep {
     match row.session.as_ref().and_then(|session| session.log.as_ref()) {
         Some(_) => NextStep::Watchdog("logs"),
-        None => NextStep::Look,
+        None => NextStep::Inspect,
     }
 }
 
 fn running(row: &StatusRow) -> (String, Option<NextStep>) {
     let waits = row.live.filter(|live| live.doing == SessionActivity::Waiting);
-    let why = waits.map_or_else(String::new, |live| {
-        let minutes = live.idle.unwrap_or_default().as_secs() / 60;
-        format!("its session waits for a permission or a person, silent for {minutes} min")
-    });
+    let judged = row.verdict.as_ref().filter(|verdict| verdict.since_baseline && verdict.is_by_hook());
+    let why = match waits {
+        Some(live) => {
+            let minutes = live.idle.unwrap_or_default().as_secs() / 60;
+            format!("its session waits for a permission or a person, silent for {minutes} min")
+        }
+        None => message(judged),
+    };
     (why, row.session.as_ref().map(|_| session_output(row)))
 }
 
@@ -162,7 +176,7 @@ fn next(row: &StatusRow, now: &Zoned) -> (String, Option<NextStep>) {
     let Some(verdict) = row.verdict.as_ref() else { return (String::new(), None) };
     let step = match verdict.next_step() {
         // Whatever was waited for may have come.
-        NextStep::Look => NextStep::OfSpec("check"),
+        NextStep::Inspect => NextStep::OfSpec("check"),
         step => step,
     };
     match verdict.retry_at() {
@@ -172,7 +186,7 @@ fn next(row: &StatusRow, now: &Zoned) -> (String, Option<NextStep>) {
 }
 
 fn message(verdict: Option<&LastVerdict>) -> String {
-    verdict.and_then(|verdict| verdict.text("message")).unwrap_or_default().trim().to_owned()
+    verdict.map(|verdict| why(verdict.text("reason").unwrap_or_default(), &verdict.sentence()).to_owned()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::super::overview::OlderSpecs;
 use super::*;
 use crate::modes::live_session::SessionLiveness;
 use watchdog_core::decision::iteration::standing::LoopStanding;
@@ -28,12 +29,15 @@ fn row() -> StatusRow {
     StatusRow {
         worktree: PathBuf::from("/w"),
         spec: "s".into(),
+        is_newest: true,
+        older: OlderSpecs::default(),
         branch: None,
         baseline: None,
         baseline_at: at(80_000),
         gone: false,
         broken: None,
         verdict: None,
+        judgement_known: true,
         session: None,
         live: None,
         looped: None,
@@ -43,8 +47,17 @@ fn row() -> StatusRow {
 }
 
 fn judged(data: Value) -> StatusRow {
-    let event = StoredEvent { id: "e".into(), at: at(80_001), worktree: "w".into(), spec: None, kind: "verdict".into(), data };
+    judged_in("verdict", data)
+}
+
+fn judged_in(kind: &str, data: Value) -> StatusRow {
+    let event = StoredEvent { id: "e".into(), at: at(80_001), worktree: "w".into(), spec: None, kind: kind.into(), data };
     StatusRow { verdict: Some(LastVerdict::new(event, true)), ..row() }
+}
+
+fn by_hook(answer: &str) -> StatusRow {
+    let message = "watchdog: incomplete (checks_unmet): x";
+    judged_in("hook", json!({"answer": answer, "status": "incomplete", "reason": "checks_unmet", "message": message}))
 }
 
 fn of(reason: Reason) -> StatusRow {
@@ -149,10 +162,10 @@ fn each_row_says_whether_it_needs_a_person_why_and_what_to_type() {
         ("running loop", StatusRow { holder: Some(holder), ..unfinished() }, Running, "", None),
         (
             "untrusted",
-            of(Reason::Untrusted),
+            judged(json!({"status": "review", "reason": "untrusted", "message": "1 commit; but completion.json is not trusted"})),
             Person,
-            "completion.json is not trusted, so its criteria were not judged",
-            Some("watchdog -C /w doctor"),
+            "completion.json is not trusted and not used; read it, then type:",
+            Some("watchdog -C /w trust"),
         ),
         ("disputed", of(Reason::Disputed), Person, "what it says", Some("watchdog -C /w events")),
         ("rescue_incomplete", of(Reason::RescueIncomplete), Person, "what it says", Some("watchdog -C /w rescue --spec s")),
@@ -161,6 +174,27 @@ fn each_row_says_whether_it_needs_a_person_why_and_what_to_type() {
         ("limit is over", limited(86_400), Next, "usage limit", Some("watchdog -C /w check --spec s")),
         ("unmet", of(Reason::ChecksUnmet), Next, "what it says", Some("watchdog -C /w check --spec s")),
         ("never judged", row(), NotJudged, "not judged since its baseline was recorded at 00:13", Some("watchdog -C /w check --spec s")),
+        (
+            "beyond the journal",
+            StatusRow { judgement_known: false, ..row() },
+            NotJudged,
+            "the journal has no judgement and does not reach back to its baseline, which was recorded at 00:13",
+            Some("watchdog -C /w check --spec s"),
+        ),
+        (
+            "held by a hook",
+            by_hook("held"),
+            Next,
+            "its hook held the agent: incomplete (checks_unmet): x",
+            Some("watchdog -C /w check --spec s"),
+        ),
+        (
+            "let go by a hook",
+            by_hook("let_go"),
+            Next,
+            "its hook let the agent go: incomplete (checks_unmet): x",
+            Some("watchdog -C /w check --spec s"),
+        ),
         ("complete", of(Reason::NothingToDo), Complete, "what it says", Some("watchdog -C /w events")),
         (
             "unreadable verdict",

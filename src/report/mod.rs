@@ -2,11 +2,14 @@
 //!
 //! - [`attention`]: whether a worktree needs a person, why, and what to type.
 //! - [`overview`]: the present state, worktree by worktree.
+//! - [`same_faults`]: rows that cannot be read for the same reason.
 //! - [`figures`]: the figures of a period.
 
 pub mod attention;
 mod below;
 pub mod figures;
+mod last_judgements;
 pub mod overview;
+pub mod same_faults;
 
 pub use below::PathFilter;

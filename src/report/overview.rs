@@ -1,4 +1,4 @@
-//! The present state: every worktree with a recorded baseline, its running session, and its last verdict. From the records alone, and
+//! The present state: every work with a recorded baseline, its running session, and its last judgement. From the records alone, and
 //! from the existence of git's own files; runs no git, and takes no lock.
 
 use std::cmp::Reverse;
@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::PathFilter;
 use super::attention::AttentionRank;
+use super::last_judgements::{WorkKey, last_judgements};
 use crate::agent::transcript::ClaudeHome;
 use crate::modes::live_session::{SessionActivity, SessionLiveness, live_session};
 use crate::wire::breaker_json::BreakerFields;
@@ -21,14 +22,10 @@ use watchdog_facts::verdict::Status;
 use watchdog_git::why_broken;
 use watchdog_process::still_runs;
 use watchdog_store::baseline::{self, BaselineRecord};
-use watchdog_store::journal::kind;
 use watchdog_store::lock::{LockHolder, named_holder};
 use watchdog_store::looped::{self, LoopRecord};
 use watchdog_store::session::{self, SessionRecord};
 use watchdog_store::{LocalStore, RowsByWorktree, StateDir, StoreError, breaker};
-
-/// A verdict may lie behind so many newer events of its worktree, such as snapshots of a long session; one further back is not looked for.
-const HISTORY: usize = 1_000;
 
 /// How a loop names itself in the lock, which it holds from its first iteration to its last.
 const LOOP: &str = "watchdog loop";
@@ -42,13 +39,52 @@ pub struct StatusOverview {
     pub notes: Vec<String>,
 }
 
-/// One worktree with a baseline.
+/// Which specs of a worktree have a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShownSpecs {
+    /// The one whose baseline was recorded last, and every other that runs, waits, needs a person or is to be resumed.
+    Live,
+    /// Every one with a baseline.
+    All,
+}
+
+/// The specs of a worktree that have no row, by what their last judgement was.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OlderSpecs {
+    /// Those that are complete.
+    pub complete: u64,
+    /// Those that nobody judged since their baseline, as far as the journal tells.
+    pub not_judged: u64,
+    /// All others; only where the folder of the worktree is gone.
+    pub unfinished: u64,
+}
+
+impl OlderSpecs {
+    /// How many they are.
+    pub fn total(self) -> u64 {
+        self.complete + self.not_judged + self.unfinished
+    }
+
+    fn count(&mut self, row: &StatusRow) {
+        match row.verdict.as_ref().filter(|verdict| verdict.since_baseline) {
+            Some(verdict) if verdict.status == Some(Status::Complete) => self.complete += 1,
+            Some(_) => self.unfinished += 1,
+            None => self.not_judged += 1,
+        }
+    }
+}
+
+/// One spec of a worktree, with a baseline.
 #[derive(Debug)]
 pub struct StatusRow {
-    /// Its top folder, as it was when the baseline was recorded.
+    /// Its top folder, as it was when the worktree's newest baseline was recorded.
     pub worktree: PathBuf,
-    /// The name of the work: that of the baseline that was recorded last.
+    /// The name of the work.
     pub spec: String,
+    /// Whether its baseline is the worktree's newest: commands that name no spec mean it.
+    pub is_newest: bool,
+    /// The specs of the worktree that have no row; all zero but in the newest one's.
+    pub older: OlderSpecs,
     /// The branch of that moment.
     pub branch: Option<String>,
     /// The commit of that moment; `None` = unborn.
@@ -59,15 +95,17 @@ pub struct StatusRow {
     pub gone: bool,
     /// Why git cannot use it.
     pub broken: Option<String>,
-    /// The last verdict on this work.
+    /// The last judgement on this work.
     pub verdict: Option<LastVerdict>,
+    /// Whether the journal reaches back to the baseline or to a judgement. Where it does not, one may have been pruned.
+    pub judgement_known: bool,
     /// A session that runs now.
     pub session: Option<SessionRecord>,
     /// How that session is doing.
     pub live: Option<SessionLiveness>,
     /// The loop that is not over.
     pub looped: Option<LoopRecord>,
-    /// The running session of the worktree.
+    /// Who holds the worktree's lock for this work.
     pub holder: Option<LockHolder>,
     /// The breaker.
     pub breaker: RecordedBreaker,
@@ -155,12 +193,15 @@ impl StatusRow {
         AttentionRank::of(self).needs_person()
     }
 
-    /// The words that it is chosen by: its verdict's status, `running`, `stalled`, `not_judged`, `broken`, `gone`.
+    /// The words that it is chosen by: its verdict's status, `needs_person`, `running`, `stalled`, `interrupted`, `not_judged`, `broken`,
+    /// `gone`.
     pub fn words(&self) -> Vec<&'static str> {
         let status = self.verdict.as_ref().and_then(|verdict| verdict.status).map(Status::as_str);
         let flags = [
+            (self.needs_person(), "needs_person"),
             (self.runs(), "running"),
             (self.stalled(), "stalled"),
+            (self.loop_interrupted(), "interrupted"),
             (!self.is_judged(), "not_judged"),
             (self.broken.is_some(), "broken"),
             (self.gone, "gone"),
@@ -188,6 +229,9 @@ impl StatusRow {
             looped: self.looped.as_ref().map(|looped| (looped, self.loops())),
             holder: self.holder.as_ref(),
             breaker: self.breaker.as_fields(),
+            is_newest: self.is_newest,
+            older_specs: [("complete", self.older.complete), ("not_judged", self.older.not_judged), ("unfinished", self.older.unfinished)],
+            judgement_known: self.judgement_known,
         })
     }
 
@@ -213,101 +257,136 @@ impl StatusOverview {
     }
 }
 
-/// Gathers the state of the selected worktrees.
+/// Gathers the state of the selected worktrees, with a row for each spec that is live.
 ///
 /// # Errors
 /// When the store cannot be read. An unreadable row is a note.
 pub fn overview(store: &dyn LocalStore, state: &StateDir, below: &PathFilter, now: Timestamp) -> Result<StatusOverview, StoreError> {
+    overview_of(store, state, below, ShownSpecs::Live, now)
+}
+
+/// Gathers the state of the selected worktrees, with a row for each of these specs.
+///
+/// # Errors
+/// When the store cannot be read. An unreadable row is a note.
+pub fn overview_of(
+    store: &dyn LocalStore,
+    state: &StateDir,
+    below: &PathFilter,
+    specs: ShownSpecs,
+    now: Timestamp,
+) -> Result<StatusOverview, StoreError> {
     let mut notes = Vec::new();
-    let mut latest = latest_baselines(baseline::everywhere(store)?, &mut notes);
-    below.choose(&mut latest, |(.., found)| &found.worktree);
-    let of: Vec<(String, String)> = latest.iter().map(|(id, spec, _)| (id.clone(), spec.clone())).collect();
-    let mut verdicts = verdicts(store, &of)?;
-    let mut sessions = living(session::everywhere(store)?, &mut notes);
+    let mut worktrees = by_worktree(baseline::everywhere(store)?, &mut notes);
+    below.choose(&mut worktrees, WorktreeBaselines::worktree);
+    let of: Vec<WorkKey> = worktrees.iter().flat_map(WorktreeBaselines::keys).collect();
+    let mut judged = last_judgements(store, &of)?;
+    let mut sessions = by_work(session::everywhere(store)?, &mut notes);
+    sessions.retain(|_, row| row.ended_at.is_none() && row.pid.is_some_and(|pid| still_runs(pid, row.started_at)));
     let mut loops = by_work(looped::everywhere(store)?, &mut notes);
     let mut breakers = by_work(breaker::everywhere(store)?, &mut notes);
-    let rows = latest.into_iter().map(|(id, spec, found)| {
-        let work = (id, spec);
-        let verdict = verdicts.remove(&work);
-        let breaker = RecordedBreaker::new(breakers.remove(&work).unwrap_or_default(), verdict.as_ref(), now);
-        let gone = is_gone(&found.worktree);
-        StatusRow {
-            gone,
-            broken: if gone { None } else { why_broken(&found.worktree) },
-            worktree: found.worktree,
-            branch: found.branch,
-            baseline: found.commit,
-            baseline_at: found.at,
-            verdict,
-            session: sessions.remove(&work.0),
-            live: None,
-            looped: loops.remove(&work).filter(|looped| looped.over.is_none()),
-            holder: named_holder(state, &work.0).filter(|holder| still_runs(holder.pid, holder.since)),
-            breaker,
-            spec: work.1,
+    let mut rows: Vec<StatusRow> = Vec::with_capacity(worktrees.len());
+    for found in worktrees {
+        let worktree = found.worktree().to_owned();
+        let gone = is_gone(&worktree);
+        let broken = if gone { None } else { why_broken(&worktree) };
+        let mut holder = named_holder(state, &found.id).filter(|holder| still_runs(holder.pid, holder.since));
+        let holder_spec = holder.as_ref().and_then(|holder| holder.spec.clone()).filter(|spec| found.has(spec));
+        let mut older = OlderSpecs::default();
+        // The newest comes last, and takes what belongs to none of the others.
+        for (is_newest, (spec, record)) in found.specs_newest_last() {
+            let work = (found.id.clone(), spec);
+            let judged = judged.remove(&work).unwrap_or_default();
+            let breaker =
+                RecordedBreaker::new(breakers.remove(&work).unwrap_or_default(), judged.verdict.as_ref().or(judged.last.as_ref()), now);
+            let session = sessions.remove(&work).or_else(|| if is_newest { newest_session(&mut sessions, &work.0) } else { None });
+            let is_held = holder_spec.as_ref().map_or(is_newest, |spec| *spec == work.1);
+            let mut row = StatusRow {
+                worktree: worktree.clone(),
+                is_newest,
+                older: OlderSpecs::default(),
+                gone,
+                broken: None,
+                branch: record.branch,
+                baseline: record.commit,
+                baseline_at: record.at,
+                verdict: judged.last,
+                judgement_known: judged.known,
+                session,
+                live: None,
+                looped: loops.remove(&work).filter(|looped| looped.over.is_none()),
+                holder: if is_held { holder.take() } else { None },
+                breaker,
+                spec: work.1,
+            };
+            if is_newest {
+                row.older = older;
+            } else if specs == ShownSpecs::Live && !AttentionRank::of(&row).is_live() {
+                older.count(&row);
+                continue;
+            }
+            // Not before: a broken worktree makes no work live that is over.
+            row.broken.clone_from(&broken);
+            rows.push(row);
         }
-    });
-    let mut rows: Vec<StatusRow> = rows.collect();
+    }
     rows.sort_by_cached_key(StatusRow::order);
     Ok(StatusOverview { rows, notes })
 }
 
-/// The baseline of each worktree that was recorded last, as commands that name no spec take it.
-fn latest_baselines(rows: RowsByWorktree<BaselineRecord>, notes: &mut Vec<String>) -> Vec<(String, String, BaselineRecord)> {
-    let mut latest: Vec<(String, String, BaselineRecord)> = Vec::new();
+/// The baselines of one worktree, by spec.
+struct WorktreeBaselines {
+    id: String,
+    specs: Vec<(String, BaselineRecord)>,
+    /// Which of them was recorded last, as commands that name no spec take it.
+    newest: usize,
+}
+
+impl WorktreeBaselines {
+    fn worktree(&self) -> &Path {
+        &self.specs[self.newest].1.worktree
+    }
+
+    fn keys(&self) -> impl Iterator<Item = WorkKey> {
+        self.specs.iter().map(|(spec, _)| (self.id.clone(), spec.clone()))
+    }
+
+    fn has(&self, spec: &str) -> bool {
+        self.specs.iter().any(|(known, _)| known == spec)
+    }
+
+    fn specs_newest_last(&self) -> impl Iterator<Item = (bool, (String, BaselineRecord))> {
+        let others = self.specs.iter().enumerate().filter(|(at, _)| *at != self.newest).map(|(_, found)| (false, found.clone()));
+        others.chain(self.specs.get(self.newest).map(|found| (true, found.clone())))
+    }
+}
+
+fn by_worktree(rows: RowsByWorktree<BaselineRecord>, notes: &mut Vec<String>) -> Vec<WorktreeBaselines> {
+    let mut worktrees: Vec<WorktreeBaselines> = Vec::new();
     for (id, spec, row) in rows {
         // In the order of their keys: those of a worktree come one after the other.
-        match (row, latest.last_mut()) {
+        match (row, worktrees.last_mut()) {
             (Err(error), _) => notes.push(format!("{error} (worktree {id})")),
-            (Ok(row), Some(last)) if last.0 == id => {
-                if last.2.at <= row.at {
-                    *last = (id, spec, row);
+            (Ok(row), Some(last)) if last.id == id => {
+                if last.specs[last.newest].1.at <= row.at {
+                    last.newest = last.specs.len();
                 }
+                last.specs.push((spec, row));
             }
-            (Ok(row), _) => latest.push((id, spec, row)),
+            (Ok(row), _) => worktrees.push(WorktreeBaselines { id, specs: vec![(spec, row)], newest: 0 }),
         }
     }
-    latest
+    worktrees
 }
 
-/// The last verdicts by worktree and spec.
-fn verdicts(store: &dyn LocalStore, of: &[(String, String)]) -> Result<HashMap<(String, String), LastVerdict>, StoreError> {
-    let mut found = HashMap::new();
-    let mut begun_anew = Vec::new();
-    // The order of events decides, even if the clock was set back in between.
-    for (work, event) in of.iter().zip(store.newest_of(of, &[kind::VERDICT, kind::BASELINE], HISTORY)?) {
-        match event {
-            Some(event) if event.kind == kind::VERDICT => drop(found.insert(work.clone(), LastVerdict::new(event, true))),
-            Some(_) => begun_anew.push(work.clone()),
-            None => {}
-        }
-    }
-    for (work, event) in begun_anew.iter().zip(store.newest_of(&begun_anew, &[kind::VERDICT], HISTORY)?) {
-        if let Some(event) = event {
-            found.insert(work.clone(), LastVerdict::new(event, false));
-        }
-    }
-    Ok(found)
+/// Takes the session of a worktree that began last.
+fn newest_session(sessions: &mut HashMap<WorkKey, SessionRecord>, id: &str) -> Option<SessionRecord> {
+    let of_it = sessions.iter().filter(|((worktree, _), _)| worktree == id);
+    let newest = of_it.max_by_key(|(_, row)| row.started_at).map(|(work, _)| work.clone())?;
+    sessions.remove(&newest)
 }
 
-/// The sessions whose process still lives, by worktree.
-fn living(rows: RowsByWorktree<SessionRecord>, notes: &mut Vec<String>) -> HashMap<String, SessionRecord> {
-    let mut living: HashMap<String, SessionRecord> = HashMap::new();
-    for (id, _, row) in rows {
-        match row {
-            Err(error) => notes.push(format!("{error} (worktree {id})")),
-            Ok(row) => {
-                let runs = row.ended_at.is_none() && row.pid.is_some_and(|pid| still_runs(pid, row.started_at));
-                if runs && living.get(&id).is_none_or(|other| other.started_at <= row.started_at) {
-                    living.insert(id, row);
-                }
-            }
-        }
-    }
-    living
-}
-
-fn by_work<R>(rows: RowsByWorktree<R>, notes: &mut Vec<String>) -> HashMap<(String, String), R> {
+fn by_work<R>(rows: RowsByWorktree<R>, notes: &mut Vec<String>) -> HashMap<WorkKey, R> {
     let mut found = HashMap::new();
     for (id, spec, row) in rows {
         match row {

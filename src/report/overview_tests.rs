@@ -10,7 +10,7 @@ use watchdog_core::decision::breaker::BreakerInput;
 use watchdog_core::decision::iteration::standing::LoopStanding;
 use watchdog_facts::verdict::Reason;
 use watchdog_store::baseline::BaselineRefs;
-use watchdog_store::journal::event;
+use watchdog_store::journal::{event, kind};
 use watchdog_store::lock::{LockAttempt, WorktreeLock};
 use watchdog_store::{LocalStore, RowKey, journal, open_store};
 
@@ -130,18 +130,79 @@ fn a_verdict_from_before_the_baseline_is_about_earlier_work_whatever_the_clock_s
 }
 
 #[test]
-fn the_work_of_a_worktree_is_that_of_its_latest_baseline() {
+fn each_spec_that_goes_on_has_a_row_and_the_others_are_counted_in_that_of_the_newest() {
     let ground = Ground::new();
-    ground.watch("w", "old", 10);
-    ground.judge("w", "old", Reason::NewCommits, 20);
-    ground.watch("w", "new", 30);
-    let row = ground.only();
-    assert_eq!((row.spec.as_str(), row.verdict.is_some()), ("new", false));
-    for n in 0..600 {
-        ground.happens("w", "new", kind::SNAPSHOT, 40 + n, json!({}));
+    for (second, spec, reason) in [(10, "done", Some(Reason::NewCommits)), (20, "left", None), (30, "unmet", Some(Reason::ChecksUnmet))] {
+        ground.watch("w", spec, second);
+        if let Some(reason) = reason {
+            ground.judge("w", spec, reason, second + 1);
+        }
     }
-    ground.judge("w", "old", Reason::GitError, 700);
-    assert!(ground.only().verdict.is_none(), "nobody judged the new work");
+    ground.watch("w", "runs", 35);
+    let session = SessionRecord { pid: Some(std::process::id()), ..SessionRecord::began(Timestamp::now()) };
+    session::record(ground.store.as_ref(), "w", "runs", &session).unwrap();
+    ground.watch("w", "new", 40);
+    let found = ground.look();
+    let specs: Vec<&str> = found.rows.iter().map(|row| row.spec.as_str()).collect();
+    assert_eq!(specs, ["runs", "unmet", "new"]);
+    let newest = found.rows.iter().find(|row| row.is_newest).expect("there is one");
+    assert_eq!((newest.spec.as_str(), newest.verdict.is_some(), newest.runs()), ("new", false, false), "nobody judged the new work");
+    assert_eq!(newest.older, OlderSpecs { complete: 1, not_judged: 1, unfinished: 0 });
+    let all = overview_of(ground.store.as_ref(), &ground.state, &PathFilter::default(), ShownSpecs::All, at(10_000)).unwrap();
+    assert_eq!((all.rows.len(), all.rows.iter().map(|row| row.older.total()).sum::<u64>()), (5, 0));
+
+    std::fs::remove_dir_all(ground.scratch.path().join("w/.git/objects")).unwrap();
+    let broken = ground.look();
+    assert_eq!(broken.rows.len(), 3, "a broken worktree makes no work live that is over");
+    assert!(broken.rows.iter().all(|row| row.broken.is_some()));
+    std::fs::remove_dir_all(ground.scratch.path().join("w")).unwrap();
+    let gone = ground.look();
+    assert_eq!((gone.rows.len(), gone.rows[0].older), (1, OlderSpecs { complete: 1, not_judged: 2, unfinished: 1 }));
+}
+
+#[test]
+fn what_a_hook_judged_counts_and_a_hook_that_decided_nothing_does_not() {
+    let ground = Ground::new();
+    ground.watch("w", "s", 10);
+    let hook = |second, answer: &str, reason: Option<Reason>| {
+        let data = json!({"event": "stop", "answer": answer, "message": "m", "reason": reason.map(Reason::as_str),
+            "status": reason.map(|reason| reason.status().as_str())});
+        ground.happens("w", "s", kind::HOOK, second, data);
+    };
+    hook(20, "let_go", None);
+    assert_eq!(ground.only().words(), ["not_judged"]);
+    ground.judge("w", "s", Reason::MaxProbes, 30);
+    hook(40, "held", Some(Reason::ChecksUnmet));
+    let row = ground.only();
+    assert_eq!((row.words(), row.breaker.limit), (vec!["incomplete"], Some(3)), "the limit is that of the last verdict");
+    let json = ground.look().to_json(|_| true)["worktrees"][0].clone();
+    assert_eq!((&json["judged_by"], &json["hook_answer"], &json["complete"]), (&json!("hook"), &json!("held"), &json!(false)));
+    hook(50, "let_go", Some(Reason::ChecksPassed));
+    let json = ground.look().to_json(|_| true)["worktrees"][0].clone();
+    assert_eq!((&json["hook_answer"], &json["complete"], &json["judged_since_baseline"]), (&json!("let_go"), &json!(true), &json!(true)));
+}
+
+#[test]
+fn what_the_journal_does_not_reach_is_not_known_and_not_never() {
+    let ground = Ground::new();
+    ground.watch("w", "s", 10);
+    assert!(ground.only().judgement_known, "its baseline is in the journal, and no judgement since");
+    let record = BaselineRecord {
+        commit: None,
+        branch: None,
+        refs: BaselineRefs::Here(Vec::new()),
+        at: at(5),
+        worktree: ground.scratch.path().join("old"),
+    };
+    baseline::record(ground.store.as_ref(), "old", "s", &record).unwrap();
+    let found = ground.look();
+    let old = found.rows.iter().find(|row| name(row) == "old").expect("it has a row");
+    assert_eq!((old.judgement_known, old.verdict.is_some()), (false, false));
+    for n in 0..1_500 {
+        ground.happens("w", "s", kind::SNAPSHOT, 40 + n, json!({}));
+    }
+    ground.judge("elsewhere", "s", Reason::NewCommits, 2_000);
+    assert!(ground.look().rows.iter().any(|row| name(row) == "w" && row.judgement_known), "behind 1,500 newer events");
 }
 
 #[test]

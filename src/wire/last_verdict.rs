@@ -1,4 +1,4 @@
-//! A verdict read back from the journal, for whoever shows what is known without judging again.
+//! A judgement read back from the journal, a verdict or what a hook decided, for whoever shows what is known without judging again.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::next_step::NextStep;
 use watchdog_facts::verdict::{Reason, Status};
 use watchdog_store::engine::StoredEvent;
+use watchdog_store::journal::kind;
 
 /// A verdict as the journal has it.
 #[derive(Debug)]
@@ -16,15 +17,16 @@ pub struct LastVerdict {
     pub status: Option<Status>,
     /// Whether it was reached after the baseline was recorded. One from before is about earlier work.
     pub since_baseline: bool,
+    by_hook: bool,
     object: Value,
 }
 
 impl LastVerdict {
-    /// Reads the event of a verdict.
+    /// Reads the event of a verdict, or of a hook that judged.
     pub fn new(event: StoredEvent, since_baseline: bool) -> Self {
         let word = event.data["status"].as_str();
         let status = Reason::ALL.iter().map(|reason| reason.status()).find(|status| Some(status.as_str()) == word);
-        LastVerdict { at: event.at, status, since_baseline, object: event.data }
+        LastVerdict { at: event.at, status, since_baseline, by_hook: event.kind == kind::HOOK, object: event.data }
     }
 
     /// A text of the verdict's object.
@@ -40,6 +42,26 @@ impl LastVerdict {
     /// When the open breaker lets one trial through.
     pub fn breaker_open_until(&self) -> Option<Timestamp> {
         self.object["breaker"]["open_until"].as_str()?.parse().ok()
+    }
+
+    /// Whether a hook of the agent judged, and not a command.
+    pub fn is_by_hook(&self) -> bool {
+        self.by_hook
+    }
+
+    /// What a hook answered: `held` or `let_go`; `None` of a verdict.
+    pub fn hook_answer(&self) -> Option<&str> {
+        self.text("answer").filter(|_| self.by_hook)
+    }
+
+    /// The sentence for a person, with what became of the agent where a hook judged.
+    pub fn sentence(&self) -> String {
+        let message = self.text("message").unwrap_or_default().trim();
+        match self.hook_answer() {
+            Some("held") => format!("its hook held the agent: {}", message.trim_start_matches("watchdog: ")),
+            Some(_) => format!("its hook let the agent go: {}", message.trim_start_matches("watchdog: ")),
+            None => message.to_owned(),
+        }
     }
 
     /// When a look makes sense again, where the verdict says that.

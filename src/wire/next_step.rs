@@ -10,7 +10,7 @@ use watchdog_facts::verdict::Reason;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NextStep {
     /// No command goes on: somebody looks at what is recorded, or waits.
-    Look,
+    Inspect,
     /// A command of watchdog's.
     Watchdog(&'static str),
     /// A command of watchdog's about the spec.
@@ -25,18 +25,18 @@ impl NextStep {
         let word = data["reason"].as_str().unwrap_or_default();
         match Reason::ALL.iter().copied().find(|reason| reason.as_str() == word) {
             Some(reason) => of_reason(reason, data),
-            None => NextStep::Look,
+            None => NextStep::Inspect,
         }
     }
 
-    /// The line to type; `look` is the command that shows what is recorded. None where the spec has a character that no terminal
+    /// The line to type; `inspect` is the command that shows what is recorded. None where the spec has a character that no terminal
     /// could carry.
-    pub fn line(&self, commands: &WorktreeCommands, spec: &str, look: &str) -> Option<String> {
+    pub fn line(&self, commands: &WorktreeCommands, spec: &str, inspect: &str) -> Option<String> {
         if spec.chars().any(|c| is_hostile(c) || c == '\n' || c == '\t') {
             return None;
         }
         Some(match self {
-            NextStep::Look => commands.watchdog(look),
+            NextStep::Inspect => commands.watchdog(inspect),
             NextStep::Watchdog(what) => commands.watchdog(what),
             NextStep::OfSpec(what) if spec.is_empty() => commands.watchdog(what),
             NextStep::OfSpec(what) => commands.watchdog(&format!("{what} --spec {}", shell_word(spec))),
@@ -50,17 +50,17 @@ fn of_reason(reason: Reason, data: &Value) -> NextStep {
     let rescue_or = |other| if left > 0 { NextStep::OfSpec("rescue") } else { other };
     match reason {
         Reason::NewCommits | Reason::Rescued | Reason::NothingToDo | Reason::ChecksPassed => {
-            new_commits(data).map_or(NextStep::Look, NextStep::Git)
+            new_commits(data).map_or(NextStep::Inspect, NextStep::Git)
         }
         Reason::Working | Reason::MaxProbes => rescue_or(NextStep::OfSpec("check")),
         Reason::ChecksUnmet | Reason::VerifyTimeout | Reason::VerifyFailed | Reason::Interrupted => NextStep::OfSpec("check"),
         Reason::OperationInProgress => NextStep::Git("status".into()),
-        Reason::SessionTimeout | Reason::SessionIdle => rescue_or(NextStep::Look),
+        Reason::SessionTimeout | Reason::SessionIdle => rescue_or(NextStep::Inspect),
         Reason::RescueIncomplete => NextStep::OfSpec("rescue"),
         Reason::BreakerOpen => NextStep::OfSpec("breaker reset"),
-        // What is wrong, and the command that mends or allows it after a look.
-        Reason::Untrusted
-        | Reason::VerifyUnrunnable
+        Reason::Untrusted => NextStep::Watchdog("trust"),
+        // What is wrong, and the command that mends it after a look.
+        Reason::VerifyUnrunnable
         | Reason::AgentUnrunnable
         | Reason::Halted
         | Reason::ProbeError
@@ -81,7 +81,7 @@ fn of_reason(reason: Reason, data: &Value) -> NextStep {
         | Reason::CriteriaChanged
         | Reason::BudgetExhausted
         | Reason::DeadlineExceeded
-        | Reason::AgentStopped => NextStep::Look,
+        | Reason::AgentStopped => NextStep::Inspect,
     }
 }
 
@@ -108,8 +108,8 @@ mod tests {
             ("max_probes", 1, NextStep::OfSpec("rescue")),
             ("max_probes", 0, NextStep::OfSpec("check")),
             ("session_idle", 2, NextStep::OfSpec("rescue")),
-            ("session_idle", 0, NextStep::Look),
-            ("of a later version", 3, NextStep::Look),
+            ("session_idle", 0, NextStep::Inspect),
+            ("of a later version", 3, NextStep::Inspect),
         ] {
             assert_eq!(NextStep::after_verdict(&json!({"reason": reason, "changes": {"untracked": left}})), step, "{reason}");
         }

@@ -1,6 +1,7 @@
 //! What is going on, as JSON: `watchdog status --json`, in the words and fields of a verdict where they mean the same. See
 //! `docs/status.md`.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -48,6 +49,12 @@ pub struct WorktreeStatus<'a> {
     pub holder: Option<&'a LockHolder>,
     /// Its breaker.
     pub breaker: BreakerFields<'a>,
+    /// Whether its baseline is the worktree's newest.
+    pub is_newest: bool,
+    /// The specs of the worktree that have no row, by what became of them.
+    pub older_specs: [(&'static str, u64); 3],
+    /// Whether the journal tells if it was judged.
+    pub judgement_known: bool,
 }
 
 /// A session that runs now.
@@ -86,12 +93,18 @@ pub fn worktree_status_json(row: &WorktreeStatus<'_>) -> Value {
         "loop": row.looped.map(|(looped, running)| loop_json(looped, running)),
         "lock": row.holder.map(holder_json),
         "breaker": breaker_fields_json(&row.breaker),
+        "newest": row.is_newest,
+        "older_specs": row.older_specs.iter().copied().collect::<BTreeMap<_, _>>(),
+        "judgement_known": row.judgement_known,
+        "judged_by": verdict.map(|verdict| if verdict.is_by_hook() { "hook" } else { "verdict" }),
+        "hook_answer": verdict.and_then(LastVerdict::hook_answer),
     });
     for key in OF_THE_VERDICT {
         object[key] = verdict.map_or(Value::Null, |verdict| verdict.field(key));
     }
     // Nothing that was not judged is complete, and a verdict on earlier work says nothing of this one.
-    object["complete"] = json!(object["complete"] == true && is_judged);
+    let hook_completed = verdict.is_some_and(|verdict| verdict.is_by_hook() && verdict.status == Some(Status::Complete));
+    object["complete"] = json!((object["complete"] == true || hook_completed) && is_judged);
     object
 }
 

@@ -89,4 +89,4 @@ pub use stat_fingerprint::{FingerprintScope, StatFingerprints};
 pub use submodule::UnsettledSubmodule;
 pub use unmerged::UnmergedWork;
 pub use work_diff::WorkDiff;
-pub use worktrees::{FoundWorktree, WorktreeState, why_broken, worktrees_of};
+pub use worktrees::{FoundWorktree, WorktreeState, named_git_dirs, why_broken, worktrees_of};

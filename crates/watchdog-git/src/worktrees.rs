@@ -110,6 +110,17 @@ pub fn why_broken(root: &Path) -> Option<String> {
     }
 }
 
+/// The git directory of the worktree at `root` and the one that its repository shares, as far as names tell; usable or not. `None` where
+/// its `.git` names none.
+pub fn named_git_dirs(root: &Path) -> Option<(PathBuf, PathBuf)> {
+    let dot_git = root.join(".git");
+    let found = fs::symlink_metadata(&dot_git).ok()?;
+    if found.is_file() && linked_git_dir(&dot_git).is_none() {
+        return None;
+    }
+    Some(git_dirs_by_name(&dot_git))
+}
+
 fn pointed_to(text: &[u8], dot_git: &Path) -> Option<PathBuf> {
     let target = text.strip_prefix(b"gitdir: ")?.trim_ascii_end();
     Some(dot_git.parent()?.join(OsStr::from_bytes(target)))

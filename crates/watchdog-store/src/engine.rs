@@ -103,6 +103,27 @@ pub struct NewEvent {
 /// An event as it was written down. The order of events is that of the store, not that of their times.
 pub type StoredEvent = NewEvent;
 
+/// A kind of event to look for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WantedKind<'a> {
+    /// The kind.
+    pub kind: &'a str,
+    /// A member of its data that must be a text; `None` takes every event of the kind.
+    pub with_text: Option<&'a str>,
+}
+
+impl<'a> WantedKind<'a> {
+    /// Every event of a kind.
+    pub const fn any(kind: &'a str) -> Self {
+        WantedKind { kind, with_text: None }
+    }
+
+    /// Only those whose data has a text of this name.
+    pub const fn with_text(kind: &'a str, member: &'a str) -> Self {
+        WantedKind { kind, with_text: Some(member) }
+    }
+}
+
 /// A position in the stream of events: the reader has everything up to it. Opaque, and valid permanently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -196,7 +217,7 @@ pub trait LocalStore: SharedStore {
 
     /// For each of these worktrees with a spec, each named once, the newest event of one of `kinds`: of all in one pass, which is quick
     /// for a thousand of them. It is found where it is among the newest `within` events of its worktree; further back it may be missed.
-    fn newest_of(&self, of: &[(String, String)], kinds: &[&str], within: usize) -> Result<Vec<Option<StoredEvent>>, StoreError>;
+    fn newest_of(&self, of: &[(String, String)], kinds: &[WantedKind<'_>], within: usize) -> Result<Vec<Option<StoredEvent>>, StoreError>;
 
     /// At most `limit` of the newest events, newest last.
     fn newest(&self, limit: usize) -> Result<Vec<StoredEvent>, StoreError>;

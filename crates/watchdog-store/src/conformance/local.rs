@@ -1,6 +1,7 @@
 //! The suite of [`LocalStore`](crate::LocalStore), written against `&dyn LocalStore` alone.
 
 use super::*;
+use crate::engine::WantedKind;
 
 #[test]
 fn hints_are_kept_over_whatever_is_there_and_revisions_tell_what_changed() {
@@ -109,15 +110,35 @@ fn the_newest_of_a_kind_is_found_for_many_worktrees_in_a_crowd_and_far_back() {
         ]);
         let _done = store.append(&events, None).unwrap();
         let requests = ["quiet", "older", "both", "busy", "nobody"].map(|worktree| (worktree.to_owned(), "s".to_owned()));
-        let seconds = |kinds: &[&str], within| {
-            let found = store.newest_of(&requests, kinds, within).unwrap();
+        let seconds = |kinds: &[&'static str], within| {
+            let kinds: Vec<WantedKind<'_>> = kinds.iter().map(|kind| WantedKind::any(kind)).collect();
+            let found = store.newest_of(&requests, &kinds, within).unwrap();
             found.into_iter().map(|event| event.map(|event| event.at.as_second())).collect::<Vec<_>>()
         };
         assert_eq!(seconds(&[kind::VERDICT], 301), [Some(1), Some(2), Some(400), Some(500), None]);
         assert_eq!(seconds(&[kind::VERDICT, kind::BASELINE], 301), [Some(1), Some(2), Some(401), Some(500), None]);
         assert_eq!(seconds(&[kind::VERDICT], 300), [Some(1), None, Some(400), Some(500), None], "not looked for further back");
         assert_eq!(seconds(&[kind::PROBE], 301), [None; 5]);
-        assert_eq!(store.newest_of(&[], &[kind::VERDICT], 10).unwrap(), []);
+        assert_eq!(store.newest_of(&[], &[WantedKind::any(kind::VERDICT)], 10).unwrap(), []);
+    });
+}
+
+#[test]
+fn the_newest_events_of_many_specs_of_a_worktree_are_found_by_what_their_data_says() {
+    on_every_engine(|store| {
+        let of = |spec: &str, kind: &str, second: i64, status: serde_json::Value| {
+            journal::event(at(second), "w", Some(spec), kind, serde_json::json!({ "status": status }))
+        };
+        let mut events: Vec<_> = (0..30).map(|n| of(&format!("spec {n}"), kind::HOOK, n, "incomplete".into())).collect();
+        events.extend((0..30).map(|n| of(&format!("spec {n}"), kind::HOOK, 100 + n, serde_json::Value::Null)));
+        events.push(of("spec 7", kind::VERDICT, 200, serde_json::json!(7)));
+        let _done = store.append(&events, None).unwrap();
+        let requests: Vec<_> = (0..31).map(|n| ("w".to_owned(), format!("spec {n}"))).collect();
+        let wanted = [WantedKind::any(kind::VERDICT), WantedKind::with_text(kind::HOOK, "status")];
+        let found = store.newest_of(&requests, &wanted, 1_000).unwrap();
+        let seconds: Vec<Option<i64>> = found.into_iter().map(|event| event.map(|event| event.at.as_second())).collect();
+        let expected: Vec<Option<i64>> = (0..31).map(|n| if n == 7 { Some(200) } else { Some(n).filter(|n| *n < 30) }).collect();
+        assert_eq!(seconds, expected, "a hook that decided nothing is passed by");
     });
 }
 

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::engine::{
     AppendOutcome, EngineTime, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseRenewal, LocalStore, NewEvent, RowRevision,
-    SharedStore, StoredEvent, StoredRow, SwapOutcome,
+    SharedStore, StoredEvent, StoredRow, SwapOutcome, WantedKind,
 };
 use crate::records::breaker;
 use crate::sqlite::tests::Scratch;
@@ -92,7 +92,7 @@ impl LocalStore for Lossy {
         self.inner.remove_events(worktree)
     }
 
-    fn newest_of(&self, of: &[(String, String)], kinds: &[&str], within: usize) -> Result<Vec<Option<StoredEvent>>> {
+    fn newest_of(&self, of: &[(String, String)], kinds: &[WantedKind<'_>], within: usize) -> Result<Vec<Option<StoredEvent>>> {
         self.inner.newest_of(of, kinds, within)
     }
 

@@ -1,6 +1,7 @@
 //! SQLite as the store of this machine: hints, and the journal read back, looked through and shortened.
 
 use super::*;
+use crate::engine::WantedKind;
 
 impl LocalStore for SqliteStore {
     fn revisions(&self, prefix: &str) -> Result<Vec<(RowKey, RowRevision)>, StoreError> {
@@ -56,7 +57,7 @@ impl LocalStore for SqliteStore {
         Ok((rows.into_iter().map(|(_, event)| event).collect(), before))
     }
 
-    fn newest_of(&self, of: &[(String, String)], kinds: &[&str], within: usize) -> Result<Vec<Option<StoredEvent>>, StoreError> {
+    fn newest_of(&self, of: &[(String, String)], kinds: &[WantedKind<'_>], within: usize) -> Result<Vec<Option<StoredEvent>>, StoreError> {
         self.with("read the journal", |connection| newest::newest_of(connection, of, kinds, within))
     }
 

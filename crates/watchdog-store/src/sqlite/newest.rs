@@ -1,11 +1,12 @@
 //! The newest events of some kinds, for many worktrees at once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use serde_json::Value;
 
 use super::{event, limit};
-use crate::engine::StoredEvent;
+use crate::engine::{StoredEvent, WantedKind};
 
 /// How many of the newest events one pass reads for each requested worktree: with many active worktrees, their events alternate.
 const FOR_EACH: usize = 4;
@@ -16,13 +17,17 @@ const PASS: usize = 8_192;
 pub(super) fn newest_of(
     connection: &mut Connection,
     of: &[(String, String)],
-    kinds: &[&str],
+    kinds: &[WantedKind<'_>],
     within: usize,
 ) -> rusqlite::Result<Vec<Option<StoredEvent>>> {
     let tx = connection.transaction()?;
     let mut found = in_one_pass(&tx, of, kinds)?;
-    for ((worktree, spec), seq) in of.iter().zip(&mut found).filter(|(_, seq)| seq.is_none()) {
-        *seq = in_worktree(&tx, worktree, spec, kinds, within)?;
+    let mut missed: BTreeMap<&str, HashMap<&str, usize>> = BTreeMap::new();
+    for (index, (worktree, spec)) in of.iter().enumerate().filter(|(index, _)| found[*index].is_none()) {
+        let _first = missed.entry(worktree).or_default().insert(spec, index);
+    }
+    for (worktree, specs) in missed {
+        in_worktree(&tx, worktree, specs, kinds, within, &mut found)?;
     }
     let mut events: Vec<Option<StoredEvent>> = vec![None; of.len()];
     let mut places: Vec<(i64, usize)> = found.into_iter().enumerate().filter_map(|(index, seq)| Some((seq?, index))).collect();
@@ -35,17 +40,17 @@ pub(super) fn newest_of(
     Ok(events)
 }
 
-fn in_one_pass(tx: &Transaction<'_>, of: &[(String, String)], kinds: &[&str]) -> rusqlite::Result<Vec<Option<i64>>> {
+fn in_one_pass(tx: &Transaction<'_>, of: &[(String, String)], kinds: &[WantedKind<'_>]) -> rusqlite::Result<Vec<Option<i64>>> {
     let mut found = vec![None; of.len()];
     let wanted: HashMap<(&str, &str), usize> = of.iter().enumerate().map(|(at, (tree, spec))| ((&**tree, &**spec), at)).collect();
     let mut left = wanted.len();
-    let mut read = tx.prepare_cached("SELECT seq, kind, spec, worktree FROM event ORDER BY seq DESC LIMIT ?1")?;
+    let mut read = tx.prepare_cached("SELECT seq, kind, spec, data, worktree FROM event ORDER BY seq DESC LIMIT ?1")?;
     let mut rows = read.query([limit(of.len().saturating_mul(FOR_EACH).min(PASS))])?;
     while left > 0
         && let Some(row) = rows.next()?
     {
         let Some(spec) = is_one_of(row, kinds)? else { continue };
-        if let Some(index) = wanted.get(&(plain(row, 3)?, spec))
+        if let Some(index) = wanted.get(&(plain(row, 4)?, spec))
             && found[*index].is_none()
         {
             found[*index] = Some(row.get(0)?);
@@ -55,21 +60,36 @@ fn in_one_pass(tx: &Transaction<'_>, of: &[(String, String)], kinds: &[&str]) ->
     Ok(found)
 }
 
-fn in_worktree(tx: &Transaction<'_>, worktree: &str, spec: &str, kinds: &[&str], within: usize) -> rusqlite::Result<Option<i64>> {
-    let mut read = tx.prepare_cached("SELECT seq, kind, spec FROM event WHERE worktree = ?1 ORDER BY seq DESC LIMIT ?2")?;
+/// The events of these specs of one worktree, each in the place that its number names.
+fn in_worktree(
+    tx: &Transaction<'_>,
+    worktree: &str,
+    mut specs: HashMap<&str, usize>,
+    kinds: &[WantedKind<'_>],
+    within: usize,
+    found: &mut [Option<i64>],
+) -> rusqlite::Result<()> {
+    let mut read = tx.prepare_cached("SELECT seq, kind, spec, data FROM event WHERE worktree = ?1 ORDER BY seq DESC LIMIT ?2")?;
     let mut rows = read.query(params![worktree, limit(within)])?;
-    while let Some(row) = rows.next()? {
-        if is_one_of(row, kinds)? == Some(spec) {
-            return row.get(0).map(Some);
+    while !specs.is_empty()
+        && let Some(row) = rows.next()?
+    {
+        if let Some(index) = is_one_of(row, kinds)?.and_then(|spec| specs.remove(spec)) {
+            found[index] = Some(row.get(0)?);
         }
     }
-    Ok(None)
+    Ok(())
 }
 
-/// The spec of an event that is of one of these kinds.
-fn is_one_of<'row>(row: &'row Row<'_>, kinds: &[&str]) -> rusqlite::Result<Option<&'row str>> {
-    if !kinds.contains(&plain(row, 1)?) {
-        return Ok(None);
+/// The spec of an event that is of one of these kinds. Its data, of which some is large, is read only where a kind asks for that.
+fn is_one_of<'row>(row: &'row Row<'_>, kinds: &[WantedKind<'_>]) -> rusqlite::Result<Option<&'row str>> {
+    let kind = plain(row, 1)?;
+    let Some(wanted) = kinds.iter().find(|wanted| wanted.kind == kind) else { return Ok(None) };
+    if let Some(member) = wanted.with_text {
+        let data: Value = serde_json::from_str(plain(row, 3)?).unwrap_or_default();
+        if !data[member].is_string() {
+            return Ok(None);
+        }
     }
     Ok(row.get_ref(2)?.as_bytes_or_null()?.and_then(|bytes| std::str::from_utf8(bytes).ok()))
 }
