@@ -35,6 +35,7 @@ mod program;
 mod prompts;
 mod reader;
 mod result_output;
+mod row_lines;
 mod run_line;
 mod scarcity;
 mod table;

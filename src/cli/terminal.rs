@@ -15,7 +15,7 @@ use watchdog_facts::verdict::{Reason, Status};
 use super::args_global::{ColorWhen, GlobalArgs};
 use super::result_output;
 use super::table::{style_of, terminal_width};
-use super::wrapped_text::wrapped;
+use super::wrapped_text::{without_end, wrapped};
 
 /// Sentences are not broken for a terminal that is narrower than this.
 const NARROWEST: usize = 24;
@@ -26,6 +26,8 @@ pub struct CommandTerminal {
     /// One JSON object on stdout.
     pub json: bool,
     quiet: bool,
+    /// Whether `-v` was given: what a table folds is shown whole.
+    pub verbose: bool,
 }
 
 impl CommandTerminal {
@@ -36,7 +38,7 @@ impl CommandTerminal {
             ColorWhen::Always => anstream::ColorChoice::Always.write_global(),
             ColorWhen::Never => anstream::ColorChoice::Never.write_global(),
         }
-        CommandTerminal { json: global.json, quiet: global.quiet }
+        CommandTerminal { json: global.json, quiet: global.quiet, verbose: global.verbose > 0 }
     }
 
     /// Whether nothing but the result is wanted.
@@ -53,6 +55,14 @@ impl CommandTerminal {
     /// A sentence of the result on stdout, broken between words where that is a terminal.
     pub fn sentence(&self, text: &str) {
         self.hung(text, hang_of(text));
+    }
+
+    /// A sentence of the result on one line: in a terminal its end is cut where it has no room, unless `-v` wants it whole.
+    pub fn gist(&self, text: &str) {
+        match terminal_width().filter(|room| *room >= NARROWEST && !self.verbose) {
+            Some(room) => self.line(&without_end(text, room)),
+            None => self.sentence(text),
+        }
     }
 
     /// The same, with the lines below the first set in by so many columns.

@@ -2,7 +2,7 @@
 //! Pure.
 
 use anstream::adapter::strip_str;
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use watchdog_facts::shell_line::commands_in;
 
@@ -34,6 +34,25 @@ pub fn wrapped(line: &str, room: usize, hang: usize) -> Vec<String> {
     lines
 }
 
+/// A text of at most `room` columns: where it is longer, it ends after a word and an ellipsis. It has no colours.
+pub fn without_end(text: &str, room: usize) -> String {
+    if text.width() <= room {
+        return text.to_owned();
+    }
+    let mut left = room.saturating_sub(1);
+    let fitting: String = text
+        .chars()
+        .map_while(|c| {
+            left = left.checked_sub(c.width().unwrap_or(0))?;
+            Some(c)
+        })
+        .collect();
+    let whole_words = fitting.rsplit_once(' ').map_or("", |(words, _)| words.trim_end());
+    // One long word, such as a path, says more in part than nothing does.
+    let kept = if whole_words.width() * 2 > room { whole_words } else { &fitting };
+    format!("{}…", kept.trim_end_matches([' ', ',', ';', ':']))
+}
+
 /// The columns that a text takes, its colours left out.
 fn columns(text: &str) -> usize {
     strip_str(text).to_string().width()
@@ -54,6 +73,20 @@ fn pieces(text: &str) -> Vec<(&str, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_gist_ends_after_a_word_and_never_goes_beyond_the_room() {
+        for (text, room, gist) in [
+            ("short enough", 12, "short enough"),
+            ("one thing, and another", 14, "one thing…"),
+            ("/a/very/long/path/without/blanks", 10, "/a/very/l…"),
+            ("日本日本日本", 6, "日本…"),
+            ("", 5, ""),
+        ] {
+            assert_eq!(without_end(text, room), gist);
+            assert!(gist.width() <= room);
+        }
+    }
 
     #[test]
     fn a_line_breaks_between_words_and_the_rest_is_set_in() {

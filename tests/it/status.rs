@@ -62,6 +62,92 @@ fn every_watched_worktree_has_a_line_and_what_needs_a_person_comes_first() {
 }
 
 #[test]
+fn below_what_needs_a_person_stands_why_and_a_command_that_works_from_anywhere() {
+    let env = TestEnv::new();
+    let repo = env.repo_named("it's here");
+    repo.write("completion.json", r#"{"checks": [{"type": "command", "name": "t", "run": "true"}]}"#);
+    repo.commit_all("feat: criteria");
+    repo.watchdog(&["snapshot"]).expect(0);
+    repo.write("new.txt", "new");
+    repo.commit_all("feat: new");
+    repo.watchdog(&["check", "--no-probe"]).expect(12);
+    let table = env.watchdog(&env.root(), &["status"]).expect(0).stdout;
+    let lines: Vec<&str> = table.lines().map(str::trim).collect();
+    assert_eq!(lines[2], "completion.json is not trusted and not used; read it, then type:");
+    assert!(lines[3].starts_with("watchdog -C ") && lines[3].ends_with(" trust"), "{table}");
+    env.install("watchdog", std::path::Path::new(env!("CARGO_BIN_EXE_watchdog")));
+    env.command("sh", std::path::Path::new("/")).args(["-c", lines[3]]).run().expect(0);
+    repo.watchdog(&["check", "--no-probe"]).expect(0);
+    assert_eq!(rows(&env, &["--only", "needs_person"]), []);
+}
+
+#[test]
+fn a_worktree_that_only_a_hook_judged_is_judged() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("completion.json", r#"{"checks": [{"type": "files", "paths": ["done.txt"]}]}"#);
+    repo.commit_all("chore: criteria");
+    repo.watchdog(&["trust"]).expect(0);
+    let hook = |args: &[&str], input: Value| repo.watchdog_command(&[&["hook"], args].concat()).stdin(input.to_string()).run().expect(0);
+    hook(&["session-start"], json!({"session_id": "s", "source": "startup", "cwd": repo.path()}));
+    assert_eq!(rows(&env, &[])[0].1["judged_by"], Value::Null);
+    let stop = || hook(&["stop", "--all-sessions"], json!({"session_id": "s", "prompt_id": "p", "hook_event_name": "Stop"}));
+    stop();
+    let row = rows(&env, &["--only", "incomplete"]).remove(0).1;
+    assert_eq!((&row["judged_by"], &row["hook_answer"], &row["reason"]), (&json!("hook"), &json!("held"), &json!("checks_unmet")));
+    let table = env.watchdog(&env.root(), &["status"]).expect(0);
+    assert!(table.stdout.contains("  its hook held the agent: ") && !table.stdout.contains("never judged"), "{table}");
+    repo.write("done.txt", "x");
+    stop();
+    assert_eq!(names(&rows(&env, &["--only", "complete"])), ["repo"]);
+}
+
+#[test]
+fn worktrees_of_one_repository_that_cannot_be_read_for_the_same_reason_are_one_entry() {
+    let env = TestEnv::new();
+    let repo = env.repo_named("all/repo");
+    for n in 0..10 {
+        repo.git(&["worktree", "add", "-q", &format!("../w{n}"), "-b", &format!("b{n}")]);
+        Repo::new(&env, env.root().join(format!("all/w{n}"))).watchdog(&["snapshot"]).expect(0);
+    }
+    fs::rename(repo.path(), env.root().join("all/moved")).unwrap();
+    let whole = rows(&env, &["--only", "broken"]);
+    assert_eq!(whole.len(), 10, "programs have every one");
+    let table = env.watchdog(&env.root(), &["status"]).expect(0);
+    assert_eq!(table.stdout.matches("git cannot use it").count(), 1, "{table}");
+    assert!(table.stdout.contains("the same in 9 other worktrees of this repository: "), "{table}");
+    assert!(table.stdout.contains(" and 6 more; -v lists them") && table.stdout.contains(" doctor\n"), "{table}");
+    assert!(table.stderr.contains("10 worktrees") && table.stderr.contains("10 broken"), "{table}");
+    let each = env.watchdog(&env.root(), &["status", "-v"]).expect(0);
+    assert_eq!(each.stdout.matches("git cannot use it").count(), 10, "{each}");
+    let swept = env.watchdog(&env.root().join("all"), &["sweep", "--no-probe"]).expect(16);
+    assert!(swept.stdout.contains("the same in 9 other worktrees of this repository: "), "{swept}");
+    assert!(swept.stderr.contains("11 worktrees: 10 error, 1 no_baseline"), "{swept}");
+}
+
+#[test]
+fn each_spec_that_goes_on_has_a_row_and_finished_ones_are_one_line() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    for (spec, code) in [("one", 0), ("two", 0), ("unmet", 10), ("new", 0)] {
+        repo.watchdog(&["snapshot", "--spec", spec]).expect(0);
+        if code == 0 {
+            repo.write("file.txt", spec);
+            repo.commit_all("feat: more");
+        }
+        repo.watchdog(&["check", "--no-probe", "--spec", spec]).expect(code);
+    }
+    let specs = |args: &[&str]| rows(&env, args).into_iter().map(|(_, row)| row["spec"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
+    assert_eq!(specs(&[]), ["unmet", "new"]);
+    let newest = rows(&env, &[]).remove(1).1;
+    assert_eq!((&newest["newest"], &newest["older_specs"]["complete"]), (&json!(true), &json!(2)));
+    assert_eq!(specs(&["--all-specs"]), ["unmet", "new", "two", "one"]);
+    let table = env.watchdog(&env.root(), &["status"]).expect(0);
+    assert!(table.stdout.contains("2 older specs: 2 complete (--all-specs shows them)"), "{table}");
+    assert!(table.stderr.contains("1 worktree, 2 specs: 1 complete, 1 incomplete"), "{table}");
+}
+
+#[test]
 fn a_session_that_runs_is_told_while_it_lives_and_no_longer() {
     let env = TestEnv::new();
     let repo = env.repo();

@@ -76,6 +76,8 @@ fn every_worktree_is_judged_once_and_one_that_nobody_watches_is_no_alarm() {
     let heads = table.stdout.lines().next().unwrap().split_whitespace().collect::<Vec<_>>();
     assert_eq!(heads, ["STATUS", "REASON", "COMMITS", "LEFT", "SPEC", "WORKTREE"]);
     assert_eq!(table.stdout.lines().count(), 5, "{table}");
+    let first: Vec<&str> = table.stdout.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(first, ["incomplete", "incomplete", "complete", "-"], "what goes on stands above what is done");
     assert!(table.stderr.contains("4 worktrees: 1 complete, 2 incomplete, 1 no_baseline"), "{table}");
     let only = env.watchdog(&all, &["sweep", "--no-probe", "--only", "complete,no_baseline"]).expect(0);
     assert_eq!(only.stdout.lines().count(), 3, "{only}");
@@ -120,6 +122,16 @@ fn one_bad_worktree_spoils_nothing_and_calls_for_somebody_only_where_it_is_watch
     let rows = rows(&swept);
     assert_eq!(rows["rebasing"]["changes"]["operation"], "rebase", "{swept}");
     assert!(rows["foreign"]["message"].as_str().unwrap().contains("owned by another user"), "{swept}");
+
+    let table = env.watchdog(&all, &["sweep", "--no-probe"]).expect(16).stdout;
+    let below = |name: &str| {
+        let lines: Vec<&str> = table.lines().collect();
+        let at = lines.iter().position(|line| line.ends_with(name)).unwrap_or_else(|| panic!("no {name}\n{table}"));
+        (at, lines[at + 1].to_owned(), lines[at + 2].to_owned())
+    };
+    let (at, why, command) = below("/corrupt");
+    assert!(at < 4 && why.starts_with("  ") && command.contains(" -C ") && command.ends_with(" doctor"), "{table}");
+    assert!(table.lines().last().is_some_and(|line| line.contains("folder")), "what is gone comes last\n{table}");
 
     let nowhere = env.watchdog(&all, &["sweep", "nowhere", "fine", "--no-probe", "--json", "-q"]).expect(16);
     assert_eq!(word(&self::rows(&nowhere)["nowhere"]), "error/not_a_repository");

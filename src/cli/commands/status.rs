@@ -9,6 +9,7 @@ use crate::cli::amounts::age;
 use crate::cli::args_status::StatusArgs;
 use crate::cli::failure::{CommandFailure, USAGE};
 use crate::cli::help;
+use crate::cli::row_lines;
 use crate::cli::table::{TableColumns, shown_path, style_of, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::clock::local_time::local_time;
@@ -17,16 +18,15 @@ use crate::judge::command_env::CommandEnv;
 use crate::modes::live_session::SessionActivity;
 use crate::report::PathFilter;
 use crate::report::attention::{self, Attention, AttentionRank};
-use crate::report::overview::{StatusRow, overview};
+use crate::report::overview::{OlderSpecs, ShownSpecs, StatusRow, overview, overview_of};
+use crate::report::same_faults::{FaultGroup, FaultKey, grouped};
+use crate::wire::last_verdict::LastVerdict;
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::display::{bounded, escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
-use watchdog_facts::verdict::Status;
+use watchdog_facts::verdict::{Reason, Status};
 use watchdog_git::Worktree;
 use watchdog_store::open_store;
-
-/// Bytes of a message that are shown.
-const MESSAGE: usize = 300;
 
 /// Shows what is going on.
 pub fn status(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, args: StatusArgs) -> Result<u8, CommandFailure> {
@@ -35,7 +35,8 @@ pub fn status(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, 
     let paths = if args.paths.is_empty() && here { vec![".".into()] } else { args.paths };
     let below = PathFilter::new(&command_env.worktree, &paths);
     let now = now();
-    let mut found = overview(store.as_ref(), &command_env.state, &below, now)?;
+    let specs = if args.all_specs { ShownSpecs::All } else { ShownSpecs::Live };
+    let mut found = overview_of(store.as_ref(), &command_env.state, &below, specs, now)?;
     found.read_sessions(&command_env.state, &command_env.claude_home);
     found.notes.extend(store.notes().into_iter().map(|note| note.detail));
     let shown = |row: &StatusRow| args.only.is_empty() || row.words().iter().any(|word| args.only.iter().any(|only| only == word));
@@ -51,7 +52,7 @@ pub fn status(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, 
         return Ok(0);
     }
     let rows: Vec<&StatusRow> = found.rows.iter().filter(|row| shown(row)).collect();
-    table(terminal, &rows, &commands(command_env));
+    table(terminal, &rows, &command_env.commands_here());
     terminal.tell(&summary(&found.rows, rows.len()));
     Ok(0)
 }
@@ -63,7 +64,7 @@ pub fn bare(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, 
         let here = overview(store.as_ref(), &command_env.state, &PathFilter::new(&command_env.worktree, &[".".into()]), now())?;
         if !here.rows.is_empty() {
             drop(store);
-            return status(command_env, true, terminal, StatusArgs { paths: Vec::new(), only: Vec::new() });
+            return status(command_env, true, terminal, StatusArgs { paths: Vec::new(), only: Vec::new(), all_specs: false });
         }
     }
     terminal.complain(&help::short());
@@ -91,21 +92,32 @@ fn table(terminal: &CommandTerminal, rows: &[&StatusRow], commands: &WorktreeCom
         return;
     }
     let now = local_now();
-    let cells: Vec<[String; 6]> = rows.iter().map(|row| cells(row, now.timestamp())).collect();
+    // A row that stands for others brings them to where it stands itself.
+    let alone = |at| FaultGroup { first: at, others: Vec::new() };
+    let groups = if terminal.verbose { (0..rows.len()).map(alone).collect() } else { grouped(rows, |row| fault(row)) };
+    let cells: Vec<[String; 6]> = groups.iter().map(|group| cells(rows[group.first], now.timestamp())).collect();
     let table = TableColumns::new(["STATUS", "REASON", "WHEN", "NOW", "SPEC", "WORKTREE"], &[], &cells).within(terminal_width());
     terminal.line(&table.head());
-    for (row, cells) in rows.iter().zip(&cells) {
+    for (group, cells) in groups.iter().zip(&cells) {
+        let row = rows[group.first];
         let status = row.verdict.as_ref().and_then(|verdict| verdict.status);
         terminal.line(&table.line(cells, style_of(status.filter(|_| row.is_judged()))));
-        for line in below(row, &attention::attention(row, commands, &now), &now) {
-            terminal.sentence(&format!("  {line}"));
-        }
+        below(terminal, row, &attention::attention(row, commands, &now), &now);
+        row_lines::others(terminal, group.others.iter().map(|at| rows[*at].worktree.as_path()));
     }
+}
+
+/// What makes a worktree unreadable, be it now or when it was judged.
+fn fault(row: &StatusRow) -> Option<FaultKey> {
+    let judged = row.verdict.as_ref().filter(|verdict| verdict.since_baseline && verdict.reason() == Some(Reason::GitError));
+    let why = row.broken.as_deref().or_else(|| judged.and_then(|verdict| verdict.text("message")))?;
+    if row.needs_person() { FaultKey::of(&row.worktree, why) } else { None }
 }
 
 fn cells(row: &StatusRow, now: Timestamp) -> [String; 6] {
     let text_of = |key: &str| row.verdict.as_ref().and_then(|verdict| verdict.text(key)).map_or_else(|| "-".into(), escape_to_one_line);
-    let when = row.verdict.as_ref().map_or_else(|| "never judged".into(), |verdict| age(verdict.at, now));
+    let unjudged = || if row.judgement_known { "never judged" } else { "not known" }.to_owned();
+    let when = row.verdict.as_ref().map_or_else(unjudged, |verdict| age(verdict.at, now));
     [
         text_of("status"),
         text_of("reason"),
@@ -133,24 +145,39 @@ fn now_of(row: &StatusRow) -> String {
     }
 }
 
-/// Why a row is where it stands, and the command to type.
-fn below(row: &StatusRow, found: &Attention, now: &Zoned) -> Vec<String> {
-    let mut lines = Vec::new();
-    let is_quiet = matches!(found.rank, AttentionRank::Complete | AttentionRank::NotJudged);
-    if !found.why.is_empty() && !is_quiet {
-        lines.push(found.why.clone());
+/// Why a row is where it stands, the command to type, and what it has no room for.
+fn below(terminal: &CommandTerminal, row: &StatusRow, found: &Attention, now: &Zoned) {
+    let calls = matches!(found.rank, AttentionRank::Person | AttentionRank::Resume);
+    let waits = row.verdict.as_ref().and_then(LastVerdict::retry_at).is_some_and(|at| now.timestamp() < at);
+    let says = match found.rank {
+        AttentionRank::Person | AttentionRank::Resume | AttentionRank::Running | AttentionRank::Gone => true,
+        AttentionRank::Next => waits || terminal.verbose,
+        AttentionRank::NotJudged => !row.judgement_known || terminal.verbose,
+        AttentionRank::Complete => terminal.verbose,
+    };
+    let why = if says { found.why.as_str() } else { "" };
+    row_lines::why_and_command(terminal, why, found.command.as_deref().filter(|_| calls || terminal.verbose));
+    if row.gone {
+        return;
     }
-    if row.verdict.as_ref().is_some_and(|verdict| !verdict.since_baseline) && !row.gone {
+    if row.verdict.as_ref().is_some_and(|verdict| !verdict.since_baseline) {
         let recorded = local_time(row.baseline_at, now);
-        lines.push(format!("that was about earlier work; its baseline was recorded at {recorded}, and nobody judged since"));
+        terminal.gist(&format!("  that was about earlier work; its baseline was recorded at {recorded}, and nobody judged since"));
     }
-    if !row.breaker.is_clean() && row.breaker.state != BreakerState::Open && !row.gone {
-        lines.push(escape_to_one_line(&bounded(&attention::breaker(&row.breaker, now), MESSAGE)));
+    if !row.breaker.is_clean() && row.breaker.state != BreakerState::Open {
+        terminal.gist(&format!("  {}", escape_to_one_line(&attention::breaker(&row.breaker, now))));
     }
-    if matches!(found.rank, AttentionRank::Person | AttentionRank::Resume) {
-        lines.extend(found.command.clone());
+    if row.older.total() > 0 {
+        terminal.gist(&format!("  {}", older(row.older)));
     }
-    lines
+}
+
+/// The specs that have no row.
+fn older(specs: OlderSpecs) -> String {
+    let OlderSpecs { complete, not_judged, unfinished } = specs;
+    let counts = [(complete, "complete"), (not_judged, "not judged"), (unfinished, "unfinished")];
+    let counts: Vec<String> = counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+    format!("{}: {} (--all-specs shows them)", plural(specs.total(), "older spec"), counts.join(", "))
 }
 
 fn summary(rows: &[StatusRow], shown: usize) -> String {
@@ -161,10 +188,13 @@ fn summary(rows: &[StatusRow], shown: usize) -> String {
         *counts.entry((status.map_or(u8::MAX, Status::exit_code), word)).or_default() += 1;
     }
     let counted: Vec<String> = counts.iter().map(|((_, word), count)| format!("{count} {word}")).collect();
-    let mut text = format!("{}: {}", plural(rows.len() as u64, "worktree"), counted.join(", "));
+    let worktrees = rows.iter().filter(|row| row.is_newest).count();
+    let specs = if worktrees < rows.len() { format!(", {}", plural(rows.len() as u64, "spec")) } else { String::new() };
+    let mut text = format!("{}{specs}: {}", plural(worktrees as u64, "worktree"), counted.join(", "));
     for (count, what) in [
         (rows.iter().filter(|row| row.runs()).count(), "running"),
         (rows.iter().filter(|row| row.stalled()).count(), "stalled"),
+        (rows.iter().filter(|row| row.loop_interrupted()).count(), "interrupted"),
         (rows.iter().filter(|row| row.broken.is_some()).count(), "broken"),
         (rows.iter().filter(|row| row.needs_person()).count(), "for a person to look at"),
     ] {

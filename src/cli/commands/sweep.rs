@@ -9,14 +9,18 @@ use std::time::{Duration, Instant};
 use crate::cli::args_sweep::SweepArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::news::NoticeHistory;
+use crate::cli::row_lines;
 use crate::cli::table::{TableColumns, shown_path, style_of, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::Overrides;
 use crate::modes::sweep::sweep as sweep_all;
 use crate::modes::sweep::{SweepReport, SweepRequest, SweepTableRow};
+use crate::report::attention;
+use crate::report::same_faults::{FaultGroup, FaultKey, grouped};
 use watchdog_facts::display::{escape_to_one_line, plural};
-use watchdog_facts::verdict::Status;
+use watchdog_facts::shell_line::WorktreeCommands;
+use watchdog_facts::verdict::{Reason, Status};
 
 use super::runtime::in_runtime;
 
@@ -68,7 +72,7 @@ pub fn sweep(command_env: &CommandEnv, terminal: &CommandTerminal, args: SweepAr
     let report = in_runtime(async |signals| sweep_all(&quiet, request, signals).await)??;
     progress.clear();
     if !json {
-        table(terminal, &report, &only, news.as_deref());
+        table(terminal, &report, &only, news.as_deref(), &command_env.commands_here());
     }
     for note in &report.notes {
         terminal.tell(&format!("note: {}", escape_to_one_line(note)));
@@ -88,28 +92,41 @@ fn word_of(line: &SweepTableRow) -> &'static str {
     line.status.map_or(line.reason, Status::as_str)
 }
 
-fn table(terminal: &CommandTerminal, report: &SweepReport, only: &[String], news: Option<&NoticeHistory>) {
+fn table(terminal: &CommandTerminal, report: &SweepReport, only: &[String], news: Option<&NoticeHistory>, commands: &WorktreeCommands) {
     let is_news = |line: &SweepTableRow| news.is_none_or(|news| !news.is_known(&line.worktree));
-    let lines: Vec<&SweepTableRow> = report.lines.iter().filter(|line| is_shown(line, only) && is_news(line)).collect();
+    let mut lines: Vec<&SweepTableRow> = report.lines.iter().filter(|line| is_shown(line, only) && is_news(line)).collect();
     if lines.is_empty() {
         return;
     }
+    // Stable: by folder among those of the same rank.
+    lines.sort_by_key(|line| line.rank());
+    let alone = |at| FaultGroup { first: at, others: Vec::new() };
+    let groups = if terminal.verbose { (0..lines.len()).map(alone).collect() } else { grouped(&lines, |line| fault(line)) };
     let number = |n: Option<u64>| n.map_or_else(|| "-".to_string(), |n| n.to_string());
-    let rows: Vec<[String; 6]> = (lines.iter())
-        .map(|line| {
-            let status = line.status.map_or("-", Status::as_str).to_string();
-            let spec = line.spec.as_deref().map_or_else(|| "-".to_string(), escape_to_one_line);
-            [status, line.reason.to_string(), number(line.commits), number(line.left), spec, shown_path(&line.worktree)]
-        })
-        .collect();
+    let cells = |line: &SweepTableRow| {
+        let status = line.status.map_or("-", Status::as_str).to_string();
+        let spec = line.spec.as_deref().map_or_else(|| "-".to_string(), escape_to_one_line);
+        [status, line.reason.to_string(), number(line.commits), number(line.left), spec, shown_path(&line.worktree)]
+    };
+    let rows: Vec<[String; 6]> = groups.iter().map(|group| cells(lines[group.first])).collect();
     let table = TableColumns::new(["STATUS", "REASON", "COMMITS", "LEFT", "SPEC", "WORKTREE"], &[2, 3], &rows).within(terminal_width());
     terminal.line(&table.head());
-    for (line, row) in lines.iter().zip(&rows) {
+    for (group, row) in groups.iter().zip(&rows) {
+        let line = lines[group.first];
         terminal.line(&table.line(row, style_of(line.status)));
-        if line.status.is_none_or(|status| status.exit_code() >= Status::Review.exit_code()) && !line.message.is_empty() {
-            terminal.sentence(&format!("  {}", escape_to_one_line(&line.message)));
-        }
+        let commands = commands.clone().with_worktree(&line.path);
+        let step = line.next.as_ref().and_then(|next| next.line(&commands, line.spec.as_deref().unwrap_or_default(), "events"));
+        let says = line.status.is_none() || line.needs_person() || terminal.verbose;
+        let why = if says { escape_to_one_line(attention::why(line.reason, &line.message)) } else { String::new() };
+        row_lines::why_and_command(terminal, &why, step.as_deref());
+        row_lines::others(terminal, group.others.iter().map(|at| lines[*at].path.as_path()));
     }
+}
+
+/// What makes a worktree unreadable.
+fn fault(line: &SweepTableRow) -> Option<FaultKey> {
+    let is_unreadable = line.status == Some(Status::Error) && line.reason == Reason::GitError.as_str();
+    if is_unreadable { FaultKey::of(&line.path, &line.message) } else { None }
 }
 
 fn summary(report: &SweepReport) -> String {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::wire::next_step::NextStep;
 use crate::wire::sweep_json::{NotJudged, earlier_verdict, not_judged_json};
 use crate::wire::verdict_json::Judgement;
 use watchdog_facts::verdict::{Reason, Status};
@@ -59,9 +60,19 @@ impl SweepRow {
     /// Its line in the table.
     pub fn line(&self) -> SweepTableRow {
         let worktree = self.worktree.display().to_string();
-        let blank = SweepTableRow { worktree, status: None, reason: "", spec: None, commits: None, left: None, message: String::new() };
+        let blank = SweepTableRow {
+            path: self.worktree.clone(),
+            worktree,
+            status: None,
+            reason: "",
+            spec: None,
+            commits: None,
+            left: None,
+            message: String::new(),
+            next: None,
+        };
         let short = |text: &str| text.chars().take(MESSAGE).collect::<String>();
-        match &self.outcome {
+        let mut line = match &self.outcome {
             SweepOutcome::Judged(judgement) => {
                 let verdict = &judgement.verdict;
                 SweepTableRow {
@@ -90,7 +101,10 @@ impl SweepRow {
                 SweepTableRow { reason: NotJudged::NoBaseline.as_str(), message: short(note.as_deref().unwrap_or_default()), ..blank }
             }
             SweepOutcome::Gone { why } => SweepTableRow { reason: NotJudged::Gone.as_str(), message: short(why), ..blank },
-        }
+        };
+        // The object of a verdict is large, and of most rows nobody needs the step.
+        line.next = line.needs_person().then(|| NextStep::after_verdict(&self.to_json()));
+        line
     }
 }
 
@@ -98,6 +112,8 @@ impl SweepRow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SweepTableRow {
     /// Its top folder.
+    pub path: PathBuf,
+    /// The same as a text.
     pub worktree: String,
     /// The verdict's status; `None` where it was not judged.
     pub status: Option<Status>,
@@ -111,6 +127,31 @@ pub struct SweepTableRow {
     pub left: Option<u64>,
     /// The verdict's message.
     pub message: String,
+    /// What a person does next, where the row calls for one.
+    pub next: Option<NextStep>,
+}
+
+impl SweepTableRow {
+    /// Whether a person must look.
+    pub fn needs_person(&self) -> bool {
+        self.status.is_some_and(|status| status.exit_code() >= Status::Review.exit_code())
+    }
+
+    /// Where it stands in the table: what needs a person comes first, then what goes on, what is complete, and what was not judged.
+    pub fn rank(&self) -> u8 {
+        match self.status {
+            Some(_) if self.needs_person() => 0,
+            Some(Status::Complete) => 2,
+            Some(_) => 1,
+            None => {
+                if self.reason == NotJudged::Gone.as_str() {
+                    4
+                } else {
+                    3
+                }
+            }
+        }
+    }
 }
 
 /// The results of a sweep.
@@ -145,9 +186,33 @@ mod tests {
     use super::super::report::*;
 
     #[test]
+    fn what_needs_a_person_stands_first_and_what_is_gone_last() {
+        let line = |status, reason| SweepTableRow {
+            path: PathBuf::new(),
+            worktree: String::new(),
+            status,
+            reason,
+            spec: None,
+            commits: None,
+            left: None,
+            message: String::new(),
+            next: None,
+        };
+        let ranks = [
+            line(Some(Status::Error), ""),
+            line(Some(Status::Waiting), ""),
+            line(Some(Status::Complete), ""),
+            line(None, "no_baseline"),
+            line(None, "gone"),
+        ];
+        assert_eq!(ranks.map(|line| line.rank()), [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
     fn the_exit_code_is_the_highest_of_those_that_call_for_somebody() {
         let of = |statuses: &[Option<Status>], not_reached| {
             let line = |status: &Option<Status>| SweepTableRow {
+                path: PathBuf::new(),
                 worktree: String::new(),
                 status: *status,
                 reason: "",
@@ -155,6 +220,7 @@ mod tests {
                 commits: None,
                 left: None,
                 message: String::new(),
+                next: None,
             };
             SweepReport { lines: statuses.iter().map(line).collect(), not_reached, ..SweepReport::default() }.exit_code()
         };
