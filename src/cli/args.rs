@@ -305,6 +305,9 @@ pub struct EventsArgs {
     /// Of every worktree, not only this one
     #[arg(long)]
     pub all: bool,
+    /// Show times in UTC instead of those of this machine; JSON always does
+    #[arg(long)]
+    pub utc: bool,
 }
 
 fn event_word() -> clap::builder::PossibleValuesParser {

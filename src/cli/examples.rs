@@ -66,6 +66,9 @@ Examples:
   watchdog doctor --rebuild  records back from git's refs";
 
 pub const EVENTS: &str = "\
+One line for each event, in the order in which they were written, with local times; a terminal has the day where it changes, and cuts \
+sentences that it has no room for (-v shows them whole). Times that go back are said. With --json, whole objects, in UTC.
+
 Examples:
   watchdog events --follow
   watchdog events --since 2h --kind verdict,rescue

@@ -20,6 +20,7 @@ mod args_watch;
 mod command_line;
 mod commands;
 mod completed_value;
+mod event_lines;
 mod examples;
 mod exit;
 mod failure;

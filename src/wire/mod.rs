@@ -4,6 +4,7 @@ pub(crate) mod baseline_json;
 pub(crate) mod breaker_json;
 pub(crate) mod doctor_json;
 pub mod event_json;
+pub(crate) mod event_sentences;
 pub(crate) mod event_words;
 pub(crate) mod failure_json;
 pub(crate) mod figures_json;

@@ -60,6 +60,49 @@ fn events_are_chosen_by_kind_status_time_number_and_worktree() {
 }
 
 #[test]
+fn people_read_sentences_at_their_own_time_and_programs_utc() {
+    let env = TestEnv::new();
+    let (repo, other) = (env.repo(), env.repo_named("other"));
+    repo.watchdog(&["snapshot", "--spec", "auth"]).expect(0);
+    repo.write("new.txt", "new");
+    repo.commit_all("feat: new");
+    repo.watchdog(&["check", "--no-probe", "--spec", "auth"]).expect(0);
+    other.watchdog(&["breaker", "reset"]).expect(0);
+    let lines = |repo: &Repo<'_>, args: &[&str]| {
+        let out = repo.watchdog_command(&[&["events"], args].concat()).env("TZ", "IST-5:30").run().expect(0);
+        out.stdout.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let said = lines(&repo, &[]);
+    let sentences: Vec<&str> = said.iter().map(|line| line.split_once("  auth  ").expect("the spec").1).collect();
+    assert!(sentences[0].starts_with("a baseline was recorded at "), "{said:?}");
+    assert_eq!(sentences[1], "1 new commit, 1 made here");
+    assert!(sentences[2].starts_with("complete (new_commits): 1 commit made"), "{said:?}");
+    assert!(said.iter().all(|line| line[..25].ends_with("+05:30")), "local times: {said:?}");
+    assert!(lines(&repo, &["--utc"]).iter().all(|line| line[..25].ends_with("+00:00")));
+    let instant = |line: &str| line[..25].replacen(' ', "T", 1).parse::<jiff::Timestamp>().expect("an instant");
+    let json = repo.watchdog(&["events", "--json"]).expect(0).stdout;
+    let at = events(&json)[0]["at"].as_str().expect("a time").parse::<jiff::Timestamp>().expect("an instant");
+    assert_eq!(instant(&said[0]).as_second(), at.as_second());
+    let all = lines(&repo, &["--all"]);
+    assert!(all[0].contains("  repo/auth ") && all[0].contains("  a baseline was"), "{all:?}");
+    // No baseline names its folder.
+    assert!(all.last().is_some_and(|line| line.contains("the breaker is closed: 0 strikes; reset by hand")), "{all:?}");
+}
+
+#[test]
+fn following_says_the_same_sentences() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let following = repo.watchdog_spawn(&["events", "--follow", "--all"]);
+    repo.watchdog(&["snapshot"]).expect(0);
+    wait_for_output(&following, "  repo/main  a baseline was recorded at ", 1);
+    reset_breaker(&repo);
+    wait_for_output(&following, "  the breaker is closed: 0 strikes; reset by hand", 1);
+    following.signal(Signal::INT);
+    following.wait().expect(130);
+}
+
+#[test]
 fn a_kind_that_does_not_exist_is_named_with_the_nearest() {
     let env = TestEnv::new();
     let out = env.watchdog(&env.root(), &["events", "--all", "--kind", "reviews"]).expect(2);

@@ -27,6 +27,9 @@ fn normal(env: &TestEnv, text: &str) -> String {
         (r"baseline [0-9a-f]{10}\b", "baseline 0123456789"),
         (r"(?m)^  [0-9a-f]{10} ", "  0123456789 "),
         (r"\d+\.\d s\b", "0.1 s"),
+        (r"\b\d\d:\d\d:\d\d\b", "05:06:07"),
+        (r"\b(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,", "Wednesday,"),
+        (r"recorded at [0-9a-f]{10}\b", "recorded at 0123456789"),
     ] {
         text = Regex::new(pattern).expect("a fixed pattern").replace_all(&text, word).into_owned();
     }
@@ -155,6 +158,22 @@ fn status_and_sweep_say_where_everything_stands() {
     let empty = TestEnv::new();
     let nowhere = empty.repo_named("home/new");
     hold(&empty, &nowhere, "status-empty", &["status"], || {});
+}
+
+#[test]
+fn events_are_sentences() {
+    let env = TestEnv::new();
+    let repo = shop(&env);
+    let start = repo.head();
+    let judged = || {
+        anew(&repo, &start);
+        repo.watchdog(&["snapshot", "--spec", "feat/checkout"]).expect(0);
+        repo.write("half.txt", "half\n");
+        repo.git(&["add", "-A"]);
+        repo.git(&["commit", "-q", "-m", "feat: half"]);
+        let _judged = repo.watchdog(&["check", "--no-probe", "--spec", "feat/checkout"]);
+    };
+    hold(&env, &repo, "events", &["events"], judged);
 }
 
 #[test]

@@ -1,14 +1,17 @@
 //! `watchdog events`: what was seen and decided, and, with `--follow`, what is seen and decided from now on.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 use crate::cli::args::EventsArgs;
+use crate::cli::event_lines::{EventLineStyle, EventLines, zone};
 use crate::cli::failure::CommandFailure;
 use crate::cli::reader;
+use crate::cli::table::terminal_width;
 use crate::cli::terminal::CommandTerminal;
 use crate::cli::time_span::SinceTime;
 use crate::clock::now;
@@ -18,9 +21,8 @@ use crate::judge::signals::SignalUrgency;
 use crate::notify::event_tail::EventTail;
 use crate::wire::event_json::event_json;
 use crate::wire::event_words::answers_to;
-use watchdog_facts::display::escape_to_one_line;
 use watchdog_store::engine::{EventCursor, StoredEvent};
-use watchdog_store::{LocalStore, open_store};
+use watchdog_store::{LocalStore, baseline, open_store};
 
 use super::runtime::in_runtime;
 
@@ -54,8 +56,15 @@ pub fn events(command_env: &CommandEnv, terminal: &CommandTerminal, args: Events
     // A span of time is shown whole; without one the last few do.
     let last = args.last.unwrap_or(if since.is_some() { usize::MAX } else { 50 });
     let (found, cursor) = last_of(store.as_ref(), &chosen, last)?;
-    let show = |event: &StoredEvent| reader::write_line(&if terminal.json { terminal.value_to(&event_json(event)) } else { line(event) });
-    if found.iter().any(|event| show(event).is_err()) {
+    let style = EventLineStyle {
+        zone: zone(args.utc),
+        room: terminal_width(),
+        whole: terminal.verbose,
+        worktrees: (args.all && !terminal.json).then(|| folders(store.as_ref())),
+    };
+    let lines = EventLines::new(style, found.iter());
+    let mut printer = EventPrinter { terminal: *terminal, lines, store: Arc::clone(&store) };
+    if found.iter().any(|event| printer.show(event).is_err()) {
         return Ok(0);
     }
     if !args.follow {
@@ -68,7 +77,7 @@ pub fn events(command_env: &CommandEnv, terminal: &CommandTerminal, args: Events
             match tail.read().await {
                 Ok(events) => {
                     reported = false;
-                    if events.iter().filter(|event| chosen.has(event)).any(|event| show(event).is_err()) {
+                    if events.iter().filter(|event| chosen.has(event)).any(|event| printer.show(event).is_err()) {
                         return 0;
                     }
                     if !events.is_empty() {
@@ -127,27 +136,29 @@ fn last_of(store: &dyn LocalStore, chosen: &EventFilter, n: usize) -> Result<(Ve
     Ok((found, end))
 }
 
-fn line(event: &StoredEvent) -> String {
-    let spec = event.spec.as_deref().unwrap_or("-");
-    format!(
-        "{:.3}  {:<16} {}  {}",
-        event.at,
-        escape_to_one_line(&event.kind),
-        escape_to_one_line(spec),
-        escape_to_one_line(&gist(&event.data))
-    )
+/// The folders of the worktrees that have a baseline, by their ids. What cannot be read has no name.
+fn folders(store: &dyn LocalStore) -> HashMap<String, PathBuf> {
+    let rows = baseline::everywhere(store).unwrap_or_default();
+    rows.into_iter().filter_map(|(id, _, row)| Some((id, row.ok()?.worktree))).collect()
 }
 
-/// A verdict in its own words; anything else as the JSON that it is, cut.
-fn gist(data: &Value) -> String {
-    let text = |key: &str| data.get(key).and_then(Value::as_str);
-    let mut gist = match (text("status"), text("reason"), text("message")) {
-        (Some(status), Some(reason), Some(message)) => format!("{status} ({reason}): {message}"),
-        _ => data.to_string(),
-    };
-    if let Some((end, _)) = gist.char_indices().nth(160) {
-        gist.truncate(end);
-        gist.push('…');
+/// Prints events, as they come.
+struct EventPrinter {
+    terminal: CommandTerminal,
+    lines: EventLines,
+    store: Arc<dyn LocalStore>,
+}
+
+impl EventPrinter {
+    fn show(&mut self, event: &StoredEvent) -> io::Result<()> {
+        if self.terminal.json {
+            return reader::write_line(&self.terminal.value_to(&event_json(event)));
+        }
+        if self.lines.lacks(event) {
+            let unnamed = HashMap::from([(event.worktree.clone(), PathBuf::new())]);
+            // One that has no baseline is not looked up again.
+            self.lines.learn(unnamed.into_iter().chain(folders(self.store.as_ref())).collect());
+        }
+        self.lines.next(event).iter().try_for_each(|line| reader::write_line(line))
     }
-    gist
 }
