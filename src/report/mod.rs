@@ -3,13 +3,14 @@
 //! - [`attention`]: whether a worktree needs a person, why, and what to type.
 //! - [`overview`]: the present state, worktree by worktree.
 //! - [`same_faults`]: rows that cannot be read for the same reason.
-//! - [`figures`]: the figures of a period.
+//! - [`figures`]: the figures of a period; [`page`]: the same as a page for a browser.
 
 pub mod attention;
 mod below;
 pub mod figures;
 mod last_judgements;
 pub mod overview;
+pub mod page;
 pub mod same_faults;
 
 pub use below::PathFilter;

@@ -1,10 +1,12 @@
-//! The figures of a period as JSON: `watchdog report --json`. See `docs/status.md`.
+//! The figures of a period as JSON: `watchdog report --json`. See `docs/report.md`.
 
 use std::path::PathBuf;
 
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
+use super::measures_json::measures_json;
+use watchdog_store::measures::CompletedSpec;
 use watchdog_store::tally::{CounterSums, word};
 
 /// The figures of a period.
@@ -16,14 +18,24 @@ pub struct FiguresReport {
     pub to: Date,
     /// The first day of all for which there are figures; of earlier ones nothing is known.
     pub begins: Option<Date>,
+    /// The first day with measures; `None` = no day of the period has any.
+    pub measured_since: Option<Date>,
     /// Of the whole period.
     pub total: CounterSums,
+    /// Of the days with measures.
+    pub measured: CounterSums,
+    /// Specs that became complete on the days with measures, oldest first.
+    pub completed: Vec<CompletedSpec>,
     /// By day, from the first for which there can be figures; days in which nothing happened included.
     pub days: Vec<DayTotals>,
     /// By worktree: those with the most.
     pub worktrees: Vec<WorktreeFigures>,
     /// How many worktrees there were in all.
     pub worktrees_total: usize,
+    /// By worktree and spec, of the days with measures: those with the most.
+    pub specs: Vec<SpecFigures>,
+    /// How many specs there were in all.
+    pub specs_total: usize,
     /// What a person should know beside the figures.
     pub notes: Vec<String>,
 }
@@ -35,6 +47,8 @@ pub struct DayTotals {
     pub date: Date,
     /// What it came to.
     pub sums: CounterSums,
+    /// Whether it has measures.
+    pub measured: bool,
     /// Whether some of it was lost.
     pub incomplete: bool,
 }
@@ -48,16 +62,43 @@ pub struct WorktreeFigures {
     pub path: Option<PathBuf>,
     /// What it came to.
     pub sums: CounterSums,
+    /// The same of the days with measures.
+    pub measured: CounterSums,
+}
+
+/// The figures of one spec of a worktree.
+#[derive(Debug)]
+pub struct SpecFigures {
+    /// The worktree's stable name in the store.
+    pub id: String,
+    /// Its folder, where a baseline tells it.
+    pub path: Option<PathBuf>,
+    /// The spec; empty = events without a spec, or specs that are not told apart.
+    pub spec: String,
+    /// What it came to on days with measures.
+    pub measured: CounterSums,
 }
 
 impl FiguresReport {
-    /// The object for programs. See `docs/status.md`.
+    /// The object for programs. See `docs/report.md`.
     pub fn to_json(&self) -> Value {
-        let day =
-            |day: &DayTotals| with(figures_json(&day.sums), [("day", json!(day.date.to_string())), ("incomplete", json!(day.incomplete))]);
+        let measures = |sums: &CounterSums, completed: &dyn Fn(&CompletedSpec) -> bool| {
+            self.measured_since.map(|_| measures_json(sums, &self.completed.iter().filter(|spec| completed(spec)).collect::<Vec<_>>()))
+        };
+        let day = |day: &DayTotals| {
+            let more = [("day", json!(day.date.to_string())), ("measured", json!(day.measured)), ("incomplete", json!(day.incomplete))];
+            with(figures_json(&day.sums), more)
+        };
+        let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
         let worktree = |own: &WorktreeFigures| {
-            let path = own.path.as_ref().map(|path| path.display().to_string());
-            with(figures_json(&own.sums), [("worktree", json!(path)), ("id", json!(own.id))])
+            let measures = measures(&own.measured, &|spec| spec.worktree == own.id);
+            let more = [("worktree", json!(shown(&own.path))), ("id", json!(own.id)), ("measures", json!(measures))];
+            with(figures_json(&own.sums), more)
+        };
+        let spec = |own: &SpecFigures| {
+            let measures = measures(&own.measured, &|spec| spec.worktree == own.id && spec.spec == own.spec);
+            let name = Some(&own.spec).filter(|name| !name.is_empty());
+            json!({"worktree": shown(&own.path), "id": own.id, "spec": name, "measures": measures})
         };
         with(
             figures_json(&self.total),
@@ -66,9 +107,13 @@ impl FiguresReport {
                 ("from", json!(self.from.to_string())),
                 ("to", json!(self.to.to_string())),
                 ("figures_since", json!(self.begins.map(|day| day.to_string()))),
+                ("measures_since", json!(self.measured_since.map(|day| day.to_string()))),
+                ("measures", json!(measures(&self.measured, &|_| true))),
                 ("days", self.days.iter().map(day).collect()),
                 ("worktrees", self.worktrees.iter().map(worktree).collect()),
                 ("worktrees_total", json!(self.worktrees_total)),
+                ("specs", self.specs.iter().map(spec).collect()),
+                ("specs_total", json!(self.specs_total)),
                 ("notes", json!(self.notes)),
             ],
         )

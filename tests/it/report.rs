@@ -41,6 +41,78 @@ fn what_happened_is_counted_once_by_day_and_by_worktree() {
     assert_eq!(report(&env, &["--since", "52w"])["verdicts"]["total"], 6);
 }
 
+fn schema() -> jsonschema::Validator {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/schema/report.json")).unwrap();
+    jsonschema::validator_for(&serde_json::from_str(&text).unwrap()).unwrap()
+}
+
+#[track_caller]
+fn assert_valid(found: &Value) {
+    let faults: Vec<String> = schema().iter_errors(found).map(|fault| format!("{} at {}", fault, fault.instance_path())).collect();
+    assert!(faults.is_empty(), "{faults:#?}\n{found:#}");
+}
+
+#[test]
+fn looks_of_sweeps_do_not_count_as_sessions() {
+    let env = TestEnv::new();
+    let repo = judged(&env, "repo", 3);
+    for _ in 0..5 {
+        repo.watchdog(&["sweep", "--no-probe"]).expect(0);
+        repo.watchdog(&["check", "--spec", "s", "--no-probe"]).expect(0);
+    }
+    let found = report(&env, &[]);
+    assert_valid(&found);
+    let judgements = &found["measures"]["judgements"];
+    assert_eq!((&judgements["sessions"], &judgements["changes"]), (&json!(3), &json!(0)), "{found:#}");
+    assert_eq!(judgements["sessions_by_reason"], json!({"new_commits": 3}));
+    assert_eq!(judgements["looks"], found["verdicts"]["total"].as_u64().unwrap() - 3);
+    assert!(judgements["looks"].as_u64().unwrap() >= 5, "{found:#}");
+    let completions = &found["measures"]["completions"];
+    assert_eq!(
+        (&completions["total"], &completions["seconds"]["told_by"], &completions["cost_usd"]["median"]),
+        (&json!(3), &json!(3), &Value::Null)
+    );
+    let people = env.watchdog(&env.root(), &["report"]).expect(0);
+    assert!(people.stdout.contains("judged      3 sessions, 0 changes without one;"), "{people}");
+    assert!(people.stdout.lines().filter(|line| !line.contains('/')).all(|line| line.chars().count() <= 120), "{people}");
+}
+
+#[test]
+fn a_session_that_was_ended_is_undecided_until_work_goes_on() {
+    let env = TestEnv::new();
+    let repo = env.repo_named("repo");
+    repo.watchdog(&["run", "--spec", "s", "--no-probe", "--timeout", "1s", "--", "sleep", "600"]).expect(13);
+    let aborts = || report(&env, &[])["measures"]["aborts"].clone();
+    let of = |aborts: &Value| ["total", "went_on", "held", "undecided"].map(|key| aborts[key].as_u64().unwrap());
+    let found = aborts();
+    assert_eq!((of(&found), &found["false_rate"]), ([1, 0, 0, 1], &Value::Null), "{found}");
+    repo.watchdog(&["check", "--spec", "s", "--no-probe"]);
+    assert_eq!(of(&aborts()), [1, 0, 0, 1], "a look decides nothing");
+    let commit = "echo 1 > f; git add -A; git commit -qm 'feat: 1'";
+    repo.watchdog(&["run", "--spec", "s", "--", "sh", "-c", commit]).expect(0);
+    let found = aborts();
+    assert_eq!((of(&found), &found["false_rate"]), ([1, 1, 0, 0], &json!(1.0)), "{found}");
+    assert_eq!(found["by_why"]["session_timeout"]["went_on_in_new_session"], 1, "{found}");
+    let specs = &report(&env, &[])["specs"];
+    assert_eq!((&specs[0]["spec"], &specs[0]["measures"]["aborts"]["total"]), (&json!("s"), &json!(1)), "{specs:#}");
+}
+
+#[test]
+fn what_an_older_version_counted_is_not_measured_and_never_zero() {
+    let env = TestEnv::new();
+    let repo = judged(&env, "repo", 1);
+    report(&env, &[]);
+    let store = rusqlite::Connection::open(env.state().join("watchdog.db")).unwrap();
+    let old = r#"{"v":1,"through":0,"all":{"sessions_started":7},"worktrees":{}}"#;
+    let changed = store.execute("UPDATE record SET value = CAST(?1 AS BLOB) WHERE key LIKE 'figures/%'", [old]).unwrap();
+    assert_eq!(changed, 1);
+    let found = report(&env, &[]);
+    assert_valid(&found);
+    assert_eq!((&found["measures"], &found["measures_since"], &found["sessions"]["started"]), (&Value::Null, &Value::Null, &json!(7)));
+    let people = env.watchdog(repo.path(), &["report"]).expect(0);
+    assert!(people.stdout.contains("not measured yet") && people.stdout.contains("judged      not measured"), "{people}");
+}
+
 #[test]
 fn what_sessions_tell_of_tokens_and_money_is_summed_and_what_they_do_not_is_said() {
     let env = TestEnv::new();
@@ -66,6 +138,7 @@ fn nothing_to_report_and_nonsense_are_told_with_what_to_do() {
     assert!(out.stdout.is_empty() && out.stderr.contains("watchdog events --all"), "{out}");
     let out = env.watchdog(&env.root(), &["report", "--since", "yesterday"]).expect(2);
     assert!(out.stderr.contains("write 7d, 4w or 2026-03-04"), "{out}");
+    assert_valid(&report(&env, &[]));
     for since in ["0d", "99999999999d", "0001-01-01", "9999-12-01"] {
         assert_eq!(report(&env, &[&format!("--since={since}")])["verdicts"]["total"], 0, "{since}");
     }

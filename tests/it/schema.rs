@@ -16,7 +16,9 @@ fn the_schema_in_the_documentation_is_made_of_the_keys_that_the_program_reads() 
 #[test]
 fn every_schema_is_printed_as_json() {
     let env = TestEnv::new();
-    for (of, title) in [("verdict", "verdict"), ("config", "completion.json"), ("context", "context"), ("event", "event")] {
+    for (of, title) in
+        [("verdict", "verdict"), ("config", "completion.json"), ("context", "context"), ("event", "event"), ("report", "report")]
+    {
         let out = env.watchdog(&env.root(), &["schema", of]).expect(0);
         let schema: Value = serde_json::from_str(&out.stdout).expect("JSON");
         assert_eq!(schema["title"], title, "{out}");

@@ -6,7 +6,7 @@
 //! - [`journal`], [`anchor`], [`answer`], [`baseline`], [`breaker`], [`check_cache`], [`conversation`], [`expiry`], [`figures`],
 //!   [`hook_session`], [`left_rows`], [`looped`], [`notice_record`], [`outbox`], [`progress`], [`refs`], [`session`], [`sweep_cache`],
 //!   [`task`], [`uncommitted`]: typed, versioned rows over any [`LocalStore`].
-//! - [`tally`]: what events add to the figures.
+//! - [`tally`]: what events add to the figures; [`measures`]: what several events of a spec come to together.
 //! - [`rebuild`]: restores rows from git's refs, which are the source of truth.
 //! - [`lock`], [`trust`]: plain files, so that they work where the database does not.
 //!
@@ -19,7 +19,9 @@ mod clock;
 mod codec;
 #[cfg(test)]
 mod conformance;
+mod counters;
 mod error;
+pub mod event_kinds;
 mod file;
 mod key;
 mod open;
@@ -28,6 +30,7 @@ mod records;
 pub mod engine;
 pub mod journal;
 pub mod lock;
+pub mod measures;
 pub mod rebuild;
 mod sqlite;
 mod state_dir;

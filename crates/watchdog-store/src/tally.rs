@@ -1,18 +1,25 @@
 //! The counters that events add to the figures of their days. Pure: the size of batches does not change the sums.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use super::counters::{CounterSums, word};
+use super::counters::{cost_micros, day_of};
 use super::engine::StoredEvent;
-use super::journal::kind;
+use super::event_kinds as kind;
+use super::measures::{CompletedSpec, MeasureGains, WorkState};
 use watchdog_facts::verdict::Reason;
 
 /// The most worktrees with figures of their own in a day; later ones count in the day's figures alone.
 pub const WORKTREES: usize = 500;
+
+/// The most specs with figures of their own in a day; later ones count under their worktree, with an empty name.
+pub const SPECS: usize = 1_000;
+
+/// The most completions of a day that are kept one by one.
+pub const COMPLETED: usize = 200;
 
 /// The outcomes of probes that have figures of their own.
 pub const OUTCOMES: [&str; 10] = [
@@ -28,161 +35,131 @@ pub const OUTCOMES: [&str; 10] = [
     "failed",
 ];
 
-/// The names of the counters, beside `verdict/<reason>` and `probe/<outcome>`; `other` counts values that this version does not know.
-pub mod word {
-    /// What the words of verdicts begin with.
-    pub const VERDICT: &str = "verdict/";
-    /// What the words of probes begin with.
-    pub const PROBE: &str = "probe/";
-    /// Sessions that began.
-    pub const STARTED: &str = "sessions_started";
-    /// Sessions whose end was seen.
-    pub const ENDED: &str = "sessions_ended";
-    /// Iterations of loops that ended.
-    pub const ITERATIONS: &str = "iterations";
-    /// Rescues that made commits or tried to.
-    pub const RESCUES: &str = "rescues";
-    /// Those that failed.
-    pub const RESCUES_FAILED: &str = "rescues_failed";
-    /// Commits that rescues made.
-    pub const RESCUE_COMMITS: &str = "rescue_commits";
-    /// How often a breaker opened.
-    pub const TRIPS: &str = "breaker_trips";
-    /// Tokens that sessions read.
-    pub const TOKENS_IN: &str = "input_tokens";
-    /// Tokens that sessions wrote.
-    pub const TOKENS_OUT: &str = "output_tokens";
-    /// Ended sessions that reported both.
-    pub const TOKENS_REPORTED: &str = "tokens_told";
-    /// Millionths of a US dollar that sessions cost.
-    pub const COST: &str = "cost_micros";
-    /// Ended sessions that reported their cost.
-    pub const COST_REPORTED: &str = "cost_told";
-    /// Questions to agents and models, for plans and judges too.
-    pub const QUESTIONS: &str = "questions";
-    /// Tokens that questions read.
-    pub const QUESTION_TOKENS_IN: &str = "question_input_tokens";
-    /// Tokens that questions wrote.
-    pub const QUESTION_TOKENS_OUT: &str = "question_output_tokens";
-    /// Judgements whose questions reported both.
-    pub const QUESTION_TOKENS_REPORTED: &str = "question_tokens_told";
-    /// Millionths of a US dollar that questions cost.
-    pub const QUESTION_COST: &str = "question_cost_micros";
-    /// Judgements whose questions reported their cost.
-    pub const QUESTION_COST_REPORTED: &str = "question_cost_told";
-}
-
-/// Sums by counter. A missing counter is zero.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct CounterSums(BTreeMap<String, u64>);
-
-impl CounterSums {
-    /// The sum of a word.
-    pub fn of(&self, word: &str) -> u64 {
-        self.0.get(word).copied().unwrap_or(0)
-    }
-
-    /// The words that begin so, without that beginning, each with its sum.
-    pub fn below<'a>(&'a self, beginning: &'a str) -> impl Iterator<Item = (&'a str, u64)> {
-        self.0.iter().filter_map(move |(word, sum)| Some((word.strip_prefix(beginning)?, *sum)))
-    }
-
-    /// Adds all of another.
-    pub fn merge(&mut self, other: &CounterSums) {
-        for (word, sum) in &other.0 {
-            self.add(word, *sum);
-        }
-    }
-
-    /// How many verdicts there were.
-    pub fn verdicts(&self) -> u64 {
-        self.below(word::VERDICT).map(|(_, count)| count).sum()
-    }
-
-    /// How many verdicts there were by status, in the contract's order; `other` is of a later version.
-    pub fn verdicts_by_status(&self) -> Vec<(&'static str, u64)> {
-        let mut seen = HashSet::new();
-        let statuses = Reason::ALL.iter().map(|reason| reason.status()).filter(|status| seen.insert(*status)).collect::<Vec<_>>();
-        let of = |status| {
-            let reasons = Reason::ALL.iter().filter(|reason| reason.status() == status);
-            reasons.map(|reason| self.of(&format!("{}{}", word::VERDICT, reason.as_str()))).sum::<u64>()
-        };
-        let counted = statuses.into_iter().map(|status| (status.as_str(), of(status)));
-        counted.chain([("other", self.of("verdict/other"))]).filter(|(_, count)| *count > 0).collect()
-    }
-
-    /// US dollars that sessions cost, where some session told it.
-    pub fn cost_usd(&self) -> Option<f64> {
-        self.dollars(word::COST, word::COST_REPORTED)
-    }
-
-    /// US dollars that questions cost, where some told it.
-    pub fn question_cost_usd(&self) -> Option<f64> {
-        self.dollars(word::QUESTION_COST, word::QUESTION_COST_REPORTED)
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "money of that size is told to the dollar")]
-    fn dollars(&self, micros: &str, reported: &str) -> Option<f64> {
-        (self.of(reported) > 0).then(|| self.of(micros) as f64 / 1e6)
-    }
-
-    /// Whether nothing was counted.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn add(&mut self, word: &str, amount: u64) {
-        match self.0.get_mut(word) {
-            Some(sum) => *sum = sum.saturating_add(amount),
-            None => drop(self.0.insert(word.to_owned(), amount)),
-        }
-    }
-}
+/// The figures of one worktree in a day, by spec. An empty name stands for events without a spec, and for specs that are not told apart.
+pub type FiguresBySpec = BTreeMap<String, CounterSums>;
 
 /// The figures of one day, by UTC.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DayFigures {
     /// Of all worktrees.
     pub all: CounterSums,
-    /// By worktree: those that came first.
-    pub worktrees: BTreeMap<String, CounterSums>,
+    /// By worktree: those that came first; and by spec.
+    pub works: BTreeMap<String, FiguresBySpec>,
+    /// Specs that became complete: the first of the day.
+    pub completed: Vec<CompletedSpec>,
+    /// Whether the measures were counted on all of this day. A day that an older version counted has none.
+    pub measured: bool,
     /// Whether some of it was lost, as by a damaged row.
     pub incomplete: bool,
 }
 
 impl DayFigures {
-    fn take(&mut self, worktree: &str, added: &[(String, u64)]) {
-        let room = self.worktrees.len() < WORKTREES;
-        let own = match self.worktrees.get_mut(worktree) {
-            None if room => Some(self.worktrees.entry(worktree.to_owned()).or_default()),
-            own => own,
+    /// A day of which nothing was counted yet.
+    pub fn begin() -> Self {
+        DayFigures { measured: true, ..DayFigures::default() }
+    }
+
+    /// The sums of a worktree over its specs.
+    pub fn worktrees(&self) -> BTreeMap<&str, CounterSums> {
+        let sum = |specs: &FiguresBySpec| {
+            specs.values().fold(CounterSums::default(), |mut sum, own| {
+                sum.merge(own);
+                sum
+            })
         };
-        for sums in [&mut self.all].into_iter().chain(own) {
-            added.iter().for_each(|(word, amount)| sums.add(word, *amount));
+        self.works.iter().map(|(worktree, specs)| (worktree.as_str(), sum(specs))).collect()
+    }
+
+    fn take(&mut self, worktree: &str, spec: &str, added: &[(String, u64)]) {
+        added.iter().for_each(|(word, amount)| self.all.add(word, *amount));
+        if self.works.len() >= WORKTREES && !self.works.contains_key(worktree) {
+            return;
         }
+        let known = self.works.get(worktree).is_some_and(|specs| specs.contains_key(spec));
+        let room = known || self.works.values().map(BTreeMap::len).sum::<usize>() < SPECS;
+        let own = self.works.entry(worktree.to_owned()).or_default().entry(if room { spec } else { "" }.to_owned()).or_default();
+        added.iter().for_each(|(word, amount)| own.add(word, *amount));
     }
 }
 
 /// The figures of days.
 pub type FiguresByDay = BTreeMap<Date, DayFigures>;
 
-/// The day of an event, by UTC.
-pub fn day_of(event: &StoredEvent) -> Date {
-    TimeZone::UTC.to_datetime(event.at).date()
+/// A spec, by its worktree's and its own name.
+pub type WorkName = (String, String);
+
+/// Days and states of specs while events are added to them.
+#[derive(Debug, Default)]
+pub struct JournalTally {
+    /// The days, those that were loaded included.
+    pub days: FiguresByDay,
+    /// What is known of specs between two events.
+    pub works: BTreeMap<WorkName, WorkState>,
+    /// Days that changed.
+    pub changed: BTreeSet<Date>,
 }
 
-/// Whether an event adds anything to the figures.
-pub fn counts(event: &StoredEvent) -> bool {
-    !amounts(event).is_empty()
+/// What one event adds.
+#[derive(Debug)]
+pub struct EventGains {
+    counters: Vec<(String, u64)>,
+    measures: MeasureGains,
 }
 
-/// Adds an event to the figures of its day.
-pub fn add(days: &mut FiguresByDay, event: &StoredEvent) {
-    let amounts = amounts(event);
-    if !amounts.is_empty() {
-        days.entry(day_of(event)).or_default().take(&event.worktree, &amounts);
+impl EventGains {
+    /// The days that these are counted on.
+    pub fn days(&self, event: &StoredEvent) -> BTreeSet<Date> {
+        let own = (!self.counters.is_empty() || self.measures.completed.is_some()).then(|| day_of(event));
+        own.into_iter().chain(self.measures.counters.iter().map(|(day, _, _)| *day)).collect()
     }
+}
+
+impl JournalTally {
+    /// Takes an event into the state of its spec, which was loaded before, and returns what it adds.
+    pub fn measure(&mut self, event: &StoredEvent) -> EventGains {
+        let measures = match WorkState::heeds(&event.kind) {
+            true => self.works.entry(work_name(event)).or_default().take(event),
+            false => MeasureGains::default(),
+        };
+        EventGains { counters: amounts(event), measures }
+    }
+
+    /// Adds what an event adds to its days, which were loaded before.
+    pub fn apply(&mut self, event: &StoredEvent, gains: EventGains) {
+        let (worktree, spec) = work_name(event);
+        let today = day_of(event);
+        if !gains.counters.is_empty() {
+            self.day(today).take(&worktree, &spec, &gains.counters);
+        }
+        for (date, word, amount) in gains.measures.counters {
+            let day = self.day(date);
+            if day.measured {
+                day.take(&worktree, &spec, &[(word, amount)]);
+            }
+        }
+        if let Some(completed) = gains.measures.completed {
+            let day = self.day(today);
+            if day.measured && day.completed.len() < COMPLETED {
+                day.completed.push(completed);
+            }
+        }
+    }
+
+    /// Both, where nothing has to be loaded.
+    pub fn add(&mut self, event: &StoredEvent) {
+        let gains = self.measure(event);
+        self.apply(event, gains);
+    }
+
+    fn day(&mut self, date: Date) -> &mut DayFigures {
+        self.changed.insert(date);
+        self.days.entry(date).or_insert_with(DayFigures::begin)
+    }
+}
+
+/// The spec that an event is about; an empty name where it has none.
+pub fn work_name(event: &StoredEvent) -> WorkName {
+    (event.worktree.clone(), event.spec.clone().unwrap_or_default())
 }
 
 /// The counters that an event adds to.
@@ -221,7 +198,7 @@ fn ended(data: &Value) -> Vec<(String, u64)> {
     if let (Some(read), Some(written)) = (usage["input_tokens"].as_u64(), usage["output_tokens"].as_u64()) {
         amounts.extend([(word::TOKENS_IN.to_owned(), read), (word::TOKENS_OUT.to_owned(), written), (word::TOKENS_REPORTED.to_owned(), 1)]);
     }
-    if let Some(micros) = micros(usage) {
+    if let Some(micros) = cost_micros(usage) {
         amounts.extend([(word::COST.to_owned(), micros), (word::COST_REPORTED.to_owned(), 1)]);
     }
     amounts
@@ -241,136 +218,12 @@ fn questions(usage: &Value) -> Vec<(String, u64)> {
             (word::QUESTION_TOKENS_REPORTED.to_owned(), 1),
         ]);
     }
-    if let Some(micros) = micros(usage) {
+    if let Some(micros) = cost_micros(usage) {
         amounts.extend([(word::QUESTION_COST.to_owned(), micros), (word::QUESTION_COST_REPORTED.to_owned(), 1)]);
     }
     amounts
 }
 
-/// Millionths of a US dollar, which add up to the same in whatever order.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is no negative number, and saturates")]
-fn micros(usage: &Value) -> Option<u64> {
-    let cost = usage["cost_usd"].as_f64().filter(|cost| cost.is_finite() && *cost >= 0.0)?;
-    Some((cost * 1e6).round() as u64)
-}
-
 #[cfg(test)]
-mod tests {
-    use jiff::Timestamp;
-    use proptest::prelude::*;
-    use serde_json::json;
-
-    use super::*;
-    use crate::journal::event;
-
-    fn happened(hour: i64, worktree: &str, kind: &str, data: Value) -> StoredEvent {
-        event(Timestamp::from_second(1_800_000_000 + hour * 3600).unwrap(), worktree, None, kind, data)
-    }
-
-    #[test]
-    fn each_kind_adds_what_it_tells_and_what_is_not_told_is_not_zero() {
-        let usage = json!({"input_tokens": 100, "output_tokens": 5, "cost_usd": 0.25});
-        for (kind, data, expected) in [
-            ("session_started", json!({"pid": 1}), &[("sessions_started", 1)][..]),
-            ("session_started", json!({"by": "hook", "inner": true}), &[]),
-            ("session_started", json!({"by": "hook", "inner": false}), &[("sessions_started", 1)]),
-            (
-                "session_ended",
-                json!({ "usage": usage }),
-                &[
-                    ("sessions_ended", 1),
-                    ("input_tokens", 100),
-                    ("output_tokens", 5),
-                    ("tokens_told", 1),
-                    ("cost_micros", 250_000),
-                    ("cost_told", 1),
-                ],
-            ),
-            ("session_ended", json!({"usage": {"input_tokens": 7, "output_tokens": null, "cost_usd": -1.0}}), &[("sessions_ended", 1)]),
-            ("session_ended", json!({"usage": {"cost_usd": 0.0}}), &[("sessions_ended", 1), ("cost_micros", 0), ("cost_told", 1)]),
-            ("session_ended", json!("nonsense"), &[("sessions_ended", 1)]),
-            ("iteration", json!({}), &[("iterations", 1)]),
-            ("verdict", json!({"reason": "new_commits"}), &[("verdict/new_commits", 1)]),
-            ("verdict", json!({"reason": "of a later version"}), &[("verdict/other", 1)]),
-            ("verdict", json!({"unreadable": "{"}), &[("verdict/other", 1)]),
-            ("probe", json!({"outcome": "timed_out"}), &[("probe/timed_out", 1)]),
-            (
-                "verdict",
-                json!({"reason": "working", "probe_usage": {"requests": 2, "input_tokens": 9, "output_tokens": 3, "cost_usd": 0.5}}),
-                &[
-                    ("verdict/working", 1),
-                    ("questions", 2),
-                    ("question_input_tokens", 9),
-                    ("question_output_tokens", 3),
-                    ("question_tokens_told", 1),
-                    ("question_cost_micros", 500_000),
-                    ("question_cost_told", 1),
-                ],
-            ),
-            ("probe", json!({"outcome": "x"}), &[("probe/other", 1)]),
-            ("rescue", json!({"commits": 2, "failed": null}), &[("rescues", 1), ("rescue_commits", 2)]),
-            ("rescue", json!({"commits": 0, "failed": "why"}), &[("rescues", 1), ("rescues_failed", 1)]),
-            ("breaker", json!({"state": "open"}), &[("breaker_trips", 1)]),
-            ("breaker", json!({"state": "closed"}), &[]),
-            ("commits", json!({}), &[]),
-            ("of a later version", json!({}), &[]),
-        ] {
-            let expected: Vec<(String, u64)> = expected.iter().map(|(word, amount)| ((*word).to_owned(), *amount)).collect();
-            assert_eq!(amounts(&happened(0, "w", kind, data.clone())), expected, "{kind} {data}");
-        }
-    }
-
-    #[test]
-    fn every_outcome_of_a_probe_has_a_figure_of_its_own() {
-        use watchdog_facts::evidence::ProbeOutcome as P;
-        let why = String::new;
-        let all = [
-            P::Unreadable { why: why() },
-            P::Empty,
-            P::TimedOut,
-            P::NoConversation { why: why() },
-            P::NotInstalled { why: why() },
-            P::NotLoggedIn { why: why() },
-            P::Overloaded { why: why() },
-            P::RateLimited { why: why(), retry_at: None },
-            P::Failed { why: why() },
-        ];
-        assert!(all.iter().all(|outcome| OUTCOMES.contains(&outcome.as_str())));
-    }
-
-    #[test]
-    fn a_day_of_more_worktrees_than_have_room_still_counts_them_all() {
-        let mut days = FiguresByDay::new();
-        for n in 0..WORKTREES + 20 {
-            add(&mut days, &happened(0, &format!("w{n}"), "iteration", json!({})));
-        }
-        add(&mut days, &happened(0, "w0", "iteration", json!({})));
-        let day = days.values().next().unwrap();
-        assert_eq!((day.all.of("iterations"), day.worktrees.len()), (WORKTREES as u64 + 21, WORKTREES));
-        assert_eq!(day.worktrees["w0"].of("iterations"), 2);
-    }
-
-    proptest! {
-        #[test]
-        fn sums_of_parts_are_the_sum_of_the_whole(
-            hours in prop::collection::vec((0..100i64, 0..4u8, 0..5usize), 0..60),
-            cut in 0..60usize,
-        ) {
-            let kinds = ["verdict", "probe", "iteration", "rescue", "commits"];
-            let events: Vec<StoredEvent> =
-                hours.iter().map(|(hour, tree, at)| happened(*hour, &format!("w{tree}"), kinds[*at], json!({"commits": 1, "reason": "rescued"}))).collect();
-            let whole = events.iter().fold(FiguresByDay::new(), |mut days, event| { add(&mut days, event); days });
-            let (first, second) = events.split_at(cut.min(events.len()));
-            let mut sums = CounterSums::default();
-            for part in [first, second] {
-                let days = part.iter().fold(FiguresByDay::new(), |mut days, event| { add(&mut days, event); days });
-                days.values().for_each(|day| sums.merge(&day.all));
-            }
-            let mut all = CounterSums::default();
-            whole.values().for_each(|day| all.merge(&day.all));
-            prop_assert_eq!(&all, &sums);
-            let by_worktree = whole.values().flat_map(|day| day.worktrees.values()).fold(CounterSums::default(), |mut sum, own| { sum.merge(own); sum });
-            prop_assert_eq!(all, by_worktree);
-        }
-    }
-}
+#[path = "tally_tests.rs"]
+mod tests;

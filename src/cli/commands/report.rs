@@ -1,14 +1,19 @@
 //! `watchdog report`: what a period came to, in figures.
 
+use std::io::stdout;
+use std::path::Path;
 use std::time::Duration;
 
 use anstyle::Style;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 
-use crate::cli::amounts::grouped;
+use crate::cli::amounts::{grouped, size};
 use crate::cli::args_report::ReportArgs;
 use crate::cli::failure::CommandFailure;
+use crate::cli::page_file::replace_file;
+use crate::cli::report_sections::{bar, sections};
+use crate::cli::result_output;
 use crate::cli::table::{TableColumns, shown_path, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::cli::time_span::SinceTime;
@@ -16,9 +21,11 @@ use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::report::PathFilter;
 use crate::report::figures::report as figures_of;
+use crate::report::page::{page, page_figures};
 use crate::wire::figures_json::FiguresReport;
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
+use watchdog_store::measures::{MeasureSummary, measure};
 use watchdog_store::open_store;
 use watchdog_store::tally::{CounterSums, word};
 
@@ -27,8 +34,9 @@ const DAY: Duration = Duration::from_secs(86_400);
 /// Columns that a bar takes at most, and at least where there is one.
 const WIDEST: usize = 40;
 const NARROWEST: usize = 8;
-/// Columns of a day's row without its bar.
+/// Columns of a day's row without its bar, and of a list's.
 const BESIDE_BAR: usize = 44;
+const BESIDE_LIST: usize = 38;
 /// More days than this are not told one by one.
 const DAYS: usize = 62;
 
@@ -48,6 +56,14 @@ pub fn report(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, 
         SinceTime::At(at) => date(at),
     };
     let tell = || terminal.tell("watchdog: counting what happened so far; the next report has it at once");
+    if let Some(file) = &args.html {
+        if terminal.json {
+            return Err(CommandFailure::usage("--html writes a page, and no JSON").hint("leave out --html, or --json"));
+        }
+        let mut found = page_figures(store.as_ref(), &below, from, (now(), today), tell)?;
+        found.notes.extend(store.notes().into_iter().map(|note| note.detail));
+        return write_page(terminal, file, &page(&found));
+    }
     let mut found = figures_of(store.as_ref(), &below, from, today, tell)?;
     found.notes.extend(store.notes().into_iter().map(|note| note.detail));
     if terminal.json {
@@ -58,6 +74,17 @@ pub fn report(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, 
         terminal.tell(&format!("note: {}", escape_to_one_line(note)));
     }
     show(terminal, &found, &command_env.commands_here());
+    Ok(0)
+}
+
+fn write_page(terminal: &CommandTerminal, file: &Path, text: &str) -> Result<u8, CommandFailure> {
+    if file == Path::new("-") {
+        // Remembered where it fails: the program ends with an error then.
+        let _ = result_output::write(&mut stdout().lock(), text.as_bytes());
+        return Ok(0);
+    }
+    replace_file(file, text.as_bytes())?;
+    terminal.tell(&format!("wrote {} ({})", escape_to_one_line(&file.display().to_string()), size(text.len() as u64)));
     Ok(0)
 }
 
@@ -75,35 +102,63 @@ fn show(terminal: &CommandTerminal, found: &FiguresReport, commands: &WorktreeCo
     let begins = begins.map(|begins| format!("; figures begin on {begins}")).unwrap_or_default();
     terminal.line(&format!("{} to {} (UTC){begins}", found.from, found.to));
     terminal.line("");
-    for (name, text) in lines(&found.total) {
-        terminal.line(&format!("  {name:<10}  {text}"));
+    for (name, text) in lines(found) {
+        terminal.hung(&format!("  {name:<10}  {text}"), 14);
     }
+    show_days(terminal, found);
+    show_worktrees(terminal, found);
+    terminal.line("");
+    match found.measured_since {
+        None => {
+            return terminal.sentence("An older version counted these days: aborts, rescues, questions and strikes are not measured yet.");
+        }
+        Some(since) if found.days.first().is_some_and(|day| day.date < since) => {
+            terminal.sentence(&format!("What follows was not measured before {since}."));
+            terminal.line("");
+        }
+        Some(_) => {}
+    }
+    for (at, section) in sections(&found.measured, &found.completed, room_beside(BESIDE_LIST)).into_iter().enumerate() {
+        if at > 0 {
+            terminal.line("");
+        }
+        terminal.line(&section.head);
+        terminal.hung(&format!("  {}", section.meaning), 2);
+        section.rows.iter().for_each(|row| terminal.line(row));
+    }
+}
+
+fn show_days(terminal: &CommandTerminal, found: &FiguresReport) {
     let shown = &found.days[found.days.len().saturating_sub(DAYS)..];
-    let most = shown.iter().map(|day| day.sums.verdicts()).max().unwrap_or(0);
-    let room = bar_room();
+    let most = shown.iter().map(|day| judged(&day.sums).0).max().unwrap_or(0);
+    let room = room_beside(BESIDE_BAR);
     let days: Vec<[String; 5]> = (shown.iter())
         .map(|day| {
-            let (all, complete) = (day.sums.verdicts(), complete(&day.sums));
+            let (all, complete) = judged(&day.sums);
             let mark = if day.incomplete { "*" } else { "" };
-            let numbers = [day.sums.of(word::STARTED), all, complete].map(grouped);
-            let [sessions, verdicts, completes] = numbers;
-            [format!("{}{mark}", day.date), sessions, verdicts, completes, bar(all, complete, most, room)]
+            let [all_shown, complete_shown] = [all, complete].map(|count| if day.measured { grouped(count) } else { "-".into() });
+            let sessions = grouped(day.sums.of(word::STARTED));
+            [format!("{}{mark}", day.date), sessions, all_shown, complete_shown, bar(all, complete, most, room)]
         })
         .collect();
     terminal.line("");
-    print(terminal, &TableColumns::new(["DAY", "SESSIONS", "VERDICTS", "COMPLETE", ""], &[1, 2, 3], &days), &days);
+    print(terminal, &TableColumns::new(["DAY", "SESSIONS", "JUDGED", "COMPLETE", ""], &[1, 2, 3], &days), &days);
     if shown.len() < found.days.len() {
         terminal.tell(&format!("the last {DAYS} of {} days; all of them: --json", found.days.len()));
     }
+}
+
+fn show_worktrees(terminal: &CommandTerminal, found: &FiguresReport) {
     let worktrees: Vec<[String; 5]> = (found.worktrees.iter())
         .map(|own| {
             let path = own.path.as_ref().map_or_else(|| format!("({})", own.id), |path| path.display().to_string());
-            let [sessions, verdicts, completes] = [own.sums.of(word::STARTED), own.sums.verdicts(), complete(&own.sums)].map(grouped);
-            [sessions, verdicts, completes, money(&own.sums), shown_path(&path)]
+            let (all, complete) = judged(&own.measured);
+            let [all, complete] = [all, complete].map(|count| if found.measured_since.is_some() { grouped(count) } else { "-".into() });
+            [grouped(own.sums.of(word::STARTED)), all, complete, money(&own.sums), shown_path(&path)]
         })
         .collect();
     terminal.line("");
-    let table = TableColumns::new(["SESSIONS", "VERDICTS", "COMPLETE", "COST", "WORKTREE"], &[0, 1, 2, 3], &worktrees);
+    let table = TableColumns::new(["SESSIONS", "JUDGED", "COMPLETE", "COST", "WORKTREE"], &[0, 1, 2, 3], &worktrees);
     print(terminal, &table.within(terminal_width()), &worktrees);
     if found.worktrees.len() < found.worktrees_total {
         terminal.line(&format!("and {} more", plural((found.worktrees_total - found.worktrees.len()) as u64, "worktree")));
@@ -118,16 +173,23 @@ fn print(terminal: &CommandTerminal, table: &TableColumns<5>, rows: &[[String; 5
 }
 
 /// The whole in words.
-fn lines(sums: &CounterSums) -> Vec<(&'static str, String)> {
-    let of = |word| sums.of(word);
+fn lines(found: &FiguresReport) -> Vec<(&'static str, String)> {
+    let (sums, of) = (&found.total, |word| found.total.of(word));
     let counted = |counts: Vec<(&str, u64)>| {
         let total = grouped(counts.iter().map(|(_, count)| count).sum());
         let each: Vec<String> = counts.into_iter().map(|(word, count)| format!("{} {word}", grouped(count))).collect();
         if each.is_empty() { total } else { format!("{total}: {}", each.join(", ")) }
     };
-    let mut reasons: Vec<(&str, u64)> = sums.below(word::VERDICT).collect();
-    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let reasons: Vec<String> = reasons.into_iter().take(6).map(|(word, count)| format!("{} {word}", grouped(count))).collect();
+    let measured = |beginning: &str| found.measured.below(beginning).map(|(_, count)| count).sum::<u64>();
+    let (of_sessions, of_changes) = (measured(measure::JUDGED_SESSION), measured(measure::JUDGED_CHANGE));
+    let judged = match found.measured_since {
+        None => "not measured".to_owned(),
+        Some(_) => {
+            let counted = |count, noun| format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" });
+            let looks = counted(found.measured.of(measure::LOOKS), "look");
+            format!("{}, {} without one; {looks} saw the same again", counted(of_sessions, "session"), counted(of_changes, "change"))
+        }
+    };
     let ended = of(word::ENDED);
     let unreported = |reported: u64| match ended.saturating_sub(reported) {
         0 => String::new(),
@@ -147,9 +209,9 @@ fn lines(sums: &CounterSums) -> Vec<(&'static str, String)> {
     let failed = if of(word::RESCUES_FAILED) > 0 { format!("; {} failed", grouped(of(word::RESCUES_FAILED))) } else { String::new() };
     vec![
         ("sessions", format!("{} began, {} ended", grouped(of(word::STARTED)), grouped(ended))),
+        ("judged", judged),
         ("iterations", grouped(of(word::ITERATIONS))),
         ("verdicts", counted(sums.verdicts_by_status())),
-        ("reasons", if reasons.is_empty() { "-".into() } else { reasons.join(", ") }),
         ("probes", counted(sums.below(word::PROBE).collect())),
         ("questions", questions),
         ("rescues", format!("{}, {}{failed}", grouped(of(word::RESCUES)), plural(of(word::RESCUE_COMMITS), "commit"))),
@@ -165,48 +227,19 @@ fn lines(sums: &CounterSums) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn complete(sums: &CounterSums) -> u64 {
-    sums.verdicts_by_status().into_iter().find(|(status, _)| *status == "complete").map_or(0, |(_, count)| count)
+/// Judgements of sessions and changes, and how many of them are complete.
+fn judged(sums: &CounterSums) -> (u64, u64) {
+    let found = MeasureSummary::new(sums, &[]);
+    let all = found.sessions + found.changes;
+    (all, all - found.held_back().values().sum::<u64>())
 }
 
 fn money(sums: &CounterSums) -> String {
     sums.cost_usd().map_or_else(|| "-".into(), |usd| format!("${usd:.2}"))
 }
 
-/// Columns that bars may take; none where the terminal is too narrow.
-fn bar_room() -> usize {
-    let room = terminal_width().map_or(WIDEST, |width| width.saturating_sub(BESIDE_BAR).min(WIDEST));
+/// Columns that bars may take beside so many others; none where the terminal is too narrow.
+fn room_beside(others: usize) -> usize {
+    let room = terminal_width().map_or(WIDEST, |width| width.saturating_sub(others).min(WIDEST));
     if room < NARROWEST { 0 } else { room }
-}
-
-/// `####..`: complete ones, then the others, where `most` fill the room.
-fn bar(all: u64, complete: u64, most: u64, room: usize) -> String {
-    if all == 0 || room == 0 {
-        return String::new();
-    }
-    let wide = u64::try_from(room).unwrap_or(0);
-    let columns = |count: u64| u128::from(count) * u128::from(wide) / u128::from(most.max(1));
-    let whole = usize::try_from(columns(all)).unwrap_or(room).max(1);
-    let done = usize::try_from(columns(complete)).unwrap_or(room).min(whole).max(usize::from(complete == all));
-    format!("{}{}", "#".repeat(done), ".".repeat(whole - done))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bar_fills_its_room_with_the_most_and_shows_the_least() {
-        for (all, complete, most, room, expected) in [
-            (10, 10, 10, 10, "##########"),
-            (10, 5, 10, 10, "#####....."),
-            (1, 0, 1000, 10, "."),
-            (1, 1, 1000, 10, "#"),
-            (0, 0, 10, 10, ""),
-            (5, 5, 10, 0, ""),
-            (u64::MAX, 0, u64::MAX, 8, "........"),
-        ] {
-            assert_eq!(bar(all, complete, most, room), expected, "{all} {complete} {most} {room}");
-        }
-    }
 }

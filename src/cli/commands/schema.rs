@@ -19,6 +19,9 @@ const CONTEXT: &str = include_str!("../../../docs/schema/context.json");
 /// What `events` prints with `--json`, and what notifications carry.
 const EVENT: &str = include_str!("../../../docs/schema/event.json");
 
+/// What `report` prints with `--json`.
+const REPORT: &str = include_str!("../../../docs/schema/report.json");
+
 /// Arguments of `watchdog schema`.
 #[derive(Debug, Args)]
 pub struct SchemaArgs {
@@ -41,6 +44,8 @@ pub enum SchemaSubject {
     Event,
     /// What `evaluate` and custom checks read on stdin
     Context,
+    /// What `report --json` prints
+    Report,
 }
 
 /// Prints a schema, or the resolved configuration.
@@ -58,6 +63,7 @@ pub fn schema(
         (SchemaSubject::Config, false) => pretty(&config_schema()),
         (SchemaSubject::Event, false) => EVENT.to_owned(),
         (SchemaSubject::Context, false) => CONTEXT.to_owned(),
+        (SchemaSubject::Report, false) => REPORT.to_owned(),
     };
     terminal.line(text.trim_end());
     Ok(0)
@@ -105,7 +111,7 @@ mod tests {
 
     #[test]
     fn every_schema_is_a_schema() {
-        let written = [VERDICT, CONTEXT, EVENT].map(|text| serde_json::from_str(text).expect("JSON"));
+        let written = [VERDICT, CONTEXT, EVENT, REPORT].map(|text| serde_json::from_str(text).expect("JSON"));
         for schema in written.into_iter().chain([config_schema()]) {
             assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
         }

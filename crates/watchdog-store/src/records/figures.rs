@@ -10,13 +10,17 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, RecordType, SingleVersionRecord};
-use crate::engine::{EventCursor, ExpectedRevision, LocalStore, RowRevision, SwapOutcome};
+use crate::engine::{EventCursor, ExpectedRevision, LocalStore, RowRevision, StoredEvent, SwapOutcome};
 use crate::error::StoreError;
 use crate::key::RowKey;
-use crate::tally::{self, CounterSums, DayFigures, FiguresByDay};
+use crate::measures::{CompletedSpec, WorkState};
+use crate::tally::{self, CounterSums, DayFigures, FiguresByDay, FiguresBySpec, JournalTally, WorkName};
 
 /// Days that are kept: the last of them, a year and some more. A clock that jumps forward cannot make them all old.
 const DAYS: usize = 400;
+
+/// The most specs of which the state between two events is kept; beyond that, those go whose last event is the oldest.
+const WORKS: usize = 2_000;
 
 /// How far the journal was folded.
 #[derive(Clone, Serialize, Deserialize)]
@@ -34,29 +38,42 @@ pub(super) struct DayRecord {
     through: EventCursor,
 }
 
+/// Version 2. Version 1 had `worktrees` without specs, and no measures.
 #[derive(Serialize, Deserialize)]
-pub(super) struct DayV1 {
+pub(super) struct DayV2 {
     through: i64,
     all: CounterSums,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     worktrees: BTreeMap<String, CounterSums>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    works: BTreeMap<String, FiguresBySpec>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    completed: Vec<CompletedSpec>,
+    #[serde(default)]
+    measured: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     incomplete: bool,
 }
 
 impl RecordType for DayRecord {
-    type Disk = DayV1;
-    const VERSION: u64 = 1;
+    type Disk = DayV2;
+    const VERSION: u64 = 2;
     const KIND: &'static str = "figures";
 
-    fn to_disk(&self) -> DayV1 {
-        let DayFigures { all, worktrees, incomplete } = self.figures.clone();
-        DayV1 { through: self.through.0, all, worktrees, incomplete }
+    fn to_disk(&self) -> DayV2 {
+        let DayFigures { all, works, completed, measured, incomplete } = self.figures.clone();
+        DayV2 { through: self.through.0, all, worktrees: BTreeMap::new(), works, completed, measured, incomplete }
     }
 
-    fn from_disk(disk: DayV1) -> Result<Self, String> {
-        let DayV1 { through, all, worktrees, incomplete } = disk;
-        Ok(DayRecord { figures: DayFigures { all, worktrees, incomplete }, through: EventCursor(through) })
+    fn from_disk(disk: DayV2) -> Result<Self, String> {
+        let DayV2 { through, all, worktrees, mut works, completed, measured, incomplete } = disk;
+        works.extend(worktrees.into_iter().map(|(worktree, sums)| (worktree, FiguresBySpec::from([(String::new(), sums)]))));
+        Ok(DayRecord { figures: DayFigures { all, works, completed, measured, incomplete }, through: EventCursor(through) })
     }
+}
+
+impl SingleVersionRecord for WorkState {
+    const NAME: &'static str = "measured";
 }
 
 /// The figures of a period.
@@ -78,6 +95,40 @@ fn key(day: Date) -> RowKey {
     RowKey::new(DayRecord::KIND, &[&day.to_string()])
 }
 
+/// The rows that events are added to, each loaded once.
+struct LoadedRows<'a> {
+    store: &'a dyn LocalStore,
+    tally: JournalTally,
+    days: BTreeMap<Date, Option<RowRevision>>,
+    works: BTreeMap<WorkName, (Option<RowRevision>, WorkState)>,
+}
+
+impl<'a> LoadedRows<'a> {
+    fn new(store: &'a dyn LocalStore) -> Self {
+        LoadedRows { store, tally: JournalTally::default(), days: BTreeMap::new(), works: BTreeMap::new() }
+    }
+
+    fn add(&mut self, event: &StoredEvent) -> Result<(), StoreError> {
+        if WorkState::heeds(&event.kind)
+            && let Entry::Vacant(unread) = self.works.entry(tally::work_name(event))
+        {
+            let (rev, state) = work(self.store, unread.key())?;
+            self.tally.works.insert(unread.key().clone(), state.clone());
+            unread.insert((rev, state));
+        }
+        let gains = self.tally.measure(event);
+        for date in gains.days(event) {
+            if let Entry::Vacant(unread) = self.days.entry(date) {
+                let (rev, figures) = day(self.store, date)?;
+                unread.insert(rev);
+                self.tally.days.insert(date, figures);
+            }
+        }
+        self.tally.apply(event, gains);
+        Ok(())
+    }
+}
+
 /// Folds the next `at_most` events into the figures, and says how many there were; 0 also where somebody else was quicker.
 pub fn fold(store: &dyn LocalStore, at_most: usize) -> Result<usize, StoreError> {
     let (found, through) = folded(store)?;
@@ -85,29 +136,31 @@ pub fn fold(store: &dyn LocalStore, at_most: usize) -> Result<usize, StoreError>
     if events.is_empty() {
         return Ok(0);
     }
-    let mut days = FiguresByDay::new();
-    let mut revs: BTreeMap<Date, Option<RowRevision>> = BTreeMap::new();
-    for event in events.iter().filter(|event| tally::counts(event)) {
-        let date = tally::day_of(event);
-        if let Entry::Vacant(unread) = revs.entry(date) {
-            let (rev, figures) = day(store, date)?;
-            unread.insert(rev);
-            days.insert(date, figures);
-        }
-        tally::add(&mut days, event);
-    }
+    let mut rows = LoadedRows::new(store);
+    events.iter().try_for_each(|event| rows.add(event))?;
+    let LoadedRows { tally: JournalTally { mut days, works, changed }, days: revs, works: before, .. } = rows;
     let expect = |rev: Option<RowRevision>| rev.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev);
     let mut writes = vec![(head(), expect(found), row::encode(&FoldCursor { through: end }))];
-    let mut new = false;
-    for (date, figures) in days {
-        let rev = revs[&date];
-        new |= rev.is_none();
+    let (mut new_day, mut new_work) = (false, false);
+    for date in changed {
+        let rev = revs.get(&date).copied().flatten();
+        new_day |= rev.is_none();
+        let figures = days.remove(&date).unwrap_or_else(DayFigures::begin);
         writes.push((key(date), expect(rev), row::encode(&DayRecord { figures, through: end })));
+    }
+    for (name, state) in works {
+        if let Some((rev, _)) = before.get(&name).filter(|(_, before)| *before != state) {
+            new_work |= rev.is_none();
+            writes.push((work_key(&name), expect(*rev), row::encode(&state)));
+        }
     }
     match store.cas_all(&writes)? {
         SwapOutcome::Ok(_) => {
-            if new {
+            if new_day {
                 forget_old(store)?;
+            }
+            if new_work {
+                forget_old_works(store)?;
             }
             Ok(events.len())
         }
@@ -134,12 +187,45 @@ fn folded(store: &dyn LocalStore) -> Result<(Option<RowRevision>, EventCursor), 
 /// The stored figures of a day. A damaged row is replaced by an empty one, with a note.
 fn day(store: &dyn LocalStore, date: Date) -> Result<(Option<RowRevision>, DayFigures), StoreError> {
     let key = key(date);
-    let Some((rev, bytes)) = store.get(&key)? else { return Ok((None, DayFigures::default())) };
+    let Some((rev, bytes)) = store.get(&key)? else { return Ok((None, DayFigures::begin())) };
     match row::decode::<DayRecord>(&key, &bytes) {
         Ok(day) => Ok((Some(rev), day.figures)),
         Err(newer @ StoreError::NewerRecord { .. }) => Err(newer),
-        Err(_) => Ok((Some(rev), DayFigures { incomplete: true, ..DayFigures::default() })),
+        Err(_) => Ok((Some(rev), DayFigures { incomplete: true, ..DayFigures::begin() })),
     }
+}
+
+fn work_key((worktree, spec): &WorkName) -> RowKey {
+    row::key::<WorkState>(worktree, spec)
+}
+
+/// The stored state of a spec. A damaged row is one of which nothing is known.
+fn work(store: &dyn LocalStore, name: &WorkName) -> Result<(Option<RowRevision>, WorkState), StoreError> {
+    let key = work_key(name);
+    let Some((rev, bytes)) = store.get(&key)? else { return Ok((None, WorkState::default())) };
+    match row::decode::<WorkState>(&key, &bytes) {
+        Ok(state) => Ok((Some(rev), state)),
+        Err(newer @ StoreError::NewerRecord { .. }) => Err(newer),
+        Err(_) => Ok((Some(rev), WorkState::default())),
+    }
+}
+
+fn forget_old_works(store: &dyn LocalStore) -> Result<(), StoreError> {
+    let revs = store.revisions(&RowKey::prefix(WorkState::KIND, &[]))?;
+    if revs.len() <= WORKS {
+        return Ok(());
+    }
+    let mut last = BTreeMap::new();
+    row::each::<WorkState>(store, &[], |key, state| {
+        last.insert(key.clone(), state.ok().and_then(|state| state.last_event_at()));
+    })?;
+    let mut oldest: Vec<_> = revs.into_iter().map(|(key, rev)| (last.get(&key).copied().flatten(), key, rev)).collect();
+    oldest.sort_by_key(|(at, _, _)| *at);
+    // Some more at once, so that this is not done for each new spec.
+    for (_, key, rev) in &oldest[..oldest.len() - WORKS + WORKS / 10] {
+        let _kept = store.delete(key, *rev)?;
+    }
+    Ok(())
 }
 
 fn forget_old(store: &dyn LocalStore) -> Result<(), StoreError> {
@@ -202,14 +288,26 @@ pub fn up_to_now(store: &dyn LocalStore, from: Date, tell: impl FnOnce()) -> Res
         period.notes.push(format!("what happened lately is counted, but not kept: {error}"));
         // Without a readable cursor no event is added, so that none is counted twice.
         let Ok((_, mut through)) = folded(store) else { return Ok(period) };
+        let mut tally = JournalTally { days: std::mem::take(&mut period.days), ..JournalTally::default() };
         loop {
             let (events, end) = store.read(through, BATCH)?;
             if events.is_empty() {
                 break;
             }
-            events.iter().filter(|event| tally::day_of(event) >= from).for_each(|event| tally::add(&mut period.days, event));
+            for event in &events {
+                if WorkState::heeds(&event.kind)
+                    && let Entry::Vacant(unread) = tally.works.entry(tally::work_name(event))
+                {
+                    // What cannot be read is as unknown as before the first event.
+                    let state = work(store, unread.key()).map_or_else(|_| WorkState::default(), |(_, state)| state);
+                    unread.insert(state);
+                }
+                tally.add(event);
+            }
             through = end;
         }
+        period.days = tally.days;
+        period.days.retain(|day, _| *day >= from);
         let counted = period.days.first_key_value().map(|(day, _)| *day);
         period.begins = [period.begins, counted].into_iter().flatten().min();
     }
@@ -232,15 +330,23 @@ pub fn remove_worktrees(store: &dyn LocalStore, worktrees: &BTreeSet<String>) ->
     row::each::<DayRecord>(store, &[], |key, day| keys.extend(day.ok().filter(|day| names_one_of(day, worktrees)).map(|_| key.clone())))?;
     keys.iter().try_for_each(|key| {
         row::update(store, key, |day: Option<DayRecord>| {
-            let mut day = day.unwrap_or(DayRecord { figures: DayFigures::default(), through: EventCursor::START });
-            day.figures.worktrees.retain(|worktree, _| !worktrees.contains(worktree));
+            let mut day = day.unwrap_or(DayRecord { figures: DayFigures::begin(), through: EventCursor::START });
+            day.figures.works.retain(|worktree, _| !worktrees.contains(worktree));
+            day.figures.completed.retain(|completed| !worktrees.contains(&completed.worktree));
             (day, ())
         })
-    })
+    })?;
+    for worktree in worktrees {
+        for (key, rev) in store.revisions(&RowKey::prefix(WorkState::KIND, &[worktree]))? {
+            // On a conflict somebody folds an event of it, which the next call removes.
+            let _kept = store.delete(&key, rev)?;
+        }
+    }
+    Ok(())
 }
 
 fn names_one_of(day: &DayRecord, worktrees: &BTreeSet<String>) -> bool {
-    worktrees.iter().any(|worktree| day.figures.worktrees.contains_key(worktree))
+    worktrees.iter().any(|worktree| day.figures.works.contains_key(worktree))
 }
 
 #[cfg(test)]

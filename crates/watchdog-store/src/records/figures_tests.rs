@@ -27,17 +27,19 @@ fn events(count: i64) -> Vec<NewEvent> {
             ("commits", json!({})),
             ("session_ended", json!({"usage": {"input_tokens": n, "output_tokens": 1, "cost_usd": 0.5}})),
             ("rescue", json!({"commits": 2})),
-        ][usize::try_from(n % 5).unwrap()]
+            ("verdict", json!({"reason": "max_probes", "head": n.to_string()})),
+            ("commits", json!({"made_here": n % 5})),
+        ][usize::try_from(n % 7).unwrap()]
         .clone();
-        event(begun() + Duration::from_secs(n.unsigned_abs() * 3600), &format!("w{}", n % 7), Some("s"), kind, data)
+        event(begun() + Duration::from_secs(n.unsigned_abs() * 3600), &format!("w{}", n % 4), Some("s"), kind, data)
     };
     (0..count).map(of).collect()
 }
 
 fn counted(events: &[StoredEvent]) -> FiguresByDay {
-    let mut days = FiguresByDay::new();
-    events.iter().for_each(|event| tally::add(&mut days, event));
-    days
+    let mut tally = JournalTally::default();
+    events.iter().for_each(|event| tally.add(event));
+    tally.days
 }
 
 fn append(store: &dyn LocalStore, events: &[NewEvent]) {
@@ -123,7 +125,11 @@ fn a_damaged_row_is_told_of_and_what_comes_next_is_counted() {
     let period = all(&store);
     let day = &period.days[&date(2026, 3, 3)];
     assert!(day.incomplete && period.notes.is_empty(), "{:?}", period.notes);
-    assert_eq!(day.all, counted(&events[50..])[&date(2026, 3, 3)].all, "what is left of it");
+    let mut tally = JournalTally::default();
+    events[..50].iter().for_each(|event| tally.add(event));
+    tally.days.remove(&date(2026, 3, 3));
+    events[50..].iter().for_each(|event| tally.add(event));
+    assert_eq!(day.all, tally.days[&date(2026, 3, 3)].all, "what is left of it");
     assert_eq!(period.days[&date(2026, 3, 2)], counted(&events)[&date(2026, 3, 2)]);
 }
 
@@ -165,4 +171,32 @@ fn the_days_of_a_year_and_some_more_are_kept() {
     let days = since(&store, date(2020, 1, 1)).unwrap().days;
     assert_eq!((days.len(), days.values().map(|day| day.all.of(word::ITERATIONS)).sum::<u64>()), (DAYS, DAYS as u64));
     assert_eq!(days.first_key_value().map(|(day, _)| *day), Some(date(2026, 3, 31)));
+}
+
+#[test]
+fn a_day_that_an_older_version_counted_has_no_measures_and_the_next_one_has() {
+    let scratch = Scratch::new();
+    let store = SqliteStore::open(&scratch.dir).unwrap();
+    let old = br#"{"v":1,"through":0,"all":{"iterations":2},"worktrees":{"w0":{"iterations":2}}}"#.to_vec();
+    store.keep_hints(&[(key(date(2026, 3, 1)), old)]).unwrap();
+    append(&store, &events(48));
+    let days = all(&store).days;
+    let [first, second] = [date(2026, 3, 1), date(2026, 3, 2)].map(|date| &days[&date]);
+    assert_eq!((first.measured, second.measured), (false, true));
+    assert_eq!(first.all.of(word::ITERATIONS), 2, "what it had stays");
+    assert!(first.all.verdicts() > 0 && first.all.below("judged/").count() == 0 && first.completed.is_empty(), "{first:?}");
+    assert!(second.all.below("judged/").count() > 0, "{second:?}");
+    assert!(first.works["w0"].contains_key("") && first.works["w0"].contains_key("s"), "{first:?}");
+}
+
+#[test]
+fn states_of_specs_are_bounded_and_the_newest_stay() {
+    let scratch = Scratch::new();
+    let store = SqliteStore::open(&scratch.dir).unwrap();
+    let of = |n: u64| event(begun() + Duration::from_secs(n), &format!("w{n}"), Some("s"), "verdict", json!({"reason": "working"}));
+    append(&store, &(0..WORKS as u64 + 50).map(of).collect::<Vec<_>>());
+    while fold(&store, 1_000).unwrap() > 0 {}
+    let kept = store.revisions(&RowKey::prefix(WorkState::KIND, &[])).unwrap();
+    assert_eq!(kept.len(), WORKS - WORKS / 10);
+    assert!(store.get(&work_key(&(format!("w{}", WORKS + 49), "s".into()))).unwrap().is_some());
 }

@@ -25,6 +25,7 @@ const OF_WORKTREES: &[&str] = &[
     check_cache::PassRecord::KIND,
     conversation::SpecConversations::KIND,
     looped::LoopRecord::KIND,
+    crate::measures::WorkState::KIND,
     notice_record::ShownNews::KIND,
     progress::CheckProgress::KIND,
     session::SessionRecord::KIND,

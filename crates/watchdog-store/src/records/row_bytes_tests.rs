@@ -53,8 +53,11 @@ fn a_row_that_is_read_and_written_again_has_the_same_bytes() {
     assert_kept::<expiry::LastExpiry>(&[r#"{"v":1,"at":"2026-03-04T05:06:07Z"}"#]);
     assert_kept::<figures::FoldCursor>(&[r#"{"v":1,"through":42}"#]);
     assert_kept::<figures::DayRecord>(&[
-        r#"{"v":1,"through":42,"all":{"verdict/complete":2},"worktrees":{"w":{"verdict/complete":2}}}"#,
-        r#"{"v":1,"through":42,"all":{},"worktrees":{},"incomplete":true}"#,
+        r#"{"v":2,"through":42,"all":{"looks":2},"works":{"w":{"s":{"looks":2}}},"completed":[{"w":"w","s":"s","n":1,"t":60,"c":null,"q":0}],"measured":true}"#,
+        r#"{"v":2,"through":42,"all":{},"measured":false,"incomplete":true}"#,
+    ]);
+    assert_kept::<crate::measures::WorkState>(&[
+        r#"{"v":1,"at":"2026-03-04T05:06:07Z","session":"running","started_at":null,"cut_by":null,"seen":"working c0 c0","complete":false,"baseline":"c0","made":1,"tripped":false,"aborted":true,"aborts":[{"at":"2026-03-04T05:06:07Z","why":"max_probes","anew":false}],"span":{"sessions":1,"timed":1,"seconds":60,"priced":0,"cost_micros":0,"questions":2},"asked":0}"#,
     ]);
     assert_kept::<hook_session::HookedAgent>(&[
         r#"{"v":1,"worktree":"/w%FF%25","spec":"s","pid":7,"prompt_id":"p","held":1,"denied":2,"accepted":["p","c"],"heard_at":"2026-03-04T05:06:07Z"}"#,
@@ -94,6 +97,13 @@ fn a_row_that_is_read_and_written_again_has_the_same_bytes() {
         r#"{"v":1,"baseline_at":"2026-03-04T05:06:07Z","inherited":{},"completed":false}"#,
     ]);
     assert_kept::<uncommitted::WatchdogWrittenFiles>(&[r#"{"v":1,"files":{"a":"1"}}"#]);
+}
+
+#[test]
+fn figures_of_the_first_version_are_read_without_specs_and_as_not_measured() {
+    let old = r#"{"v":1,"through":42,"all":{"iterations":2},"worktrees":{"w":{"iterations":2}}}"#;
+    let new = r#"{"v":2,"through":42,"all":{"iterations":2},"works":{"w":{"":{"iterations":2}}},"measured":false}"#;
+    assert_eq!(rewritten::<figures::DayRecord>(old), new);
 }
 
 #[test]

@@ -1,0 +1,154 @@
+//! Sums by counter, the names of the counters, and what amounts events tell in one unit.
+
+use std::collections::{BTreeMap, HashSet};
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::engine::StoredEvent;
+use super::measures::{CHECKS, measure};
+use watchdog_facts::verdict::Reason;
+
+/// The names of the counters, beside `verdict/<reason>` and `probe/<outcome>`; `other` counts values that this version does not know.
+pub mod word {
+    /// What the words of verdicts begin with.
+    pub const VERDICT: &str = "verdict/";
+    /// What the words of probes begin with.
+    pub const PROBE: &str = "probe/";
+    /// Sessions that began.
+    pub const STARTED: &str = "sessions_started";
+    /// Sessions whose end was seen.
+    pub const ENDED: &str = "sessions_ended";
+    /// Iterations of loops that ended.
+    pub const ITERATIONS: &str = "iterations";
+    /// Rescues that made commits or tried to.
+    pub const RESCUES: &str = "rescues";
+    /// Those that failed.
+    pub const RESCUES_FAILED: &str = "rescues_failed";
+    /// Commits that rescues made.
+    pub const RESCUE_COMMITS: &str = "rescue_commits";
+    /// How often a breaker opened.
+    pub const TRIPS: &str = "breaker_trips";
+    /// Tokens that sessions read.
+    pub const TOKENS_IN: &str = "input_tokens";
+    /// Tokens that sessions wrote.
+    pub const TOKENS_OUT: &str = "output_tokens";
+    /// Ended sessions that reported both.
+    pub const TOKENS_REPORTED: &str = "tokens_told";
+    /// Millionths of a US dollar that sessions cost.
+    pub const COST: &str = "cost_micros";
+    /// Ended sessions that reported their cost.
+    pub const COST_REPORTED: &str = "cost_told";
+    /// Questions to agents and models, for plans and judges too.
+    pub const QUESTIONS: &str = "questions";
+    /// Tokens that questions read.
+    pub const QUESTION_TOKENS_IN: &str = "question_input_tokens";
+    /// Tokens that questions wrote.
+    pub const QUESTION_TOKENS_OUT: &str = "question_output_tokens";
+    /// Judgements whose questions reported both.
+    pub const QUESTION_TOKENS_REPORTED: &str = "question_tokens_told";
+    /// Millionths of a US dollar that questions cost.
+    pub const QUESTION_COST: &str = "question_cost_micros";
+    /// Judgements whose questions reported their cost.
+    pub const QUESTION_COST_REPORTED: &str = "question_cost_told";
+}
+
+/// Sums by counter. A missing counter is zero.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CounterSums(BTreeMap<String, u64>);
+
+impl CounterSums {
+    /// The sum of a word.
+    pub fn of(&self, word: &str) -> u64 {
+        self.0.get(word).copied().unwrap_or(0)
+    }
+
+    /// The words that begin so, without that beginning, each with its sum.
+    pub fn below<'a>(&'a self, beginning: &'a str) -> impl Iterator<Item = (&'a str, u64)> {
+        self.0.iter().filter_map(move |(word, sum)| Some((word.strip_prefix(beginning)?, *sum)))
+    }
+
+    /// Adds all of another.
+    pub fn merge(&mut self, other: &CounterSums) {
+        for (word, sum) in &other.0 {
+            self.add(word, *sum);
+        }
+    }
+
+    /// Takes all of another away, down to nothing.
+    pub fn subtract(&mut self, other: &CounterSums) {
+        for (word, sum) in &other.0 {
+            if let Some(own) = self.0.get_mut(word) {
+                *own = own.saturating_sub(*sum);
+            }
+        }
+        self.0.retain(|_, sum| *sum > 0);
+    }
+
+    /// How many verdicts there were.
+    pub fn verdicts(&self) -> u64 {
+        self.below(word::VERDICT).map(|(_, count)| count).sum()
+    }
+
+    /// How many verdicts there were by status, in the contract's order; `other` is of a later version.
+    pub fn verdicts_by_status(&self) -> Vec<(&'static str, u64)> {
+        let mut seen = HashSet::new();
+        let statuses = Reason::ALL.iter().map(|reason| reason.status()).filter(|status| seen.insert(*status)).collect::<Vec<_>>();
+        let of = |status| {
+            let reasons = Reason::ALL.iter().filter(|reason| reason.status() == status);
+            reasons.map(|reason| self.of(&format!("{}{}", word::VERDICT, reason.as_str()))).sum::<u64>()
+        };
+        let counted = statuses.into_iter().map(|status| (status.as_str(), of(status)));
+        counted.chain([("other", self.of("verdict/other"))]).filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// US dollars that sessions cost, where some session told it.
+    pub fn cost_usd(&self) -> Option<f64> {
+        self.dollars(word::COST, word::COST_REPORTED)
+    }
+
+    /// US dollars that questions cost, where some told it.
+    pub fn question_cost_usd(&self) -> Option<f64> {
+        self.dollars(word::QUESTION_COST, word::QUESTION_COST_REPORTED)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "money of that size is told to the dollar")]
+    fn dollars(&self, micros: &str, reported: &str) -> Option<f64> {
+        (self.of(reported) > 0).then(|| self.of(micros) as f64 / 1e6)
+    }
+
+    /// Whether nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds to a counter. Names of checks beyond [`CHECKS`] are counted together.
+    pub(crate) fn add(&mut self, word: &str, amount: u64) {
+        if let Some(sum) = self.0.get_mut(word) {
+            *sum = sum.saturating_add(amount);
+            return;
+        }
+        let names_check = word.starts_with(measure::UNMET) && word != measure::UNMET;
+        let full = names_check && self.below(measure::UNMET).filter(|(name, _)| !name.is_empty()).count() >= CHECKS;
+        if full {
+            self.add(measure::UNMET, amount);
+        } else {
+            self.0.insert(word.to_owned(), amount);
+        }
+    }
+}
+
+/// The day of an event, by UTC.
+pub(crate) fn day_of(event: &StoredEvent) -> Date {
+    TimeZone::UTC.to_datetime(event.at).date()
+}
+
+/// Millionths of a US dollar, which add up to the same in whatever order.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is no negative number, and saturates")]
+pub(crate) fn cost_micros(usage: &Value) -> Option<u64> {
+    let cost = usage["cost_usd"].as_f64().filter(|cost| cost.is_finite() && *cost >= 0.0)?;
+    Some((cost * 1e6).round() as u64)
+}

@@ -1,0 +1,131 @@
+//! Each event adds what it tells, and parts add up to the whole.
+
+use jiff::Timestamp;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::journal::event;
+
+fn happened(hour: i64, worktree: &str, kind: &str, data: Value) -> StoredEvent {
+    event(Timestamp::from_second(1_800_000_000 + hour * 3600).unwrap(), worktree, None, kind, data)
+}
+
+#[test]
+fn each_kind_adds_what_it_tells_and_what_is_not_told_is_not_zero() {
+    let usage = json!({"input_tokens": 100, "output_tokens": 5, "cost_usd": 0.25});
+    for (kind, data, expected) in [
+        ("session_started", json!({"pid": 1}), &[("sessions_started", 1)][..]),
+        ("session_started", json!({"by": "hook", "inner": true}), &[]),
+        ("session_started", json!({"by": "hook", "inner": false}), &[("sessions_started", 1)]),
+        (
+            "session_ended",
+            json!({ "usage": usage }),
+            &[
+                ("sessions_ended", 1),
+                ("input_tokens", 100),
+                ("output_tokens", 5),
+                ("tokens_told", 1),
+                ("cost_micros", 250_000),
+                ("cost_told", 1),
+            ],
+        ),
+        ("session_ended", json!({"usage": {"input_tokens": 7, "output_tokens": null, "cost_usd": -1.0}}), &[("sessions_ended", 1)]),
+        ("session_ended", json!({"usage": {"cost_usd": 0.0}}), &[("sessions_ended", 1), ("cost_micros", 0), ("cost_told", 1)]),
+        ("session_ended", json!("nonsense"), &[("sessions_ended", 1)]),
+        ("iteration", json!({}), &[("iterations", 1)]),
+        ("verdict", json!({"reason": "new_commits"}), &[("verdict/new_commits", 1)]),
+        ("verdict", json!({"reason": "of a later version"}), &[("verdict/other", 1)]),
+        ("verdict", json!({"unreadable": "{"}), &[("verdict/other", 1)]),
+        ("probe", json!({"outcome": "timed_out"}), &[("probe/timed_out", 1)]),
+        (
+            "verdict",
+            json!({"reason": "working", "probe_usage": {"requests": 2, "input_tokens": 9, "output_tokens": 3, "cost_usd": 0.5}}),
+            &[
+                ("verdict/working", 1),
+                ("questions", 2),
+                ("question_input_tokens", 9),
+                ("question_output_tokens", 3),
+                ("question_tokens_told", 1),
+                ("question_cost_micros", 500_000),
+                ("question_cost_told", 1),
+            ],
+        ),
+        ("probe", json!({"outcome": "x"}), &[("probe/other", 1)]),
+        ("rescue", json!({"commits": 2, "failed": null}), &[("rescues", 1), ("rescue_commits", 2)]),
+        ("rescue", json!({"commits": 0, "failed": "why"}), &[("rescues", 1), ("rescues_failed", 1)]),
+        ("breaker", json!({"state": "open"}), &[("breaker_trips", 1)]),
+        ("breaker", json!({"state": "closed"}), &[]),
+        ("commits", json!({}), &[]),
+        ("of a later version", json!({}), &[]),
+    ] {
+        let expected: Vec<(String, u64)> = expected.iter().map(|(word, amount)| ((*word).to_owned(), *amount)).collect();
+        assert_eq!(amounts(&happened(0, "w", kind, data.clone())), expected, "{kind} {data}");
+    }
+}
+
+#[test]
+fn every_outcome_of_a_probe_has_a_figure_of_its_own() {
+    use watchdog_facts::evidence::ProbeOutcome as P;
+    let why = String::new;
+    let all = [
+        P::Unreadable { why: why() },
+        P::Empty,
+        P::TimedOut,
+        P::NoConversation { why: why() },
+        P::NotInstalled { why: why() },
+        P::NotLoggedIn { why: why() },
+        P::Overloaded { why: why() },
+        P::RateLimited { why: why(), retry_at: None },
+        P::Failed { why: why() },
+    ];
+    assert!(all.iter().all(|outcome| OUTCOMES.contains(&outcome.as_str())));
+}
+
+#[test]
+fn a_day_of_more_worktrees_than_have_room_still_counts_them_all() {
+    let mut tally = JournalTally::default();
+    for n in 0..WORKTREES + 20 {
+        tally.add(&happened(0, &format!("w{n}"), "iteration", json!({})));
+    }
+    tally.add(&happened(0, "w0", "iteration", json!({})));
+    let day = tally.days.values().next().unwrap();
+    assert_eq!((day.all.of("iterations"), day.works.len()), (WORKTREES as u64 + 21, WORKTREES));
+    assert_eq!(day.worktrees()["w0"].of("iterations"), 2);
+}
+
+#[test]
+fn a_worktree_of_more_specs_than_have_room_still_counts_them_all() {
+    let mut tally = JournalTally::default();
+    let with_spec = |spec: String| StoredEvent { spec: Some(spec), ..happened(0, "w", "iteration", json!({})) };
+    (0..SPECS + 20).for_each(|n| tally.add(&with_spec(format!("s{n}"))));
+    let day = tally.days.values().next().unwrap();
+    assert_eq!((day.works["w"].len(), day.works["w"][""].of("iterations")), (SPECS + 1, 20));
+    assert_eq!(day.worktrees()["w"].of("iterations"), SPECS as u64 + 20);
+}
+
+proptest! {
+    #[test]
+    fn sums_of_parts_are_the_sum_of_the_whole(
+        hours in prop::collection::vec((0..100i64, 0..4u8, 0..5usize), 0..60),
+        cut in 0..60usize,
+    ) {
+        let kinds = ["verdict", "probe", "iteration", "rescue", "commits"];
+        let events: Vec<StoredEvent> =
+            hours.iter().map(|(hour, tree, at)| happened(*hour, &format!("w{tree}"), kinds[*at], json!({"commits": 1, "reason": "rescued"}))).collect();
+        let tallied = |part: &[StoredEvent]| part.iter().fold(JournalTally::default(), |mut tally, event| { tally.add(event); tally }).days;
+        let plain = |sums: &CounterSums| sums.below("").filter(|(word, _)| !word.starts_with("judged") && *word != "looks")
+            .filter(|(word, _)| *word != "completions" && !word.starts_with("no_strike")).map(|(word, sum)| (word.to_owned(), sum)).collect::<BTreeMap<_, _>>();
+        let whole = tallied(&events);
+        let (first, second) = events.split_at(cut.min(events.len()));
+        let mut sums = CounterSums::default();
+        for part in [first, second] {
+            tallied(part).values().for_each(|day| sums.merge(&day.all));
+        }
+        let mut all = CounterSums::default();
+        whole.values().for_each(|day| all.merge(&day.all));
+        prop_assert_eq!(plain(&all), plain(&sums));
+        let by_worktree = whole.values().flat_map(|day| day.works.values().flat_map(BTreeMap::values)).fold(CounterSums::default(), |mut sum, own| { sum.merge(own); sum });
+        prop_assert_eq!(all, by_worktree);
+    }
+}

@@ -1,0 +1,81 @@
+//! The measures of a period as JSON: `measures` of `watchdog report --json`. docs/report.md defines each; what is not known is null.
+
+use serde_json::{Map, Value, json};
+
+use watchdog_facts::verdict::Reason;
+use watchdog_store::measures::{ABORT_WINDOW, AbortCounts, CompletedSpec, MeasureSummary, Spread, measure};
+use watchdog_store::tally::{CounterSums, word};
+
+/// The object of `measures`.
+pub fn measures_json(sums: &CounterSums, completed: &[&CompletedSpec]) -> Value {
+    let found = MeasureSummary::new(sums, completed.iter().copied());
+    let of = |word| sums.of(word);
+    let [of_sessions, of_changes, of_looks] = found.questions;
+    let reported = |word, by| (of(by) > 0).then(|| of(word));
+    let mut unmet = found.unmet.clone();
+    let unmet_others = unmet.remove("").unwrap_or(0);
+    json!({
+        "judgements": {
+            "sessions": found.sessions,
+            "changes": found.changes,
+            "looks": found.looks,
+            "sessions_by_status": by_status(&found.sessions_by_reason),
+            "sessions_by_reason": found.sessions_by_reason,
+        },
+        "aborts": aborts_json(&found),
+        "rescues": {"tried": found.rescues.0, "kept": found.rescues.1, "success_rate": rounded(found.rescue_rate())},
+        "questions": {
+            "total": found.all_questions(), "of_sessions": of_sessions, "of_changes": of_changes, "of_looks": of_looks,
+            "per_session": rounded(found.questions_per_session()), "per_iteration": rounded(found.questions_per_iteration()),
+            "input_tokens": reported(word::QUESTION_TOKENS_IN, word::QUESTION_TOKENS_REPORTED),
+            "output_tokens": reported(word::QUESTION_TOKENS_OUT, word::QUESTION_TOKENS_REPORTED),
+            "tokens_told_by": of(word::QUESTION_TOKENS_REPORTED),
+            "cost_usd": sums.question_cost_usd(),
+            "cost_told_by": of(word::QUESTION_COST_REPORTED),
+            "of": of(measure::QUESTION_VERDICTS),
+        },
+        "timeouts": {"total": found.timeouts, "per_session": rounded(found.timeout_rate())},
+        "completions": {
+            "total": found.completions,
+            "listed": completed.len(),
+            "seconds": spread_json(found.seconds, 1.0),
+            "cost_usd": spread_json(found.cost_micros, 1e6),
+            "sessions": spread_json(found.sessions_each, 1.0),
+        },
+        "held_back": {"by_reason": found.held_back(), "unmet_checks": unmet, "unmet_others": unmet_others},
+        "strikes": {"counted": found.strikes, "not_counted": found.no_strikes},
+        "session_time": {"seconds": reported(measure::SESSION_SECONDS, measure::SESSIONS_TIMED), "told_by": of(measure::SESSIONS_TIMED),
+                         "of": of(word::ENDED)},
+    })
+}
+
+/// Reasons that this version does not know count as `other`.
+fn by_status<'a>(reasons: impl IntoIterator<Item = (&'a String, &'a u64)>) -> Map<String, Value> {
+    let mut counts = Map::new();
+    for (word, count) in reasons {
+        let status = Reason::ALL.iter().find(|reason| reason.as_str() == word).map_or("other", |reason| reason.status().as_str());
+        let sum = counts.get(status).and_then(Value::as_u64).unwrap_or(0) + count;
+        counts.insert(status.to_owned(), json!(sum));
+    }
+    counts
+}
+
+fn aborts_json(found: &MeasureSummary) -> Value {
+    let counts = |counts: &AbortCounts| {
+        json!({"total": counts.total, "went_on": counts.went_on, "went_on_in_new_session": counts.in_new_session,
+               "held": counts.held, "undecided": counts.undecided(), "false_rate": rounded(counts.false_rate())})
+    };
+    let mut object = counts(&found.aborts);
+    object["window_days"] = json!(ABORT_WINDOW.as_secs() / 86_400);
+    object["by_why"] = found.aborts_by_why.iter().map(|(why, of)| (why.clone(), counts(of))).collect::<Map<_, _>>().into();
+    object
+}
+
+fn spread_json(spread: Option<Spread>, unit: f64) -> Value {
+    let at = |of: fn(&Spread) -> f64| spread.as_ref().map(|spread| of(spread) / unit);
+    json!({"median": at(|spread| spread.median), "p90": at(|spread| spread.p90), "told_by": spread.map_or(0, |spread| spread.known)})
+}
+
+fn rounded(share: Option<f64>) -> Option<f64> {
+    share.map(|share| (share * 10_000.0).round() / 10_000.0)
+}
