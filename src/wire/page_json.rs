@@ -32,6 +32,10 @@ const WORDS: [&str; 16] = [
     measure::COMPLETIONS,
     word::TRIPS,
 ];
+/// Those of [`WORDS`] that are millionths of a US dollar.
+const MONEY: [&str; 2] = [word::COST, word::QUESTION_COST];
+/// Millionths in a cent.
+const CENT: u64 = 10_000;
 const BEGINNINGS: [&str; 8] = [
     measure::JUDGED,
     measure::ABORTS,
@@ -101,70 +105,135 @@ impl PageFigures {
         })
     }
 
-    /// First how many specs each day has, and which; then a column for each word: a count of each cell, and for counts of zero how many
-    /// there are in a row.
+    /// First which specs each day has; then for each word its cells, as the number of cells left out before each, and their counts.
     fn cells(&self, number: &BTreeMap<&WorkName, u64>) -> (Vec<u8>, Vec<String>) {
-        let mut bytes = Vec::new();
-        let mut columns: BTreeMap<&str, Vec<(usize, u64)>> = BTreeMap::new();
-        let mut cell = 0;
-        put(&mut bytes, self.days.len() as u64);
-        let mut last_day = self.from;
+        let mut columns: BTreeMap<&str, CellColumn> = BTreeMap::new();
+        let (mut gaps, mut specs, mut steps) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut cell, mut last_day) = (0, self.from);
         for (date, of) in &self.days {
-            put(&mut bytes, days_between(last_day, *date));
-            put(&mut bytes, of.len() as u64);
+            gaps.push(days_between(last_day, *date));
+            specs.push(of.len() as u64);
             last_day = *date;
             let mut last = 0;
             for (work, sums) in of {
                 let at = number[work];
-                put(&mut bytes, at - last);
+                steps.push(at - last);
                 last = at;
                 for (word, count) in sums.below("") {
-                    let wanted = WORDS.contains(&word) || BEGINNINGS.iter().any(|beginning| word.starts_with(beginning));
-                    if wanted && count > 0 {
-                        columns.entry(word).or_default().push((cell, count));
+                    if WORDS.contains(&word) || BEGINNINGS.iter().any(|beginning| word.starts_with(beginning)) {
+                        columns.entry(word).or_default().add(cell, count, MONEY.contains(&word));
                     }
                 }
                 cell += 1;
             }
         }
+        let mut bits = BitColumns::default();
+        bits.number(self.days.len() as u64);
+        bits.column(&gaps);
+        bits.column(&specs);
+        bits.column(&steps);
         for column in columns.values() {
-            let mut next = 0;
-            for (at, count) in column.iter().copied().chain([(cell, 0)]) {
-                if at > next {
-                    put(&mut bytes, 0);
-                    put(&mut bytes, (at - next) as u64);
-                }
-                if count > 0 {
-                    put(&mut bytes, count);
-                }
-                next = at + 1;
-            }
+            bits.number(column.gaps.len() as u64);
+            bits.column(&column.gaps);
+            bits.column(&column.counts);
         }
         // The names of checks come from outside.
-        (bytes, columns.into_keys().map(shown).collect())
+        (bits.bytes, columns.into_keys().map(shown).collect())
     }
 
     fn completed_column(&self, number: &BTreeMap<&WorkName, u64>) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let known: Vec<_> = (self.completed.iter())
-            .filter_map(|(date, spec)| Some((date, spec, *number.get(&(spec.worktree.clone(), spec.spec.clone()))?)))
-            .collect();
-        put(&mut bytes, known.len() as u64);
+        let mut columns: [Vec<u64>; 6] = Default::default();
         let mut last = self.from;
-        for (date, spec, work) in known {
-            put(&mut bytes, days_between(last, *date));
+        for (date, spec) in &self.completed {
+            let Some(work) = number.get(&(spec.worktree.clone(), spec.spec.clone())) else { continue };
+            // One more than what is known, so that zero is unknown.
+            let [seconds, cents] = [spec.seconds, spec.cost_micros.map(|micros| (micros + CENT / 2) / CENT)]
+                .map(|known| known.map_or(0, |known| known.saturating_add(1)));
+            let row = [days_between(last, *date), *work, spec.sessions, seconds, cents, spec.questions];
+            columns.iter_mut().zip(row).for_each(|(column, value)| column.push(value));
             last = *date;
-            for value in [
-                work,
-                spec.sessions,
-                spec.seconds.map_or(0, |known| known.saturating_add(1)),
-                spec.cost_micros.map_or(0, |known| known.saturating_add(1)),
-                spec.questions,
-            ] {
-                put(&mut bytes, value);
+        }
+        let mut bits = BitColumns::default();
+        bits.number(columns[0].len() as u64);
+        columns.iter().for_each(|column| bits.column(column));
+        bits.bytes
+    }
+}
+
+/// The counts of a word that are not zero.
+#[derive(Default)]
+struct CellColumn {
+    gaps: Vec<u64>,
+    counts: Vec<u64>,
+    next: u64,
+    /// Millionths that are not in a cent yet.
+    carried: u64,
+}
+
+impl CellColumn {
+    /// Money is held in cents: what one cell leaves over goes into the next, so that sums are right to the cent.
+    fn add(&mut self, cell: u64, count: u64, is_money: bool) {
+        let count = if is_money {
+            let micros = count.saturating_add(self.carried);
+            self.carried = micros % CENT;
+            micros / CENT
+        } else {
+            count
+        };
+        if count > 0 {
+            self.gaps.push(cell - self.next);
+            self.counts.push(count - 1);
+            self.next = cell + 1;
+        }
+    }
+}
+
+/// Columns of numbers by Rice's code, each with the parameter that fits its mean. `report/page/decode.js` reads it.
+#[derive(Default)]
+struct BitColumns {
+    bytes: Vec<u8>,
+    /// Bits of the last byte that are taken; 0 = it is full.
+    taken: u32,
+}
+
+impl BitColumns {
+    /// The longest quotient in unary; a number with a longer one stands as it is, after its length.
+    const LONGEST: u64 = 20;
+
+    fn bits(&mut self, value: u64, count: u32) {
+        for at in (0..count).rev() {
+            if self.taken == 0 {
+                self.bytes.push(0);
+            }
+            let last = self.bytes.last_mut().expect("one was just pushed, or has room");
+            *last |= ((value >> at & 1) as u8) << (7 - self.taken);
+            self.taken = (self.taken + 1) % 8;
+        }
+    }
+
+    /// A number beside the columns.
+    fn number(&mut self, number: u64) {
+        self.bits(number, 40);
+    }
+
+    fn column(&mut self, numbers: &[u64]) {
+        let mean = numbers.iter().map(|number| u128::from(*number)).sum::<u128>() / numbers.len().max(1) as u128;
+        let parameter = mean.checked_ilog2().unwrap_or(0).min(40);
+        self.bits(parameter.into(), 6);
+        for number in numbers {
+            let quotient = number >> parameter;
+            if quotient < Self::LONGEST {
+                self.bits((1 << (quotient + 1)) - 2, quotient as u32 + 1);
+                self.bits(*number, parameter);
+            } else {
+                // A script's numbers have 53 bits.
+                let number = (*number).min((1 << 53) - 1);
+                let length = number.checked_ilog2().map_or(0, |log| log + 1);
+                self.bits((1 << Self::LONGEST) - 1, Self::LONGEST as u32);
+                self.bits(length.into(), 6);
+                self.bits(number, length);
             }
         }
-        bytes
     }
 }
 
@@ -195,15 +264,6 @@ fn days_between(from: Date, to: Date) -> u64 {
     u64::try_from((to - from).get_days()).unwrap_or(0)
 }
 
-/// Seven bits a byte, the lowest first; the highest bit says that more follow.
-fn put(bytes: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        bytes.push((number & 0x7f) as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-}
-
 /// Base64 of RFC 4648, for the content policy's fingerprints and for what scripts decode.
 pub fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -224,20 +284,31 @@ mod tests {
 
     #[test]
     fn base64_is_that_of_the_standard() {
-        for (plain, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("\u{ff}\u{fe}", "w7/Dvg==")]
+        for (plain, text) in [("", ""), ("w", "dw=="), ("wa", "d2E="), ("was", "d2Fz"), ("wash", "d2FzaA=="), ("\u{ff}\u{fe}", "w7/Dvg==")]
         {
             assert_eq!(base64(plain.as_bytes()), text);
         }
     }
 
     #[test]
-    fn small_numbers_take_one_byte() {
-        let bytes = |number| {
-            let mut bytes = Vec::new();
-            put(&mut bytes, number);
-            bytes
+    fn small_numbers_take_a_few_bits_and_large_ones_stand_as_they_are() {
+        let bytes = |numbers: &[u64]| {
+            let mut bits = BitColumns::default();
+            bits.column(numbers);
+            bits.bytes
         };
-        assert_eq!((bytes(0), bytes(127), bytes(128)), (vec![0], vec![127], vec![0x80, 1]));
-        assert_eq!(bytes(u64::MAX).len(), 10);
+        // Six bits of parameter 0, then 0, 0, 1 and 2 in unary.
+        assert_eq!(bytes(&[0, 0, 1, 2]), [0b0000_0000, 0b1011_0000]);
+        assert_eq!(bytes(&[0; 800]).len(), 101);
+        let odd = [&[0; 99][..], &[1 << 50]].concat();
+        assert!(bytes(&odd).len() < 1_000, "one large number does not blow up the others");
+    }
+
+    #[test]
+    fn money_is_right_to_the_cent_in_the_sum() {
+        let mut column = CellColumn::default();
+        (0..1_000).for_each(|cell| column.add(cell, 3_333, true));
+        let cents: u64 = column.counts.iter().map(|count| count + 1).sum();
+        assert_eq!(cents, 333);
     }
 }

@@ -4,13 +4,13 @@
 import { createRequire } from "node:module";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
 const [mode, modules, file, folder] = process.argv.slice(2);
-const require = createRequire(join(modules, "node_modules/"));
+const require = createRequire(resolve(modules, "node_modules/") + "/");
 const { chromium } = require("playwright-core");
-const url = pathToFileURL(file).href;
+const url = pathToFileURL(resolve(file)).href;
 const profile = mkdtempSync(join(tmpdir(), "watchdog-page-"));
 const args = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
   "--disable-component-update", "--disable-sync"];
@@ -23,7 +23,7 @@ page.on("console", (said) => ["error", "warning"].includes(said.type()) && found
 page.on("pageerror", (error) => found.errors.push(String(error)));
 page.on("request", (request) => request.url() !== url && found.requests.push(request.url()));
 
-const texts = (selector) => page.$$eval(selector, (all) => all.map((each) => each.innerText.replace(/\s+/g, " ").trim()));
+const texts = (selector) => page.$$eval(selector, (all) => all.map((each) => (each.checkVisibility() ? each.innerText : [...each.children].map((cell) => cell.textContent).join(" ") || each.textContent).replace(/\s+/g, " ").trim()));
 const rows = (id) => texts(`#${id} tbody tr`);
 
 async function contrast() {
@@ -53,6 +53,7 @@ async function look() {
     specs: await rows("table-specs"), aborts: await rows("table-aborts"), held: await rows("table-held"), strikes: await rows("table-strikes"), chart: await drawn(),
     violations: await contrast() };
   await page.screenshot({ path: join(folder, "light.png"), fullPage: true });
+  await page.screenshot({ path: join(folder, "top.png") });
   await page.emulateMedia({ colorScheme: "dark" });
   await page.waitForTimeout(0);
   found.dark = { key: await texts("#key > div"), chart: await drawn(), violations: await contrast() };
@@ -68,7 +69,7 @@ async function look() {
   // From the top of the page by Tab alone.
   await page.evaluate(() => { document.activeElement.blur(); scrollTo(0, 0); });
   found.keyboard = [];
-  for (let step = 0; step < 12; step++) {
+  for (let step = 0; step < 18; step++) {
     await page.keyboard.press("Tab");
     found.keyboard.push(await page.evaluate(() => {
       const at = document.activeElement;
@@ -83,6 +84,17 @@ async function look() {
   }
   found.tree = await page.locator("body").ariaSnapshot();
 
+  // Of no figures there is nothing to filter.
+  if (found.light.specs.length) await filter();
+
+  await page.emulateMedia({ media: "print", colorScheme: "dark" });
+  found.print = { visible: await page.$$eval("search, summary, .skip", (all) => all.filter((each) => each.checkVisibility()).length),
+    back: await page.$eval("body", (body) => getComputedStyle(body).backgroundColor), key: await texts("#key > div") };
+  await page.emulateMedia({ media: null, colorScheme: "light" });
+  await page.pdf({ path: join(folder, "print.pdf"), format: "A4", printBackground: true });
+}
+
+async function filter() {
   found.filters = {};
   const first = await page.$$eval("#worktrees option", (all) => all.map((each) => each.value));
   found.filters.worktree = await choose("worktree", first[0]);
@@ -100,12 +112,6 @@ async function look() {
   const to = await page.getAttribute("#to", "max");
   found.filters.span = await choose("from", to);
   await page.click("button[type=reset]");
-
-  await page.emulateMedia({ media: "print", colorScheme: "dark" });
-  found.print = { visible: await page.$$eval("search, summary, .skip", (all) => all.filter((each) => each.checkVisibility()).length),
-    back: await page.$eval("body", (body) => getComputedStyle(body).backgroundColor), key: await texts("#key > div") };
-  await page.emulateMedia({ media: null, colorScheme: "light" });
-  await page.pdf({ path: join(folder, "print.pdf"), format: "A4", printBackground: true });
 }
 
 async function measure() {

@@ -129,6 +129,8 @@ mod pulls_between;
 mod reference_pages;
 // What a period came to, in figures.
 mod report;
+// The page of a report, in a browser.
+mod report_page;
 // Replies of probed agents, read from fixtures.
 mod probe_reply;
 // Programs, their trees, and waiting for the end of a process.

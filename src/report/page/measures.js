@@ -13,40 +13,45 @@ function sumUp(data, figures, chosen) {
     sums: new Map(), judged: new Float64Array(days), done: new Float64Array(days), cost: new Float64Array(days), costTold: new Float64Array(days),
     specs: new Map(), completed: [],
   };
-  const spec = (work) => {
-    let own = found.specs.get(work);
-    if (!own) found.specs.set(work, (own = { work, sessions: 0, judged: 0, done: 0, aborts: 0, questions: 0, micros: 0, told: 0, completed: [] }));
-    return own;
-  };
+  const perSpec = { sessions: 0, judged: 0, done: 0, aborts: 0, questions: 0, micros: 0, told: 0 };
+  for (const key of Object.keys(perSpec)) perSpec[key] = new Float64Array(data.works.length);
+  const keys = { sessions_started: "sessions", aborts: "aborts", questions_of: "questions", cost_micros: "micros", cost_told: "told" };
+  const perDay = { micros: found.cost, told: found.costTold };
   for (const [word, column] of figures.columns) {
     const parts = word.split("/");
     const judgement = parts[0] === "judged" ? parts[2] : null;
     if (judgement !== null && reason && reason !== judgement && reason !== data.statuses[judgement]) continue;
     if (parts[0].startsWith("aborts") && reason && reason !== parts[1] && reason !== data.statuses[parts[1]]) continue;
-    const perSpec = { sessions_started: "sessions", aborts: "aborts", questions_of: "questions", cost_micros: "micros", cost_told: "told" }[parts[0]];
+    const key = judgement !== null ? "judged" : keys[parts[0]];
+    const ofSpec = perSpec[key], ofDay = judgement !== null ? found.judged : perDay[key];
+    const isDone = judgement !== null && complete(judgement), { cells: own, counts } = column;
     let sum = 0;
-    for (let at = 0; at < column.cells.length; at++) {
-      const cell = column.cells[at];
-      if (!wanted[cell]) continue;
-      const count = column.counts[at], day = figures.cellDay[cell] - from;
+    for (let at = 0; at < own.length; at++) {
+      const cell = own[at];
+      if (wanted[cell] === 0) continue;
+      const count = counts[at];
       sum += count;
-      if (judgement !== null) {
-        found.judged[day] += count;
-        const own = spec(figures.cellWork[cell]);
-        own.judged += count;
-        if (complete(judgement)) { found.done[day] += count; own.done += count; }
-      } else if (perSpec) {
-        spec(figures.cellWork[cell])[perSpec] += count;
-        if (perSpec === "micros") found.cost[day] += count / 1e6;
-        if (perSpec === "told") found.costTold[day] += count;
+      if (ofSpec) {
+        const work = figures.cellWork[cell], day = figures.cellDay[cell] - from;
+        ofSpec[work] += count;
+        if (ofDay) ofDay[day] += count;
+        if (isDone) { found.done[day] += count; perSpec.done[work] += count; }
       }
     }
     if (sum > 0) found.sums.set(word, sum);
   }
+  for (let day = 0; day < days; day++) found.cost[day] /= 1e6;
+  const completedOf = new Map();
   for (const one of figures.completed) {
     if (one.day < from || one.day > to || !works[one.work]) continue;
     found.completed.push(one);
-    spec(one.work).completed.push(one);
+    if (!completedOf.has(one.work)) completedOf.set(one.work, []);
+    completedOf.get(one.work).push(one);
+  }
+  for (let work = 0; work < data.works.length; work++) {
+    const own = { work, completed: completedOf.get(work) || [] };
+    for (const key of Object.keys(perSpec)) own[key] = perSpec[key][work];
+    if (own.judged || own.sessions || own.completed.length) found.specs.set(work, own);
   }
   return found;
 }
@@ -61,7 +66,8 @@ const total = (counts) => [...counts.values()].reduce((sum, count) => sum + coun
 const share = (part, of) => (of > 0 ? part / of : null);
 
 function spread(amounts) {
-  const known = amounts.filter((amount) => amount !== null).sort((a, b) => a - b);
+  // An array of numbers sorts many times faster than one of values.
+  const known = Float64Array.from(amounts.filter((amount) => amount !== null)).sort();
   const at = (percent) => (known.length ? known[Math.max(0, Math.ceil((known.length * percent) / 100) - 1)] : null);
   return { median: at(50), p90: at(90), known: known.length };
 }

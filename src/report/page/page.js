@@ -5,15 +5,16 @@
   const one = (id) => document.getElementById(id);
   const DAY = 86400, begin = Date.parse(data.from) / 1000, lastDay = Math.round((Date.parse(data.to) / 1000 - begin) / DAY);
   const isoDay = (day) => new Date((begin + day * DAY) * 1000).toISOString().slice(0, 10);
-  const number = (count) => count.toLocaleString("en-US");
+  const [whole, money] = [new Intl.NumberFormat("en-US"), new Intl.NumberFormat("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 })];
+  const number = (count) => whole.format(count);
   const unknown = "\u2013";
   const percent = (part) => {
     if (part === null) return unknown;
-    const whole = part * 100;
-    if (whole > 0 && whole < 0.1) return "under 0.1\u00a0%";
-    return `${Math.abs(whole - Math.round(whole)) < 0.05 ? Math.round(whole) : whole.toFixed(1)}\u00a0%`;
+    const hundredths = part * 100;
+    if (hundredths > 0 && hundredths < 0.1) return "under 0.1\u00a0%";
+    return `${Math.abs(hundredths - Math.round(hundredths)) < 0.05 ? Math.round(hundredths) : hundredths.toFixed(1)}\u00a0%`;
   };
-  const dollars = (amount) => (amount === null ? unknown : `$${amount.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`);
+  const dollars = (amount) => (amount === null ? unknown : `$${money.format(amount)}`);
   const time = (seconds) => {
     if (seconds === null) return unknown;
     if (seconds < 90) return `${seconds} s`;
@@ -32,11 +33,12 @@
   const put = (id, ...children) => one(id).replaceChildren(...children);
   const nameOf = (index) => data.names[index] || "(not told apart)";
 
-  function table(label, heads, rows, most) {
+  // `make` turns a row into its cells, and is called for those that are shown.
+  function table(label, heads, rows, most, make = (row) => row) {
     if (!rows.length) return element("p", { class: "none" }, "None.");
     const kind = (head) => (head.bar ? "bar" : head.name ? "name" : "");
-    const head = element("tr", {}, ...heads.map((head) => element("th", { scope: "col", class: kind(head) }, head.bar ? element("span", { "aria-hidden": "true" }) : head.text)));
-    const body = rows.slice(0, most).map((row) => element("tr", {}, ...row.map((cell, at) => {
+    const head = element("tr", {}, ...heads.map((head) => (head.bar ? element("td", { class: "bar" }) : element("th", { scope: "col", class: kind(head) }, head.text))));
+    const body = rows.slice(0, most).map(make).map((row) => element("tr", {}, ...row.map((cell, at) => {
       if (heads[at].bar) {
         const fill = element("span", { class: "fill" });
         fill.style.width = `${cell * 100}%`;
@@ -165,15 +167,16 @@
       ["Rescues tried", number(of("rescues"))], ["Rescues that kept everything", number(of("rescues_kept"))],
       ["Times that a breaker opened", number(of("breaker_trips"))],
     ], 40));
-    const rows = active.sort((a, b) => b.judged - a.judged || b.sessions - a.sessions).map((own) => {
+    active.sort((a, b) => b.judged - a.judged || b.sessions - a.sessions);
+    const cells = (own) => {
       const [path, spec] = data.works[own.work];
       const took = spread(own.completed.map((each) => each.seconds)), paid = spread(own.completed.map((each) => each.dollars));
       const both = (of, shown) => (of.known ? `${shown(of.median)} / ${shown(of.p90)}` : unknown);
       const title = document.createDocumentFragment();
       title.append(name(nameOf(spec)), element("span", { class: "sub" }, name(nameOf(path))));
       return [title, number(own.sessions), number(own.judged), number(own.done), number(own.aborts), number(own.questions), both(took, time), both(paid, dollars), own.told ? dollars(own.micros / 1e6) : unknown];
-    });
-    put("table-specs", table("Specs", [{ text: "Spec and worktree", name: true }, ...["Sessions", "Judged", "Complete", "Aborts", "Questions", "Time", "Cost", "Cost in all"].map((text) => ({ text }))], rows, 100));
+    };
+    put("table-specs", table("Specs", [{ text: "Spec and worktree", name: true }, ...["Sessions", "Judged", "Complete", "Aborts", "Questions", "Time", "Cost", "Cost in all"].map((text) => ({ text }))], active, 50, cells));
   }
 
   function heldBack(sums) {
@@ -224,8 +227,14 @@
     // The fields have their first values only after the event.
     form.addEventListener("reset", () => setTimeout(show));
     show();
-    let waiting = 0;
-    new ResizeObserver(() => { cancelAnimationFrame(waiting); waiting = requestAnimationFrame(drawCharts); }).observe(one("figures"));
+    let waiting = 0, width = one("figures").clientWidth;
+    new ResizeObserver(([{ target }]) => {
+      // What a filter shows makes the page higher or lower; only another width needs other charts.
+      if (target.clientWidth === width) return;
+      width = target.clientWidth;
+      cancelAnimationFrame(waiting);
+      waiting = requestAnimationFrame(drawCharts);
+    }).observe(one("figures"));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawCharts);
     matchMedia("print").addEventListener("change", drawCharts);
     let closed = [];
