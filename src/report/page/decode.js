@@ -52,7 +52,13 @@ function decode(data) {
       next++;
       counts[at] = (counts[at] + 1) * unit;
     }
-    columns.set(word, { cells: own, counts });
+    // What whole worktrees and whole days come to is needed more often than single cells.
+    const byWork = new Float64Array(data.works.length), byDay = new Float64Array((cells ? cellDay[cells - 1] : 0) + 1);
+    for (let at = 0; at < count; at++) {
+      byWork[cellWork[own[at]]] += counts[at];
+      byDay[cellDay[own[at]]] += counts[at];
+    }
+    columns.set(word, { cells: own, counts, byWork, byDay });
   }
   const more = bitReader(data.completed), rows = more.number();
   const [dayGaps, work, sessions, seconds, cents, questions] = Array.from({ length: 6 }, () => more.column(rows));

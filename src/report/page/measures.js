@@ -1,12 +1,17 @@
 // What chosen cells come to. The same rules as in crates/watchdog-store/src/measures/summary.rs.
 function sumUp(data, figures, chosen) {
   const { from, to, works, reason } = chosen;
-  const cells = figures.cellDay.length;
-  const wanted = new Uint8Array(cells);
-  for (let cell = 0; cell < cells; cell++) {
-    const day = figures.cellDay[cell];
-    wanted[cell] = day >= from && day <= to && works[figures.cellWork[cell]] ? 1 : 0;
-  }
+  const { cellDay, cellWork } = figures;
+  const isWhole = from === 0 && (cellDay.length === 0 || to >= cellDay[cellDay.length - 1]), isAll = works.every(Boolean);
+  // Cells are in the order of their days.
+  const firstOf = (own, day) => {
+    let low = 0, high = own.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (cellDay[own[middle]] < day) low = middle + 1; else high = middle;
+    }
+    return low;
+  };
   const complete = (name) => data.statuses[name] === "complete";
   const days = to - from + 1;
   const found = {
@@ -24,16 +29,26 @@ function sumUp(data, figures, chosen) {
     if (parts[0].startsWith("aborts") && reason && reason !== parts[1] && reason !== data.statuses[parts[1]]) continue;
     const key = judgement !== null ? "judged" : keys[parts[0]];
     const ofSpec = perSpec[key], ofDay = judgement !== null ? found.judged : perDay[key];
-    const isDone = judgement !== null && complete(judgement), { cells: own, counts } = column;
+    const isDone = judgement !== null && complete(judgement), { cells: own, counts, byWork, byDay } = column;
     let sum = 0;
-    for (let at = 0; at < own.length; at++) {
-      const cell = own[at];
-      if (wanted[cell] === 0) continue;
-      const count = counts[at];
-      sum += count;
-      if (ofSpec) {
-        const work = figures.cellWork[cell], day = figures.cellDay[cell] - from;
-        ofSpec[work] += count;
+    if (isWhole && (isAll || !ofDay)) {
+      for (let work = 0; work < works.length; work++) {
+        if (!works[work]) continue;
+        sum += byWork[work];
+        if (ofSpec) ofSpec[work] += byWork[work];
+        if (isDone) perSpec.done[work] += byWork[work];
+      }
+      for (let day = 0; ofDay && day < byDay.length; day++) {
+        ofDay[day] += byDay[day];
+        if (isDone) found.done[day] += byDay[day];
+      }
+    } else {
+      for (let at = firstOf(own, from), end = firstOf(own, to + 1); at < end; at++) {
+        const work = cellWork[own[at]];
+        if (!works[work]) continue;
+        const count = counts[at], day = cellDay[own[at]] - from;
+        sum += count;
+        if (ofSpec) ofSpec[work] += count;
         if (ofDay) ofDay[day] += count;
         if (isDone) { found.done[day] += count; perSpec.done[work] += count; }
       }

@@ -82,7 +82,7 @@
       width: Math.max(200, place.clientWidth), height: 240, tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
       cursor: { show: false }, legend: { show: false },
       scales: { x: { time: true, range: [times[0] - step * 0.7, times[times.length - 1] + step * 0.7] }, y: { range: (u, low, high) => [0, Math.max(high * 1.08, shown.least)] } },
-      axes: [{ ...axis, grid: { show: false }, values: (u, at) => at.map((at) => (at % DAY ? "" : isoDay((at - begin) / DAY).slice(5))), space: 56, incrs: [1, 2, 7, 14, 28, 56, 112].map((days) => days * DAY) }, { ...axis, size: 60, incrs: shown.whole ? [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6] : undefined, values: (u, at) => at.map(shown.text) }],
+      axes: [{ ...axis, grid: { show: false }, values: (u, at) => at.map((at) => (at % DAY ? "" : isoDay((at - begin) / DAY).slice(5))), space: 56, incrs: [1, 2, 7, 14, 28, 56, 112].map((days) => days * DAY) }, { ...axis, size: 76, incrs: shown.whole ? [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6] : undefined, values: (u, at) => at.map(shown.text) }],
       series: [{}, ...series.map((of) => ({ paths: bars, points: { show: false }, stroke: colour(of.colour), width: 1, fill: of.hatched ? hatched(colour(of.colour)) : colour(of.colour) }))],
     }, [times, ...series.map((of) => of.values)], place));
     place.querySelectorAll("canvas").forEach((canvas) => canvas.setAttribute("aria-hidden", "true"));
@@ -140,7 +140,7 @@
       figure("Complete", percent(share(done, judged)), `${number(done)} of ${plural(judged, "judgement")}`),
       figure("False aborts", percent(share(wentOn, wentOn + held)), aborts ? `${number(wentOn)} of ${number(wentOn + held)} decided; ${number(aborts - wentOn - held)} undecided` : "no abort"),
       figure("Timeouts", chosen.reason ? unknown : percent(share(of("timeouts"), sessions)), chosen.reason ? "not by reason" : `${number(of("timeouts"))} of ${plural(sessions, "session")}`),
-      figure("Rescues that kept everything", percent(share(of("rescues_kept"), of("rescues"))), `${number(of("rescues_kept"))} of ${number(of("rescues"))}`),
+      figure("Rescue success", percent(share(of("rescues_kept"), of("rescues"))), of("rescues") ? `${number(of("rescues_kept"))} of ${number(of("rescues"))} kept everything` : "none was tried"),
       figure("Questions per session", chosen.reason || !sessions ? unknown : ((asked[0] + asked[2]) / sessions).toFixed(2), chosen.reason ? "not by reason" : questionCost === null ? "cost not told" : `${dollars(questionCost)} in all`),
       figure("Time per completed spec", time(seconds.median), seconds.known ? `${time(seconds.p90)} at 90\u00a0%; ${number(seconds.known)} of ${number(found.completed.length)} known` : "not known"),
       figure("Cost of sessions", dollars(cost), `told by ${number(of("cost_told"))} of ${plural(of("sessions_ended"), "session")}`));
@@ -199,7 +199,7 @@
       [{ values: groups.map((group) => group.judged), colour: "open", hatched: true }, { values: groups.map((group) => group.done), colour: "done" }],
       { least: 4, whole: true, text: number });
     const told = found.sums.get("cost_told") || 0, ended = found.sums.get("sessions_ended") || 0;
-    one("cost-told").textContent = told ? `Told by ${number(told)} of ${plural(ended, "session")}; what the others cost is not known.` : "No session told what it cost.";
+    one("cost-told").textContent = told ? `Told by ${number(told)} of ${plural(ended, "session")}${told < ended ? "; what the others cost is not known" : ""}.` : "No session told what it cost.";
     chart("chart-cost", told ? `Bars: ${dollars(sum("cost"))} by ${unit}. The table below has each ${unit}.` : "No session told what it cost.", times,
       [{ values: groups.map((group) => group.cost), colour: "money" }], { least: 1, text: (amount) => `$${number(amount)}` });
     const newest = [...groups].reverse(), from = unit === "week" ? "Week from" : "Day";

@@ -27,6 +27,16 @@ impl AbortCounts {
         self.total.saturating_sub(self.went_on).saturating_sub(self.held)
     }
 
+    /// What the counters that begin so count.
+    fn part(&mut self, beginning: &str) -> &mut u64 {
+        match beginning {
+            measure::WENT_ON => &mut self.went_on,
+            measure::WENT_ON_ANEW => &mut self.in_new_session,
+            measure::HELD => &mut self.held,
+            _ => &mut self.total,
+        }
+    }
+
     /// The share of false ones among those that are decided.
     pub fn false_rate(&self) -> Option<f64> {
         share(self.went_on, self.went_on + self.held)
@@ -107,17 +117,11 @@ impl MeasureSummary {
             *by_reason.entry(reason.clone()).or_default() += count;
         }
         let mut aborts_by_why = BTreeMap::<String, AbortCounts>::new();
-        let parts: [(&str, fn(&mut AbortCounts) -> &mut u64); 4] = [
-            (measure::ABORTS, |counts| &mut counts.total),
-            (measure::WENT_ON, |counts| &mut counts.went_on),
-            (measure::WENT_ON_ANEW, |counts| &mut counts.in_new_session),
-            (measure::HELD, |counts| &mut counts.held),
-        ];
         let mut aborts = AbortCounts::default();
-        for (beginning, part) in parts {
+        for beginning in [measure::ABORTS, measure::WENT_ON, measure::WENT_ON_ANEW, measure::HELD] {
             for (why, count) in sums.below(beginning) {
-                *part(aborts_by_why.entry(why.to_owned()).or_default()) += count;
-                *part(&mut aborts) += count;
+                *aborts_by_why.entry(why.to_owned()).or_default().part(beginning) += count;
+                *aborts.part(beginning) += count;
             }
         }
         let completed: Vec<&CompletedSpec> = completed.into_iter().collect();
