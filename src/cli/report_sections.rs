@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::amounts::grouped;
-use watchdog_facts::display::{escape_to_one_line, plural};
+use watchdog_facts::display::escape_to_one_line;
 use watchdog_store::measures::{ABORT_WINDOW, AbortCounts, CompletedSpec, MeasureSummary, Spread, measure};
 use watchdog_store::tally::{CounterSums, word};
 
@@ -84,20 +84,20 @@ fn questions(found: &MeasureSummary, sums: &CounterSums) -> ReportSection {
     let each = |per: Option<f64>, noun: &str| per.map_or_else(|| format!("unknown per {noun}"), |per| format!("{per:.2} per {noun}"));
     let per_session = each(found.questions_per_session(), "session");
     let figure = format!("{}; {per_session}, {}", grouped(found.all_questions()), each(found.questions_per_iteration(), "iteration"));
-    let asked = sums.of(measure::QUESTION_VERDICTS);
-    let told_by = |count: u64| format!("told by {} of {}", grouped(count), plural(asked, "judgement"));
+    let with_questions = sums.of(measure::QUESTION_VERDICTS);
+    let reported_by = |count: u64| format!("told by {} of {}", grouped(count), counted(with_questions, "judgement"));
     let tokens = match sums.of(word::QUESTION_TOKENS_REPORTED) {
         0 => "tokens not told".to_owned(),
-        told => {
+        reported => {
             let (read, written) = (grouped(sums.of(word::QUESTION_TOKENS_IN)), grouped(sums.of(word::QUESTION_TOKENS_OUT)));
-            format!("{read} tokens in, {written} out ({})", told_by(told))
+            format!("{read} tokens in, {written} out ({})", reported_by(reported))
         }
     };
     let cost = match sums.question_cost_usd() {
         None => "cost not told".to_owned(),
-        Some(usd) => format!("${usd:.2} ({})", told_by(sums.of(word::QUESTION_COST_REPORTED))),
+        Some(usd) => format!("${usd:.2} ({})", reported_by(sums.of(word::QUESTION_COST_REPORTED))),
     };
-    let meaning = match asked {
+    let meaning = match with_questions {
         0 => "Put to agents and models: probes, plans of rescues, judges.".to_owned(),
         _ => format!("Put to agents and models: probes, plans of rescues, judges; {tokens}, {cost}."),
     };
@@ -108,7 +108,13 @@ fn completions(found: &MeasureSummary, listed: usize) -> ReportSection {
     let spread = |name: &str, spread: Option<Spread>, shown: &dyn Fn(f64) -> String| match spread {
         None => format!("  {name:<10}  unknown"),
         Some(of) => {
-            format!("  {name:<10}  {} in the median, {} at 90 % (told by {} of {listed})", shown(of.median), shown(of.p90), of.known)
+            format!(
+                "  {name:<10}  {} in the median, {} at 90 % (told by {} of {})",
+                shown(of.median),
+                shown(of.p90),
+                grouped(of.known as u64),
+                grouped(listed as u64)
+            )
         }
     };
     let mut rows = Vec::new();
@@ -124,7 +130,7 @@ fn completions(found: &MeasureSummary, listed: usize) -> ReportSection {
 fn held_back(found: &MeasureSummary, room: usize) -> ReportSection {
     let reasons: BTreeMap<String, u64> = found.held_back().into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect();
     let total: u64 = reasons.values().sum();
-    let figure = format!("{} of {} not complete", grouped(total), plural(found.sessions + found.changes, "judgement"));
+    let figure = format!("{} of {} not complete", grouped(total), counted(found.sessions + found.changes, "judgement"));
     let mut rows = list(&reasons, room, "further reasons");
     if !found.unmet.is_empty() {
         rows.push("  checks that were not met:".to_owned());
@@ -171,8 +177,12 @@ fn shortened(name: &str) -> String {
 fn of(part: u64, all: u64, rate: Option<f64>, noun: &str) -> String {
     match all {
         0 => format!("no {noun} was judged"),
-        _ => format!("{} of {} ({})", grouped(part), plural(all, noun), share(rate)),
+        _ => format!("{} of {} ({})", grouped(part), counted(all, noun), share(rate)),
     }
+}
+
+fn counted(count: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
 fn share(rate: Option<f64>) -> String {

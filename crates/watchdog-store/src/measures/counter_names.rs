@@ -58,7 +58,7 @@ pub enum VerdictClass {
     /// A new state that no session is known of.
     Change,
     /// A state that was judged before, or a session that still runs.
-    Look,
+    Repeated,
 }
 
 impl VerdictClass {
@@ -67,7 +67,7 @@ impl VerdictClass {
         match self {
             VerdictClass::Session => "session",
             VerdictClass::Change => "change",
-            VerdictClass::Look => "look",
+            VerdictClass::Repeated => "look",
         }
     }
 }

@@ -83,7 +83,7 @@ pub struct WorkState {
     aborts: Vec<OpenAbort>,
     span: SpanSums,
     /// Questions since the loop or its last iteration.
-    asked: u64,
+    unattributed: u64,
 }
 
 /// Gathers what one event adds.
@@ -154,10 +154,10 @@ impl WorkState {
             kind::RESCUE => self.rescued(data, &mut list),
             kind::BREAKER => self.tripped |= data["state"] == "open",
             kind::VERDICT => self.judged(event, &mut list),
-            kind::STARTED if data["loop"].is_string() => self.asked = 0,
+            kind::STARTED if data["loop"].is_string() => self.unattributed = 0,
             kind::ITERATION => {
-                list.add(measure::ITERATION_QUESTIONS, self.asked);
-                self.asked = 0;
+                list.add(measure::ITERATION_QUESTIONS, self.unattributed);
+                self.unattributed = 0;
             }
             kind::REVIEW | kind::LIMIT if data["loop"].is_string() => {
                 if let Some(why) = ABORTS.into_iter().find(|why| data["reason"] == why.as_str()) {
@@ -221,21 +221,21 @@ impl WorkState {
             list.add(measure::QUESTION_VERDICTS, 1);
             list.add(format!("{}{}", measure::QUESTIONS_OF, class.as_str()), verdict.questions);
             self.span.questions += verdict.questions;
-            self.asked += verdict.questions;
+            self.unattributed += verdict.questions;
         }
         list.add(measure::STRIKES, verdict.strike.into());
         if verdict.is_complete() {
             self.work_went_on(list);
         }
         let tripped = std::mem::take(&mut self.tripped);
-        if class == VerdictClass::Look {
+        if class == VerdictClass::Repeated {
             list.add(measure::LOOKS, 1);
         } else {
             self.count_judgement(event, &verdict, class, list);
         }
         if tripped {
             self.abort(event.at, Reason::BreakerOpen.as_str(), list);
-        } else if class != VerdictClass::Look && !verdict.is_complete() {
+        } else if class != VerdictClass::Repeated && !verdict.is_complete() {
             let reason = verdict.reason.filter(|reason| ABORTS.contains(reason)).map(|reason| reason.as_str().to_owned());
             let cut_by = self.cut_by.take().filter(|_| class == VerdictClass::Session);
             if let Some(why) = reason.or(cut_by) {
@@ -252,9 +252,9 @@ impl WorkState {
 
     fn class_of(&self, verdict: &RecordedVerdict<'_>) -> VerdictClass {
         match self.session {
-            _ if verdict.waits() => VerdictClass::Look,
+            _ if verdict.waits() => VerdictClass::Repeated,
             SessionPhase::Running | SessionPhase::Ended => VerdictClass::Session,
-            _ if verdict.unchanged || self.seen.as_deref() == Some(&*verdict.state()) => VerdictClass::Look,
+            _ if verdict.unchanged || self.seen.as_deref() == Some(&*verdict.state()) => VerdictClass::Repeated,
             SessionPhase::Unknown | SessionPhase::Judged => VerdictClass::Change,
         }
     }

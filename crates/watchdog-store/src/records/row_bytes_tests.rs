@@ -57,7 +57,7 @@ fn a_row_that_is_read_and_written_again_has_the_same_bytes() {
         r#"{"v":2,"through":42,"all":{},"measured":false,"incomplete":true}"#,
     ]);
     assert_kept::<crate::measures::WorkState>(&[
-        r#"{"v":1,"at":"2026-03-04T05:06:07Z","session":"running","started_at":null,"cut_by":null,"seen":"working c0 c0","complete":false,"baseline":"c0","made":1,"tripped":false,"aborted":true,"aborts":[{"at":"2026-03-04T05:06:07Z","why":"max_probes","anew":false}],"span":{"sessions":1,"timed":1,"seconds":60,"priced":0,"cost_micros":0,"questions":2},"asked":0}"#,
+        r#"{"v":1,"at":"2026-03-04T05:06:07Z","session":"running","started_at":null,"cut_by":null,"seen":"working c0 c0","complete":false,"baseline":"c0","made":1,"tripped":false,"aborted":true,"aborts":[{"at":"2026-03-04T05:06:07Z","why":"max_probes","anew":false}],"span":{"sessions":1,"timed":1,"seconds":60,"priced":0,"cost_micros":0,"questions":2},"unattributed":0}"#,
     ]);
     assert_kept::<hook_session::HookedAgent>(&[
         r#"{"v":1,"worktree":"/w%FF%25","spec":"s","pid":7,"prompt_id":"p","held":1,"denied":2,"accepted":["p","c"],"heard_at":"2026-03-04T05:06:07Z"}"#,
