@@ -18,7 +18,8 @@ Exit code: 0, whatever it shows.
   watchdog status             every worktree of this state directory
   watchdog status ~/projects  those at or below a folder
   watchdog status --only needs_person
-  watchdog status --only review,failed,error --json";
+  watchdog status --only review,failed,error --json
+  watchdog status --prometheus /var/lib/prometheus/node-exporter/watchdog.prom";
 
 /// The words of `--only` beside the statuses.
 const WORDS: &[&str] = &["needs_person", "running", "stalled", "interrupted", "not_judged", "broken", "gone"];
@@ -37,4 +38,7 @@ pub struct StatusArgs {
     /// A row for each spec with a baseline, also for older ones that are complete or were not judged
     #[arg(long)]
     pub all_specs: bool,
+    /// Write metrics for Prometheus into this file in place of the table; '-' is stdout
+    #[arg(long, value_name = "FILE", conflicts_with = "only", value_hint = clap::ValueHint::FilePath)]
+    pub prometheus: Option<PathBuf>,
 }

@@ -13,6 +13,9 @@ One line for each worktree: its verdict, after one look as with `check --once`. 
 not watched: it is listed as no_baseline and never an alarm. One whose session still runs, or that another watchdog works \
 on, is `waiting` and costs nothing. Overlapping sweeps never judge a worktree twice at a time.
 
+The table comes at the end: first what needs a person, with why in one line and the command to type, last what was not judged. Worktrees of \
+one repository that cannot be read for the same reason are one row; -v shows each. --json has a line for each as it is judged.
+
 Exit code: 0, or the highest among review 12, timeout 13, stopped 14, failed 15 and error 16.
 
   watchdog sweep ~/projects              every repository below a folder

@@ -30,6 +30,8 @@ mod log_lines;
 mod log_view;
 mod log_writer;
 mod logging;
+mod metrics_file;
+mod metrics_server;
 mod news;
 mod page_file;
 mod passed_output;
@@ -46,6 +48,7 @@ mod terminal;
 mod terminal_frame;
 mod time_span;
 mod version;
+mod watch_metrics;
 mod wrapped_text;
 
 pub use program::main;

@@ -4,11 +4,13 @@
 //! - [`overview`]: the present state, worktree by worktree.
 //! - [`same_faults`]: rows that cannot be read for the same reason.
 //! - [`figures`]: the figures of a period; [`page`]: the same as a page for a browser.
+//! - [`metrics`]: both for Prometheus.
 
 pub mod attention;
 mod below;
 pub mod figures;
 mod last_judgements;
+pub mod metrics;
 pub mod overview;
 pub mod page;
 pub mod same_faults;

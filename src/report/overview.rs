@@ -5,6 +5,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -26,6 +28,9 @@ use watchdog_store::lock::{LockHolder, named_holder};
 use watchdog_store::looped::{self, LoopRecord};
 use watchdog_store::session::{self, SessionRecord};
 use watchdog_store::{LocalStore, RowsByWorktree, StateDir, StoreError, breaker};
+
+/// So many sessions are looked at at a time.
+const SIDE_BY_SIDE: usize = 16;
 
 /// How a loop names itself in the lock, which it holds from its first iteration to its last.
 const LOOP: &str = "watchdog loop";
@@ -250,8 +255,26 @@ impl StatusOverview {
 
     /// Looks at the sessions that run, each as far as it takes to tell whether it shows life.
     pub fn read_sessions(&mut self, state: &StateDir, home: &ClaudeHome) {
-        for row in self.rows.iter_mut().filter(|row| !row.gone) {
-            row.live = row.session.as_ref().map(|session| live_session(session, &row.worktree, state, home));
+        let running: Vec<usize> =
+            self.rows.iter().enumerate().filter(|(_, row)| !row.gone && row.session.is_some()).map(|(at, _)| at).collect();
+        let (next, found) = (AtomicUsize::new(0), running.iter().map(|_| OnceLock::new()).collect::<Vec<OnceLock<SessionLiveness>>>());
+        let rows = &self.rows;
+        let look = || {
+            while let Some((at, cell)) = Some(next.fetch_add(1, Relaxed)).and_then(|job| running.get(job).zip(found.get(job))) {
+                if let Some(session) = &rows[*at].session {
+                    let _first = cell.set(live_session(session, &rows[*at].worktree, state, home));
+                }
+            }
+        };
+        // One that is silent is measured for a second: several side by side. Where the system has no thread, fewer do the work.
+        std::thread::scope(|scope| {
+            for _ in 1..running.len().min(SIDE_BY_SIDE) {
+                let _thread = std::thread::Builder::new().spawn_scoped(scope, look);
+            }
+            look();
+        });
+        for (at, live) in running.into_iter().zip(found) {
+            self.rows[at].live = live.into_inner();
         }
         self.rows.sort_by_cached_key(StatusRow::order);
     }

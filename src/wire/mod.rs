@@ -16,6 +16,7 @@ pub(crate) mod log_event_json;
 pub(crate) mod loop_json;
 pub(crate) mod loop_plan_json;
 pub(crate) mod measures_json;
+pub(crate) mod metrics_text;
 pub(crate) mod next_step;
 pub(crate) mod notice_json;
 pub(crate) mod page_json;

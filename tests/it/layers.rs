@@ -52,6 +52,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("roff", &["cli"]),
     ("pulldown_cmark", &["cli"]),
     ("inquire", &["cli"]),
+    ("httparse", &["cli"]),
     ("tracing_subscriber", &["cli"]),
     ("jsonc_parser", &["config", "hooks"]),
     ("saphyr_parser", &["config"]),

@@ -105,6 +105,8 @@ mod layers;
 mod logs;
 // The log: levels, filters, formats, and what it never holds.
 mod logging;
+// Metrics for Prometheus: the file that is replaced whole, and the page that a watch serves.
+mod metrics;
 // Who is told what, and that no work waits for it.
 mod notify;
 // That a sweep is one message for people, whatever happens to the sweep.

@@ -9,6 +9,7 @@ use crate::cli::amounts::age;
 use crate::cli::args_status::StatusArgs;
 use crate::cli::failure::{CommandFailure, USAGE};
 use crate::cli::help;
+use crate::cli::metrics_file;
 use crate::cli::row_lines;
 use crate::cli::table::{TableColumns, shown_path, style_of, terminal_width};
 use crate::cli::terminal::CommandTerminal;
@@ -18,9 +19,11 @@ use crate::judge::command_env::CommandEnv;
 use crate::modes::live_session::SessionActivity;
 use crate::report::PathFilter;
 use crate::report::attention::{self, Attention, AttentionRank};
+use crate::report::metrics::{CounterHistory, metrics};
 use crate::report::overview::{OlderSpecs, ShownSpecs, StatusRow, overview, overview_of};
 use crate::report::same_faults::{FaultGroup, FaultKey, grouped};
 use crate::wire::last_verdict::LastVerdict;
+use crate::wire::metrics_text::{MetricFamily, metrics_text};
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::display::{bounded, escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
@@ -39,6 +42,11 @@ pub fn status(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, 
     let mut found = overview_of(store.as_ref(), &command_env.state, &below, specs, now)?;
     found.read_sessions(&command_env.state, &command_env.claude_home);
     found.notes.extend(store.notes().into_iter().map(|note| note.detail));
+    if let Some(path) = &args.prometheus {
+        let tell = || terminal.tell("counting the events of the journal, once");
+        let (sums, incomplete) = CounterHistory::default().sums(store.as_ref(), &below, now, tell)?;
+        return export(terminal, path, &metrics(&found, &sums, incomplete, now));
+    }
     let shown = |row: &StatusRow| args.only.is_empty() || row.words().iter().any(|word| args.only.iter().any(|only| only == word));
     if terminal.json {
         terminal.value(&found.to_json(shown));
@@ -57,6 +65,19 @@ pub fn status(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, 
     Ok(0)
 }
 
+/// Writes the metrics in place of the table.
+fn export(terminal: &CommandTerminal, path: &Path, families: &[MetricFamily]) -> Result<u8, CommandFailure> {
+    metrics_file::write(path, &metrics_text(families)).map_err(|error| {
+        let failure = CommandFailure::new(Reason::StoreError, format!("cannot write metrics to {}: {error}", path.display()));
+        failure.hint("what was there before is there still; make room, or name a file in a folder that this user may write to")
+    })?;
+    let samples: usize = families.iter().map(|family| family.samples.len()).sum();
+    if path != Path::new("-") {
+        terminal.tell(&format!("wrote {} to {}", plural(samples as u64, "sample"), escape_to_one_line(&path.display().to_string())));
+    }
+    Ok(0)
+}
+
 /// `watchdog` alone: what is going on in this worktree where it is watched, else the short help, as for any line without a command.
 pub fn bare(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
     if command_env.state.database().exists() {
@@ -64,7 +85,12 @@ pub fn bare(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, 
         let here = overview(store.as_ref(), &command_env.state, &PathFilter::new(&command_env.worktree, &[".".into()]), now())?;
         if !here.rows.is_empty() {
             drop(store);
-            return status(command_env, true, terminal, StatusArgs { paths: Vec::new(), only: Vec::new(), all_specs: false });
+            return status(
+                command_env,
+                true,
+                terminal,
+                StatusArgs { paths: Vec::new(), only: Vec::new(), all_specs: false, prometheus: None },
+            );
         }
     }
     terminal.complain(&help::short());

@@ -47,6 +47,11 @@ impl DueScans {
         }
     }
 
+    /// How many worktrees are due.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether a scan of a worktree is due.
     pub fn has(&self, id: &str) -> bool {
         self.0.contains_key(id)

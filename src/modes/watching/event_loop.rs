@@ -136,6 +136,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         loop {
             self.discovery.begin_due();
             self.begin_scans().await;
+            self.request.figures.stands(self.due.len(), self.scans.len(), self.watch_set.size().0, self.fs_events.count());
             let next = self.due.next(&self.under_way).into_iter().chain(self.quiet.values().copied()).chain(self.discovery.due()).min();
             let full = self.scans.len() >= self.request.jobs;
             let go_on = tokio::select! {
@@ -208,6 +209,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
 
     fn all_due(&mut self, why: &str) {
         tracing::info!(target: "watchdog::watch", why = why, "every worktree is looked at");
+        self.request.figures.all_due();
         self.discovery.want();
         for id in self.watch_set.names() {
             self.due.add(id, ScanCause::Head, SETTLE);
@@ -290,6 +292,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
             CommandEnv { worktree: root, narrate: Arc::new(move |text: &str| narrate(&format!("{named}: {text}"))), ..self.around.clone() };
         let (store, signals) = (Arc::clone(&self.store), self.signals.clone());
         self.under_way.insert(id.clone());
+        self.request.figures.scan_begins();
         let scan = self.scan.clone();
         let task = self.scans.spawn_local(async move { scan(ScanTask { around, store, subject, overrides, signals }).await });
         self.tasks.insert(task.id(), RunningScan { id, cause, since });

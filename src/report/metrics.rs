@@ -1,0 +1,210 @@
+//! The metrics of the present state and of all figures, for Prometheus. A fact that is unknown has no sample: unknown is never zero.
+//!
+//! Labels are bounded: worktrees and specs are those of the table of `status`, every other label has a fixed set of words.
+
+use std::collections::BTreeMap;
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan as _};
+
+use super::PathFilter;
+use super::attention::AttentionRank;
+use super::figures::report;
+use super::overview::{StatusOverview, StatusRow};
+use crate::modes::live_session::SessionActivity;
+use crate::wire::figures_json::FiguresReport;
+use crate::wire::last_verdict::LastVerdict;
+use crate::wire::metrics_text::MetricFamily;
+use watchdog_core::decision::breaker::BreakerState;
+use watchdog_facts::verdict::{Reason, Status};
+use watchdog_store::tally::{CounterSums, word};
+use watchdog_store::{LocalStore, StoreError};
+
+/// The figures of all days, of which those that cannot change any more are read once.
+#[derive(Debug, Default)]
+pub struct CounterHistory {
+    /// The sums of the days before this one.
+    settled: Option<(Date, CounterSums)>,
+    /// Days whose figures are known to lack something.
+    incomplete: u64,
+}
+
+impl CounterHistory {
+    /// The sums of all days up to now, and how many days are known to be incomplete. `tell` is called where that may take a while.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn sums(
+        &mut self,
+        store: &dyn LocalStore,
+        below: &PathFilter,
+        now: Timestamp,
+        tell: impl FnOnce(),
+    ) -> Result<(CounterSums, u64), StoreError> {
+        let today = now.to_zoned(TimeZone::UTC).date();
+        let from = self.settled.as_ref().map_or(Date::MIN, |(day, _)| *day);
+        let FiguresReport { days, .. } = report(store, below, from, today, tell)?;
+        // Yesterday's last events may still be written.
+        let open = today.saturating_sub(1.days());
+        let mut settled = self.settled.take().map(|(_, sums)| sums).unwrap_or_default();
+        let mut latest = CounterSums::default();
+        let mut incomplete_lately = 0;
+        for day in &days {
+            let (sums, incomplete) =
+                if day.date < open { (&mut settled, &mut self.incomplete) } else { (&mut latest, &mut incomplete_lately) };
+            sums.merge(&day.sums);
+            *incomplete += u64::from(day.incomplete);
+        }
+        latest.merge(&settled);
+        self.settled = Some((open.max(from), settled));
+        Ok((latest, self.incomplete + incomplete_lately))
+    }
+}
+
+/// The metrics of the records at this moment.
+pub fn metrics(found: &StatusOverview, sums: &CounterSums, incomplete_days: u64, now: Timestamp) -> Vec<MetricFamily> {
+    let mut families = vec![
+        MetricFamily::gauge("watchdog_build_info", "The version of watchdog that wrote this.")
+            .with(&[("version", env!("CARGO_PKG_VERSION"))], 1.0),
+        MetricFamily::gauge("watchdog_collected_timestamp_seconds", "When the records were read, in seconds since 1970.")
+            .with(&[], seconds(now)),
+        MetricFamily::gauge("watchdog_unreadable_records", "Records that could not be read; what they say is missing here.")
+            .with(&[], count(found.notes.len() as u64)),
+        MetricFamily::gauge("watchdog_incomplete_figures", "Days whose counts are known to lack something.")
+            .with(&[], count(incomplete_days)),
+    ];
+    families.extend(of_rows(&found.rows));
+    families.extend(counted(sums));
+    families
+}
+
+fn of_rows(rows: &[StatusRow]) -> Vec<MetricFamily> {
+    let mut worktrees = MetricFamily::gauge("watchdog_worktrees", "Worktrees with a recorded baseline, by the state of their newest spec.");
+    let mut by_status: BTreeMap<&str, u64> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.is_newest) {
+        *by_status.entry(state(row)).or_default() += 1;
+    }
+    for word in STATES {
+        worktrees.add(&[("status", word)], count(by_status.get(word).copied().unwrap_or(0)));
+    }
+    let mut work = MetricFamily::gauge("watchdog_work_status", "1 with the last judgement on a spec that has a row in watchdog status.");
+    let mut person = MetricFamily::gauge("watchdog_needs_person", "Whether nothing goes on until a person decides or mends something.");
+    let mut running = MetricFamily::gauge("watchdog_running", "Whether a session or a watchdog works on it.");
+    let mut interrupted = MetricFamily::gauge("watchdog_loop_interrupted", "Whether its loop was interrupted and waits to be run again.");
+    let mut broken = MetricFamily::gauge("watchdog_broken", "Whether git cannot use the worktree.");
+    let mut judged_at = MetricFamily::gauge("watchdog_last_judgement_timestamp_seconds", "When it was judged last, in seconds since 1970.");
+    let mut session = MetricFamily::gauge("watchdog_session_live", "1 where a session runs, with how it does as far as that shows.");
+    let mut began = MetricFamily::gauge("watchdog_session_start_timestamp_seconds", "When the session that runs began.");
+    let mut idle = MetricFamily::gauge("watchdog_session_idle_seconds", "For how long the session that runs has been silent.");
+    let mut stalled = MetricFamily::gauge("watchdog_session_stalled", "Whether the session that runs is silent for longer than it may be.");
+    let mut breaker = MetricFamily::gauge("watchdog_breaker_state", "1 for the state that the circuit breaker has, 0 for the others.");
+    let mut strikes = MetricFamily::gauge("watchdog_breaker_strikes", "Strikes since the last complete.");
+    for row in rows {
+        let worktree = row.worktree.display().to_string();
+        let of = [("worktree", worktree.as_str()), ("spec", row.spec.as_str())];
+        let with = |name, value| [of[0], of[1], (name, value)];
+        let reason = row.verdict.as_ref().filter(|_| row.is_judged()).and_then(LastVerdict::reason).map_or("", Reason::as_str);
+        work.add(&[of[0], of[1], ("status", state(row)), ("reason", reason)], 1.0);
+        let rank = AttentionRank::of(row);
+        person.add(&of, flag(rank.needs_person()));
+        running.add(&of, flag(row.runs()));
+        interrupted.add(&of, flag(row.loop_interrupted()));
+        broken.add(&of, flag(row.broken.is_some()));
+        if let Some(verdict) = row.verdict.as_ref() {
+            judged_at.add(&of, seconds(verdict.at));
+        }
+        if let Some(record) = &row.session {
+            let doing = row.live.map_or("unknown", |live| live.doing.as_str());
+            session.add(&with("state", doing), 1.0);
+            began.add(&of, seconds(record.started_at));
+            if let Some(live) = row.live {
+                stalled.add(&of, flag(live.doing == SessionActivity::Stalled));
+            }
+            if let Some(silent) = row.live.and_then(|live| live.idle) {
+                idle.add(&of, silent.as_secs_f64());
+            }
+        }
+        for known in [BreakerState::Closed, BreakerState::Open, BreakerState::HalfOpen] {
+            breaker.add(&with("state", known.as_str()), flag(known == row.breaker.state));
+        }
+        strikes.add(&of, f64::from(row.breaker.strikes));
+    }
+    vec![worktrees, work, person, running, interrupted, broken, judged_at, session, began, idle, stalled, breaker, strikes]
+}
+
+/// Every word of the state of a worktree.
+const STATES: [&str; 11] =
+    ["complete", "incomplete", "waiting", "review", "timeout", "stopped", "failed", "error", "not_judged", "unreadable", "gone"];
+
+/// The status since the baseline, or why there is none.
+fn state(row: &StatusRow) -> &'static str {
+    match row.verdict.as_ref().filter(|verdict| verdict.since_baseline) {
+        _ if row.gone => "gone",
+        Some(verdict) => verdict.status.map_or("unreadable", Status::as_str),
+        None => "not_judged",
+    }
+}
+
+/// What the journal added up to. What no session reported has no sample.
+fn counted(sums: &CounterSums) -> Vec<MetricFamily> {
+    let simple = [
+        ("watchdog_sessions_started_total", "Sessions that began.", word::STARTED),
+        ("watchdog_sessions_ended_total", "Sessions whose end was seen.", word::ENDED),
+        ("watchdog_loop_iterations_total", "Iterations of loops that ended.", word::ITERATIONS),
+        ("watchdog_questions_total", "Questions to agents and models.", word::QUESTIONS),
+        ("watchdog_rescues_total", "Rescues that made commits or tried to.", word::RESCUES),
+        ("watchdog_rescues_failed_total", "Rescues that failed.", word::RESCUES_FAILED),
+        ("watchdog_rescue_commits_total", "Commits that rescues made.", word::RESCUE_COMMITS),
+        ("watchdog_breaker_trips_total", "How often a circuit breaker opened.", word::TRIPS),
+    ];
+    let mut families: Vec<MetricFamily> =
+        simple.into_iter().map(|(name, help, word)| MetricFamily::counter(name, help).with(&[], count(sums.of(word)))).collect();
+    let mut verdicts = MetricFamily::counter("watchdog_verdicts_total", "Verdicts by status and reason.");
+    for (word, amount) in sums.below(word::VERDICT) {
+        let status = Reason::ALL.iter().find(|reason| reason.as_str() == word).map_or("other", |reason| reason.status().as_str());
+        verdicts.add(&[("status", status), ("reason", word)], count(amount));
+    }
+    let mut probes = MetricFamily::counter("watchdog_probes_total", "Probes of agents by how they ended.");
+    for (outcome, amount) in sums.below(word::PROBE) {
+        probes.add(&[("outcome", outcome)], count(amount));
+    }
+    let mut tokens = MetricFamily::counter("watchdog_tokens_total", "Tokens of those sessions and questions that report them.");
+    for (of, reported, input, output) in [
+        ("session", word::TOKENS_REPORTED, word::TOKENS_IN, word::TOKENS_OUT),
+        ("question", word::QUESTION_TOKENS_REPORTED, word::QUESTION_TOKENS_IN, word::QUESTION_TOKENS_OUT),
+    ] {
+        if sums.of(reported) > 0 {
+            tokens.add(&[("of", of), ("direction", "input")], count(sums.of(input)));
+            tokens.add(&[("of", of), ("direction", "output")], count(sums.of(output)));
+        }
+    }
+    let mut cost = MetricFamily::counter("watchdog_cost_dollars_total", "US dollars of those sessions and questions that report them.");
+    for (of, dollars) in [("session", sums.cost_usd()), ("question", sums.question_cost_usd())] {
+        if let Some(dollars) = dollars {
+            cost.add(&[("of", of)], dollars);
+        }
+    }
+    families.extend([verdicts, probes, tokens, cost]);
+    families
+}
+
+fn flag(holds: bool) -> f64 {
+    f64::from(u8::from(holds))
+}
+
+/// A count as a value. Counts above 2^53 lose their last figures, which nobody misses.
+#[expect(clippy::cast_precision_loss, reason = "the format has no other numbers")]
+pub fn count(amount: u64) -> f64 {
+    amount as f64
+}
+
+/// An instant in seconds since 1970.
+#[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 fit for ages")]
+pub fn seconds(at: Timestamp) -> f64 {
+    at.as_millisecond() as f64 / 1e3
+}
+
+#[cfg(test)]
+#[path = "metrics_tests.rs"]
+mod tests;

@@ -1,0 +1,110 @@
+//! Metrics in the text format of Prometheus, version 0.0.4: what the node exporter's textfile collector and every scraper read. See
+//! `docs/metrics.md`.
+
+use std::fmt::Write as _;
+
+/// The type that a server names for this format.
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Whether the values of a metric only grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricKind {
+    /// They go up and down.
+    Gauge,
+    /// They only grow, but for a fresh start; the name ends with `_total`.
+    Counter,
+}
+
+/// A metric with its samples.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetricFamily {
+    /// The name, with its unit at the end.
+    pub name: &'static str,
+    /// What it means, in a sentence.
+    pub help: &'static str,
+    /// Its kind.
+    pub kind: MetricKind,
+    /// The values, each with labels of its own. What is unknown has none.
+    pub samples: Vec<MetricSample>,
+}
+
+/// One value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetricSample {
+    /// Names and values of its labels.
+    pub labels: Vec<(&'static str, String)>,
+    /// The value, in base units: seconds, dollars, counts.
+    pub value: f64,
+}
+
+impl MetricFamily {
+    /// A gauge without samples.
+    pub fn gauge(name: &'static str, help: &'static str) -> Self {
+        MetricFamily { name, help, kind: MetricKind::Gauge, samples: Vec::new() }
+    }
+
+    /// A counter without samples.
+    pub fn counter(name: &'static str, help: &'static str) -> Self {
+        MetricFamily { name, help, kind: MetricKind::Counter, samples: Vec::new() }
+    }
+
+    /// Adds a sample.
+    pub fn add(&mut self, labels: &[(&'static str, &str)], value: f64) {
+        let labels = labels.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        self.samples.push(MetricSample { labels, value });
+    }
+
+    /// The same with one sample.
+    pub fn with(mut self, labels: &[(&'static str, &str)], value: f64) -> Self {
+        self.add(labels, value);
+        self
+    }
+}
+
+/// The text of these metrics. A metric without samples is left out.
+pub fn metrics_text(families: &[MetricFamily]) -> String {
+    let mut text = String::new();
+    for family in families.iter().filter(|family| !family.samples.is_empty()) {
+        let kind = match family.kind {
+            MetricKind::Gauge => "gauge",
+            MetricKind::Counter => "counter",
+        };
+        let help = family.help.replace('\\', "\\\\").replace('\n', "\\n");
+        writeln!(text, "# HELP {} {help}\n# TYPE {} {kind}", family.name, family.name).expect("a text takes everything");
+        for sample in &family.samples {
+            text.push_str(family.name);
+            for (at, (name, value)) in sample.labels.iter().enumerate() {
+                let opening = if at == 0 { '{' } else { ',' };
+                write!(text, "{opening}{name}=\"{}\"", escaped(value)).expect("a text takes everything");
+            }
+            let closing = if sample.labels.is_empty() { "" } else { "}" };
+            writeln!(text, "{closing} {}", sample.value).expect("a text takes everything");
+        }
+    }
+    text
+}
+
+/// The value of a label: the format itself escapes three characters; what could steer a terminal that shows the file is escaped as well.
+fn escaped(value: &str) -> String {
+    let shown = watchdog_facts::display::escape_for_display(value);
+    shown.replace('\\', "\\\\").replace('\n', "\\n").replace('"', "\\\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::metrics_text::*;
+
+    #[test]
+    fn each_metric_has_its_help_and_type_and_labels_are_escaped() {
+        let mut worktrees = MetricFamily::gauge("watchdog_worktrees", "How many.\nBy \\ status.");
+        worktrees.add(&[], 3.0);
+        worktrees.add(&[("worktree", "/a \"b\"\\c\nd"), ("spec", "日本")], 0.25);
+        let nothing = MetricFamily::counter("watchdog_nothing_total", "Nothing.");
+        let sum = MetricFamily::counter("watchdog_tokens_total", "Tokens.").with(&[("direction", "input")], 1_700_000_000_123.0);
+        let text = "# HELP watchdog_worktrees How many.\\nBy \\\\ status.\n# TYPE watchdog_worktrees gauge\nwatchdog_worktrees 3\n\
+                    watchdog_worktrees{worktree=\"/a \\\"b\\\"\\\\c\\nd\",spec=\"日本\"} 0.25\n\
+                    # HELP watchdog_tokens_total Tokens.\n# TYPE watchdog_tokens_total counter\n\
+                    watchdog_tokens_total{direction=\"input\"} 1700000000123\n";
+        assert_eq!(metrics_text(&[worktrees, nothing, sum]), text);
+    }
+}
