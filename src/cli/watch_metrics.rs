@@ -12,7 +12,7 @@ use crate::modes::watching::{WatchCounts, WatchFigures};
 use crate::report::PathFilter;
 use crate::report::metrics::{CounterHistory, count, metrics, seconds};
 use crate::report::overview::overview;
-use crate::wire::metrics_text::{MetricFamily, metrics_text};
+use crate::wire::metrics_text::{MetricSeries, metrics_text};
 use watchdog_store::{LocalStore, StoreError};
 
 /// Several scrapers at a time have the same page.
@@ -36,26 +36,26 @@ pub fn watch_page(command_env: &CommandEnv, store: Arc<dyn LocalStore>, figures:
             return Ok(text.clone());
         }
         let everywhere = PathFilter::default();
-        let mut of_records = || -> Result<Vec<MetricFamily>, StoreError> {
+        let mut of_records = || -> Result<Vec<MetricSeries>, StoreError> {
             let now = now();
             let mut found = overview(store.as_ref(), &state, &everywhere, now)?;
             found.read_sessions(&state, &home);
             let (sums, incomplete) = kept.history.sums(store.as_ref(), &everywhere, now, || {})?;
             Ok(metrics(&found, &sums, incomplete, now))
         };
-        let mut families = of_records().map_err(|error| error.to_string())?;
-        families.extend(of_watch(&figures.counts(), began));
-        let text = metrics_text(&families);
+        let mut series = of_records().map_err(|error| error.to_string())?;
+        series.extend(of_watch(&figures.counts(), began));
+        let text = metrics_text(&series);
         kept.last = Some((Instant::now(), text.clone()));
         Ok(text)
     })
 }
 
-fn of_watch(counts: &WatchCounts, began: Timestamp) -> Vec<MetricFamily> {
-    let counter = |name, help, amount| MetricFamily::counter(name, help).with(&[], count(amount));
-    let gauge = |name, help, amount| MetricFamily::gauge(name, help).with(&[], count(amount));
+fn of_watch(counts: &WatchCounts, began: Timestamp) -> Vec<MetricSeries> {
+    let counter = |name, help, amount| MetricSeries::counter(name, help).with(&[], count(amount));
+    let gauge = |name, help, amount| MetricSeries::gauge(name, help).with(&[], count(amount));
     vec![
-        MetricFamily::gauge("watchdog_watch_start_timestamp_seconds", "When this watch began, in seconds since 1970.")
+        MetricSeries::gauge("watchdog_watch_start_timestamp_seconds", "When this watch began, in seconds since 1970.")
             .with(&[], seconds(began)),
         counter("watchdog_watch_scans_total", "Looks at single worktrees that this watch began.", counts.scans),
         counter("watchdog_watch_judgements_total", "Judgements that this watch printed.", counts.judgements),

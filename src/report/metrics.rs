@@ -15,7 +15,7 @@ use super::overview::{StatusOverview, StatusRow};
 use crate::modes::live_session::SessionActivity;
 use crate::wire::figures_json::FiguresReport;
 use crate::wire::last_verdict::LastVerdict;
-use crate::wire::metrics_text::MetricFamily;
+use crate::wire::metrics_text::MetricSeries;
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::verdict::{Reason, Status};
 use watchdog_store::tally::{CounterSums, word};
@@ -63,24 +63,24 @@ impl CounterHistory {
 }
 
 /// The metrics of the records at this moment.
-pub fn metrics(found: &StatusOverview, sums: &CounterSums, incomplete_days: u64, now: Timestamp) -> Vec<MetricFamily> {
-    let mut families = vec![
-        MetricFamily::gauge("watchdog_build_info", "The version of watchdog that wrote this.")
+pub fn metrics(found: &StatusOverview, sums: &CounterSums, incomplete_days: u64, now: Timestamp) -> Vec<MetricSeries> {
+    let mut series = vec![
+        MetricSeries::gauge("watchdog_build_info", "The version of watchdog that wrote this.")
             .with(&[("version", env!("CARGO_PKG_VERSION"))], 1.0),
-        MetricFamily::gauge("watchdog_collected_timestamp_seconds", "When the records were read, in seconds since 1970.")
+        MetricSeries::gauge("watchdog_collected_timestamp_seconds", "When the records were read, in seconds since 1970.")
             .with(&[], seconds(now)),
-        MetricFamily::gauge("watchdog_unreadable_records", "Records that could not be read; what they say is missing here.")
+        MetricSeries::gauge("watchdog_unreadable_records", "Records that could not be read; what they say is missing here.")
             .with(&[], count(found.notes.len() as u64)),
-        MetricFamily::gauge("watchdog_incomplete_figures", "Days whose counts are known to lack something.")
+        MetricSeries::gauge("watchdog_incomplete_figures", "Days whose counts are known to lack something.")
             .with(&[], count(incomplete_days)),
     ];
-    families.extend(of_rows(&found.rows));
-    families.extend(counted(sums));
-    families
+    series.extend(of_rows(&found.rows));
+    series.extend(counted(sums));
+    series
 }
 
-fn of_rows(rows: &[StatusRow]) -> Vec<MetricFamily> {
-    let mut worktrees = MetricFamily::gauge("watchdog_worktrees", "Worktrees with a recorded baseline, by the state of their newest spec.");
+fn of_rows(rows: &[StatusRow]) -> Vec<MetricSeries> {
+    let mut worktrees = MetricSeries::gauge("watchdog_worktrees", "Worktrees with a recorded baseline, by the state of their newest spec.");
     let mut by_status: BTreeMap<&str, u64> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.is_newest) {
         *by_status.entry(state(row)).or_default() += 1;
@@ -88,18 +88,18 @@ fn of_rows(rows: &[StatusRow]) -> Vec<MetricFamily> {
     for word in STATES {
         worktrees.add(&[("status", word)], count(by_status.get(word).copied().unwrap_or(0)));
     }
-    let mut work = MetricFamily::gauge("watchdog_work_status", "1 with the last judgement on a spec that has a row in watchdog status.");
-    let mut person = MetricFamily::gauge("watchdog_needs_person", "Whether nothing goes on until a person decides or mends something.");
-    let mut running = MetricFamily::gauge("watchdog_running", "Whether a session or a watchdog works on it.");
-    let mut interrupted = MetricFamily::gauge("watchdog_loop_interrupted", "Whether its loop was interrupted and waits to be run again.");
-    let mut broken = MetricFamily::gauge("watchdog_broken", "Whether git cannot use the worktree.");
-    let mut judged_at = MetricFamily::gauge("watchdog_last_judgement_timestamp_seconds", "When it was judged last, in seconds since 1970.");
-    let mut session = MetricFamily::gauge("watchdog_session_live", "1 where a session runs, with how it does as far as that shows.");
-    let mut began = MetricFamily::gauge("watchdog_session_start_timestamp_seconds", "When the session that runs began.");
-    let mut idle = MetricFamily::gauge("watchdog_session_idle_seconds", "For how long the session that runs has been silent.");
-    let mut stalled = MetricFamily::gauge("watchdog_session_stalled", "Whether the session that runs is silent for longer than it may be.");
-    let mut breaker = MetricFamily::gauge("watchdog_breaker_state", "1 for the state that the circuit breaker has, 0 for the others.");
-    let mut strikes = MetricFamily::gauge("watchdog_breaker_strikes", "Strikes since the last complete.");
+    let mut work = MetricSeries::gauge("watchdog_work_status", "1 with the last judgement on a spec that has a row in watchdog status.");
+    let mut person = MetricSeries::gauge("watchdog_needs_person", "Whether nothing goes on until a person decides or mends something.");
+    let mut running = MetricSeries::gauge("watchdog_running", "Whether a session or a watchdog works on it.");
+    let mut interrupted = MetricSeries::gauge("watchdog_loop_interrupted", "Whether its loop was interrupted and waits to be run again.");
+    let mut broken = MetricSeries::gauge("watchdog_broken", "Whether git cannot use the worktree.");
+    let mut judged_at = MetricSeries::gauge("watchdog_last_judgement_timestamp_seconds", "When it was judged last, in seconds since 1970.");
+    let mut session = MetricSeries::gauge("watchdog_session_live", "1 where a session runs, with how it does as far as that shows.");
+    let mut began = MetricSeries::gauge("watchdog_session_start_timestamp_seconds", "When the session that runs began.");
+    let mut idle = MetricSeries::gauge("watchdog_session_idle_seconds", "For how long the session that runs has been silent.");
+    let mut stalled = MetricSeries::gauge("watchdog_session_stalled", "Whether the session that runs is silent for longer than it may be.");
+    let mut breaker = MetricSeries::gauge("watchdog_breaker_state", "1 for the state that the circuit breaker has, 0 for the others.");
+    let mut strikes = MetricSeries::gauge("watchdog_breaker_strikes", "Strikes since the last complete.");
     for row in rows {
         let worktree = row.worktree.display().to_string();
         let of = [("worktree", worktree.as_str()), ("spec", row.spec.as_str())];
@@ -147,7 +147,7 @@ fn state(row: &StatusRow) -> &'static str {
 }
 
 /// What the journal added up to. What no session reported has no sample.
-fn counted(sums: &CounterSums) -> Vec<MetricFamily> {
+fn counted(sums: &CounterSums) -> Vec<MetricSeries> {
     let simple = [
         ("watchdog_sessions_started_total", "Sessions that began.", word::STARTED),
         ("watchdog_sessions_ended_total", "Sessions whose end was seen.", word::ENDED),
@@ -158,18 +158,18 @@ fn counted(sums: &CounterSums) -> Vec<MetricFamily> {
         ("watchdog_rescue_commits_total", "Commits that rescues made.", word::RESCUE_COMMITS),
         ("watchdog_breaker_trips_total", "How often a circuit breaker opened.", word::TRIPS),
     ];
-    let mut families: Vec<MetricFamily> =
-        simple.into_iter().map(|(name, help, word)| MetricFamily::counter(name, help).with(&[], count(sums.of(word)))).collect();
-    let mut verdicts = MetricFamily::counter("watchdog_verdicts_total", "Verdicts by status and reason.");
+    let mut series: Vec<MetricSeries> =
+        simple.into_iter().map(|(name, help, word)| MetricSeries::counter(name, help).with(&[], count(sums.of(word)))).collect();
+    let mut verdicts = MetricSeries::counter("watchdog_verdicts_total", "Verdicts by status and reason.");
     for (word, amount) in sums.below(word::VERDICT) {
         let status = Reason::ALL.iter().find(|reason| reason.as_str() == word).map_or("other", |reason| reason.status().as_str());
         verdicts.add(&[("status", status), ("reason", word)], count(amount));
     }
-    let mut probes = MetricFamily::counter("watchdog_probes_total", "Probes of agents by how they ended.");
+    let mut probes = MetricSeries::counter("watchdog_probes_total", "Probes of agents by how they ended.");
     for (outcome, amount) in sums.below(word::PROBE) {
         probes.add(&[("outcome", outcome)], count(amount));
     }
-    let mut tokens = MetricFamily::counter("watchdog_tokens_total", "Tokens of those sessions and questions that report them.");
+    let mut tokens = MetricSeries::counter("watchdog_tokens_total", "Tokens of those sessions and questions that report them.");
     for (of, reported, input, output) in [
         ("session", word::TOKENS_REPORTED, word::TOKENS_IN, word::TOKENS_OUT),
         ("question", word::QUESTION_TOKENS_REPORTED, word::QUESTION_TOKENS_IN, word::QUESTION_TOKENS_OUT),
@@ -179,14 +179,14 @@ fn counted(sums: &CounterSums) -> Vec<MetricFamily> {
             tokens.add(&[("of", of), ("direction", "output")], count(sums.of(output)));
         }
     }
-    let mut cost = MetricFamily::counter("watchdog_cost_dollars_total", "US dollars of those sessions and questions that report them.");
+    let mut cost = MetricSeries::counter("watchdog_cost_dollars_total", "US dollars of those sessions and questions that report them.");
     for (of, dollars) in [("session", sums.cost_usd()), ("question", sums.question_cost_usd())] {
         if let Some(dollars) = dollars {
             cost.add(&[("of", of)], dollars);
         }
     }
-    families.extend([verdicts, probes, tokens, cost]);
-    families
+    series.extend([verdicts, probes, tokens, cost]);
+    series
 }
 
 fn flag(holds: bool) -> f64 {

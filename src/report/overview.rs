@@ -259,7 +259,7 @@ impl StatusOverview {
             self.rows.iter().enumerate().filter(|(_, row)| !row.gone && row.session.is_some()).map(|(at, _)| at).collect();
         let (next, found) = (AtomicUsize::new(0), running.iter().map(|_| OnceLock::new()).collect::<Vec<OnceLock<SessionLiveness>>>());
         let rows = &self.rows;
-        let look = || {
+        let measure = || {
             while let Some((at, cell)) = Some(next.fetch_add(1, Relaxed)).and_then(|job| running.get(job).zip(found.get(job))) {
                 if let Some(session) = &rows[*at].session {
                     let _first = cell.set(live_session(session, &rows[*at].worktree, state, home));
@@ -269,9 +269,9 @@ impl StatusOverview {
         // One that is silent is measured for a second: several side by side. Where the system has no thread, fewer do the work.
         std::thread::scope(|scope| {
             for _ in 1..running.len().min(SIDE_BY_SIDE) {
-                let _thread = std::thread::Builder::new().spawn_scoped(scope, look);
+                let _thread = std::thread::Builder::new().spawn_scoped(scope, measure);
             }
-            look();
+            measure();
         });
         for (at, live) in running.into_iter().zip(found) {
             self.rows[at].live = live.into_inner();

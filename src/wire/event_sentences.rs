@@ -17,7 +17,7 @@ const NAMED: usize = 3;
 
 /// The sentence about an event, as it was written: whoever shows it escapes it. `clock` says an instant as the reader's clock has it.
 pub fn sentence(event: &StoredEvent, clock: &dyn Fn(Timestamp) -> String) -> String {
-    let of = EventData { data: &event.data, clock };
+    let of = EventFacts { data: &event.data, clock };
     let said = match event.kind.as_str() {
         kind::BASELINE => of.baseline(),
         kind::SESSION_STARTED => of.session_started(),
@@ -55,12 +55,12 @@ fn verdict(event: &StoredEvent) -> Option<String> {
 }
 
 /// The data of an event.
-struct EventData<'a> {
+struct EventFacts<'a> {
     data: &'a Value,
     clock: &'a dyn Fn(Timestamp) -> String,
 }
 
-impl EventData<'_> {
+impl EventFacts<'_> {
     fn text(&self, key: &str) -> Option<String> {
         text_in(self.data, key)
     }

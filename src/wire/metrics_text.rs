@@ -17,7 +17,7 @@ pub enum MetricKind {
 
 /// A metric with its samples.
 #[derive(Debug, Clone, PartialEq)]
-pub struct MetricFamily {
+pub struct MetricSeries {
     /// The name, with its unit at the end.
     pub name: &'static str,
     /// What it means, in a sentence.
@@ -37,15 +37,15 @@ pub struct MetricSample {
     pub value: f64,
 }
 
-impl MetricFamily {
+impl MetricSeries {
     /// A gauge without samples.
     pub fn gauge(name: &'static str, help: &'static str) -> Self {
-        MetricFamily { name, help, kind: MetricKind::Gauge, samples: Vec::new() }
+        MetricSeries { name, help, kind: MetricKind::Gauge, samples: Vec::new() }
     }
 
     /// A counter without samples.
     pub fn counter(name: &'static str, help: &'static str) -> Self {
-        MetricFamily { name, help, kind: MetricKind::Counter, samples: Vec::new() }
+        MetricSeries { name, help, kind: MetricKind::Counter, samples: Vec::new() }
     }
 
     /// Adds a sample.
@@ -62,17 +62,17 @@ impl MetricFamily {
 }
 
 /// The text of these metrics. A metric without samples is left out.
-pub fn metrics_text(families: &[MetricFamily]) -> String {
+pub fn metrics_text(series: &[MetricSeries]) -> String {
     let mut text = String::new();
-    for family in families.iter().filter(|family| !family.samples.is_empty()) {
-        let kind = match family.kind {
+    for metric in series.iter().filter(|metric| !metric.samples.is_empty()) {
+        let kind = match metric.kind {
             MetricKind::Gauge => "gauge",
             MetricKind::Counter => "counter",
         };
-        let help = family.help.replace('\\', "\\\\").replace('\n', "\\n");
-        writeln!(text, "# HELP {} {help}\n# TYPE {} {kind}", family.name, family.name).expect("a text takes everything");
-        for sample in &family.samples {
-            text.push_str(family.name);
+        let help = metric.help.replace('\\', "\\\\").replace('\n', "\\n");
+        writeln!(text, "# HELP {} {help}\n# TYPE {} {kind}", metric.name, metric.name).expect("a text takes everything");
+        for sample in &metric.samples {
+            text.push_str(metric.name);
             for (at, (name, value)) in sample.labels.iter().enumerate() {
                 let opening = if at == 0 { '{' } else { ',' };
                 write!(text, "{opening}{name}=\"{}\"", escaped(value)).expect("a text takes everything");
@@ -96,11 +96,11 @@ mod tests {
 
     #[test]
     fn each_metric_has_its_help_and_type_and_labels_are_escaped() {
-        let mut worktrees = MetricFamily::gauge("watchdog_worktrees", "How many.\nBy \\ status.");
+        let mut worktrees = MetricSeries::gauge("watchdog_worktrees", "How many.\nBy \\ status.");
         worktrees.add(&[], 3.0);
         worktrees.add(&[("worktree", "/a \"b\"\\c\nd"), ("spec", "日本")], 0.25);
-        let nothing = MetricFamily::counter("watchdog_nothing_total", "Nothing.");
-        let sum = MetricFamily::counter("watchdog_tokens_total", "Tokens.").with(&[("direction", "input")], 1_700_000_000_123.0);
+        let nothing = MetricSeries::counter("watchdog_nothing_total", "Nothing.");
+        let sum = MetricSeries::counter("watchdog_tokens_total", "Tokens.").with(&[("direction", "input")], 1_700_000_000_123.0);
         let text = "# HELP watchdog_worktrees How many.\\nBy \\\\ status.\n# TYPE watchdog_worktrees gauge\nwatchdog_worktrees 3\n\
                     watchdog_worktrees{worktree=\"/a \\\"b\\\"\\\\c\\nd\",spec=\"日本\"} 0.25\n\
                     # HELP watchdog_tokens_total Tokens.\n# TYPE watchdog_tokens_total counter\n\

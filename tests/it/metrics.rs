@@ -69,7 +69,8 @@ fn a_file_of_metrics_is_taken_by_promtool_and_says_what_status_says() {
     assert_eq!(value(&text, &live), Some(1.0), "{text}");
     assert!(!text.contains('\u{1b}') && !text.contains("watchdog_cost_dollars_total"), "what no session told is absent\n{text}");
     session.signal(Signal::TERM);
-    session.wait();
+    let ended = session.wait();
+    assert!(ended.code.is_some_and(|code| code != 0), "it was interrupted\n{ended}");
 
     let piped = env.watchdog(&env.root(), &["status", "--prometheus", "-", "-q"]).expect(0).stdout;
     assert_promtool_takes(&env, &piped);

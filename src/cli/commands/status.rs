@@ -23,7 +23,7 @@ use crate::report::metrics::{CounterHistory, metrics};
 use crate::report::overview::{OlderSpecs, ShownSpecs, StatusRow, overview, overview_of};
 use crate::report::same_faults::{FaultGroup, FaultKey, grouped};
 use crate::wire::last_verdict::LastVerdict;
-use crate::wire::metrics_text::{MetricFamily, metrics_text};
+use crate::wire::metrics_text::{MetricSeries, metrics_text};
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::display::{bounded, escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
@@ -66,12 +66,12 @@ pub fn status(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, 
 }
 
 /// Writes the metrics in place of the table.
-fn export(terminal: &CommandTerminal, path: &Path, families: &[MetricFamily]) -> Result<u8, CommandFailure> {
-    metrics_file::write(path, &metrics_text(families)).map_err(|error| {
+fn export(terminal: &CommandTerminal, path: &Path, series: &[MetricSeries]) -> Result<u8, CommandFailure> {
+    metrics_file::write(path, &metrics_text(series)).map_err(|error| {
         let failure = CommandFailure::new(Reason::StoreError, format!("cannot write metrics to {}: {error}", path.display()));
         failure.hint("what was there before is there still; make room, or name a file in a folder that this user may write to")
     })?;
-    let samples: usize = families.iter().map(|family| family.samples.len()).sum();
+    let samples: usize = series.iter().map(|metric| metric.samples.len()).sum();
     if path != Path::new("-") {
         terminal.tell(&format!("wrote {} to {}", plural(samples as u64, "sample"), escape_to_one_line(&path.display().to_string())));
     }
