@@ -53,6 +53,16 @@ impl WorktreeCommands {
         WorktreeCommands { state: named.map(|dir| format!(" --state-dir {}", shell_path(dir))).unwrap_or_default(), ..self }
     }
 
+    /// The two beginnings as they stand in a command, for whoever writes them down.
+    pub fn parts(&self) -> (&str, &str) {
+        (&self.worktree, &self.state)
+    }
+
+    /// The commands with these two beginnings.
+    pub fn from_parts(worktree: &str, state: &str) -> Self {
+        WorktreeCommands { worktree: worktree.to_owned(), state: state.to_owned() }
+    }
+
     /// A command of watchdog's about the worktree.
     pub fn watchdog(&self, words: &str) -> String {
         format!("watchdog{}{} {words}", self.worktree, self.state)

@@ -3,7 +3,9 @@
 pub mod beside_claim;
 pub mod breaker;
 pub mod iteration;
+pub mod judgement_rule;
 pub mod machine;
+pub mod record;
 pub mod rounds;
 pub mod silence;
 pub mod standing_answer;

@@ -5,6 +5,8 @@ use std::time::Duration;
 use watchdog_facts::evidence::{ProbeOutcome, Reply, ReplyStatus};
 use watchdog_facts::verdict::ProbeRecord;
 
+use crate::decision::judgement_rule::JudgementRule;
+
 use super::facts::{MachineAction, ProbePause, SurvivorFacts};
 use super::stage::{AfterSnapshot, CommitsPurpose, MachineStage, ProbeStopReason, RescueReason};
 use super::step::CheckMachine;
@@ -62,11 +64,13 @@ impl CheckMachine {
 
     /// Another probe would be useless: the machine reads and rescues the work, then the verdict names the reason.
     fn stop_asking(&mut self, why: ProbeStopReason) -> MachineAction {
+        self.by(JudgementRule::NoUsableReply);
         self.no_more_questions = Some(why);
         self.read_commits(CommitsPurpose::Last)
     }
 
     fn on_failed_probe(&mut self, at_most: Duration) -> MachineAction {
+        self.by(JudgementRule::NoUsableReply);
         self.failures_in_a_row += 1;
         if self.rounds_left() == 0 {
             return self.last_resort();
@@ -83,6 +87,12 @@ impl CheckMachine {
             return self.on_dispute(why);
         }
         self.disputed = None;
+        self.by(match (reply.status, reply.should_continue) {
+            (ReplyStatus::Complete, _) => JudgementRule::ClaimBesideGit,
+            (_, Some(false)) => JudgementRule::AgentStops,
+            (ReplyStatus::Working, _) if self.setup.session_over => JudgementRule::NotDoneAfterEnd,
+            (ReplyStatus::Waiting | ReplyStatus::Working, _) => JudgementRule::PauseAndLookAgain,
+        });
         match reply.status {
             ReplyStatus::Complete => self.secure(AfterSnapshot::Rescue(RescueReason::Claim)),
             ReplyStatus::Working if self.setup.session_over && reply.should_continue != Some(false) => {
@@ -104,6 +114,7 @@ impl CheckMachine {
 
     /// One more question, with the contradiction named; the second one in a row is for a person.
     fn on_dispute(&mut self, why: String) -> MachineAction {
+        self.by(JudgementRule::DisputedReply);
         if let Some(last) = self.probes.last_mut() {
             last.disputed = Some(why.clone());
         }

@@ -6,6 +6,8 @@ use watchdog_facts::evidence::ProbeOutcome;
 use watchdog_facts::shell_line::shell_word;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 
+use crate::decision::judgement_rule::JudgementRule;
+
 use super::facts::{ConfigTrust, MachineAction};
 use super::stage::MachineStage;
 use super::step::CheckMachine;
@@ -13,7 +15,8 @@ use super::step::CheckMachine;
 impl CheckMachine {
     pub(super) fn close(&mut self, verdict: Verdict) -> MachineAction {
         self.stage = MachineStage::Done;
-        let verdict = self.count_session(self.accept(verdict));
+        let verdict = self.accept(verdict);
+        let verdict = self.count_session(verdict);
         let mut degraded = std::mem::take(&mut self.degraded);
         let of_facts = [
             self.commits.as_ref().map(|commits| &commits.degraded),
@@ -45,7 +48,7 @@ impl CheckMachine {
     }
 
     /// Turns a `complete` that the configuration does not accept into `review`.
-    fn accept(&self, verdict: Verdict) -> Verdict {
+    fn accept(&mut self, verdict: Verdict) -> Verdict {
         if verdict.status() != Status::Complete {
             return verdict;
         }
@@ -72,7 +75,14 @@ impl CheckMachine {
             ConfigTrust::Settled => None,
         };
         match refused {
-            Some((reason, message)) => Verdict { retry_at: verdict.retry_at, ..Verdict::new(reason, message) },
+            Some((reason, message)) => {
+                self.by(match reason {
+                    Reason::Untrusted => JudgementRule::UntrustedFile,
+                    Reason::NoCriteria => JudgementRule::NoCriteriaConfigured,
+                    _ => JudgementRule::EvidenceTooWeak,
+                });
+                Verdict { retry_at: verdict.retry_at, ..Verdict::new(reason, message) }
+            }
             None => verdict,
         }
     }

@@ -7,6 +7,8 @@ use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{CheckOutcome, CheckResult, ProbeOutcome, Reply, ReplyStatus, SessionEnd, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Evidence, Reason, Verdict};
 
+use crate::decision::judgement_rule::JudgementRule;
+
 use super::closing::{first_line, first_lines, says_something};
 use super::facts::{ConfigTrust, MachineAction};
 use super::stage::ProbeStopReason;
@@ -20,6 +22,7 @@ const FINISH: &str = "Finish the work and commit it.";
 
 impl CheckMachine {
     pub(super) fn conclude_new_commits(&mut self) -> MachineAction {
+        self.by(JudgementRule::CommitsDecide);
         let made = self.commits.as_ref().map_or(0, |commits| commits.made_here);
         let mut message = format!("{} made since the baseline", plural(made, "commit"));
         // Where a person is asked for want of criteria, that sentence says so.
@@ -118,6 +121,7 @@ impl CheckMachine {
     pub(super) fn conclude_nothing_to_do(&mut self) -> MachineAction {
         let streak = self.setup.earlier.nothing_to_do_streak + 1;
         if streak >= NOTHING_TO_DO_LIMIT {
+            self.by(JudgementRule::ThirdNothingToDo);
             let message = format!("the agent says {streak} times in a row that nothing is to be done, and git shows nothing");
             return self.conclude_with(Reason::RepeatedNothingToDo, message);
         }
@@ -131,6 +135,7 @@ impl CheckMachine {
 
     /// Uncommitted work should be committed, and it could not be.
     pub(super) fn conclude_not_committed(&mut self) -> MachineAction {
+        self.by(JudgementRule::RescueMustSave);
         let why = match &self.rescue_failed {
             Some(why) => format!("rescue failed: {}", first_line(why)),
             None if !self.rescue_commits_allowed() => "rescue may not commit here".to_string(),
@@ -144,6 +149,7 @@ impl CheckMachine {
 
     /// The work is committed, but not where it belongs: whether it may go there is for a person.
     pub(super) fn conclude_on_fallback_branch(&mut self) -> MachineAction {
+        self.by(JudgementRule::RescueMustSave);
         let branch = self.rescue_branch.clone().unwrap_or_default();
         let why = self.rescue_failed.clone().unwrap_or_default();
         let here = match self.rescue_commits {
@@ -156,6 +162,7 @@ impl CheckMachine {
     }
 
     pub(super) fn conclude_lost(&mut self, lost: &[String]) -> MachineAction {
+        self.by(JudgementRule::RescueMustSave);
         let named = lost.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
         let more = lost.len().saturating_sub(3);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -164,6 +171,7 @@ impl CheckMachine {
     }
 
     pub(super) fn conclude_disputed(&mut self) -> MachineAction {
+        self.by(JudgementRule::DisputedReply);
         let why = self.disputed.clone().unwrap_or_default();
         // An answer that stands for a later round was given once.
         let times = self.probes.iter().filter(|record| record.disputed.is_some() && !record.stands()).count().max(1);
@@ -275,6 +283,7 @@ impl CheckMachine {
 
     /// Something that the session began still runs.
     pub(super) fn conclude_survivors(&mut self) -> MachineAction {
+        self.by(JudgementRule::SurvivorsHold);
         let named = self.setup.survivors.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
         let message = format!("work that the session began still runs: {named}; the agent is asked when it has ended{}", self.kept_in());
         self.conclude_with(Reason::BackgroundWork, message)
@@ -365,6 +374,7 @@ impl CheckMachine {
 
     /// No answer came that could be used: the end that has a name of its own, or that no probe was answered.
     pub(super) fn conclude_without_answer(&mut self) -> MachineAction {
+        self.by(JudgementRule::NoUsableReply);
         match self.no_more_questions.clone() {
             Some(ProbeStopReason::RateLimited { why, retry_at }) => return self.conclude_limit("the agent", &why, retry_at),
             Some(ProbeStopReason::Unrunnable { why }) => return self.conclude_agent_unrunnable(&why),
@@ -401,6 +411,7 @@ impl CheckMachine {
     }
 
     pub(super) fn conclude_unreadable(&mut self, unreadable: UnreadableFact) -> MachineAction {
+        self.by(JudgementRule::UnknownIsNoZero);
         let placed = unreadable.placed(&self.setup.commands);
         self.conclude(Verdict::unreadable(placed))
     }

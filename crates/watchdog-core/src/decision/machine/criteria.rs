@@ -5,6 +5,8 @@
 use watchdog_facts::evidence::{CriteriaChanged, ReadFact, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 
+use crate::decision::judgement_rule::JudgementRule;
+
 use super::facts::{CriteriaFilesRole, MachineAction};
 use super::stage::MachineStage;
 use super::step::CheckMachine;
@@ -39,6 +41,7 @@ impl CheckMachine {
         if verdict.status() != Status::Complete {
             return self.close(verdict);
         }
+        self.by(JudgementRule::GuardedFilesChanged);
         let message = format!("{}, but guarded files changed since the anchor: {guarded}; a person must look at them", verdict.message);
         self.close(Verdict { retry_at: verdict.retry_at, ..Verdict::new(Reason::CriteriaChanged, message) })
     }
@@ -47,6 +50,7 @@ impl CheckMachine {
     fn criteria_unknown(&mut self, verdict: Verdict, unreadable: UnreadableFact) -> MachineAction {
         let why = format!("whether the criteria changed cannot be told: {}", unreadable.why);
         if self.setup.criteria_files == CriteriaFilesRole::Guarded && verdict.status() == Status::Complete {
+            self.by(JudgementRule::UnknownIsNoZero);
             let placed = UnreadableFact { why, ..unreadable }.placed(&self.setup.commands);
             return self.close(Verdict::unreadable(placed));
         }

@@ -1,5 +1,6 @@
 //! Fruitless sessions: each is a strike, and the third in a row under the same unmet checks is a review.
 
+use crate::decision::judgement_rule::JudgementRule;
 use crate::decision::rounds::unmet_checks;
 use watchdog_facts::evidence::{ProbeOutcome, ReplyStatus, SessionEnd, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
@@ -13,11 +14,13 @@ impl CheckMachine {
         if !self.came_to_nothing(&verdict) {
             return verdict;
         }
+        self.by(JudgementRule::StrikeOfSession);
         let verdict = Verdict { strike: true, not_a_strike_because: None, ..verdict };
         let in_a_row = if self.setup.earlier.unmet == self.unmet_checks() { self.setup.earlier.fruitless + 1 } else { 1 };
         match self.setup.no_progress_limit {
             Some(limit) if verdict.reason == Reason::ChecksUnmet && in_a_row >= limit => {
                 let detail = format!("{in_a_row} sessions in a row left the work as it was");
+                self.by(JudgementRule::ThreeSessionsWithout);
                 self.note(WarningCode::NoProgress, detail.clone());
                 Verdict { reason: Reason::MaxIterations, message: format!("{detail}, and {}", verdict.message), ..verdict }
             }

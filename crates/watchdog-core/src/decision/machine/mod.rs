@@ -12,6 +12,7 @@ mod drive;
 mod facts;
 mod fruitless;
 mod rescue;
+mod session_end;
 mod stage;
 mod step;
 

@@ -3,6 +3,8 @@
 use crate::config::settings::RescueMode;
 use watchdog_facts::evidence::{Changes, Commits, ReadFact, RescueOutcome, WarningCode};
 
+use crate::decision::judgement_rule::JudgementRule;
+
 use super::facts::MachineAction;
 use super::stage::{AfterSnapshot, CommitsPurpose, MachineStage, RescueReason};
 use super::step::CheckMachine;
@@ -43,6 +45,7 @@ impl CheckMachine {
             Err(unreadable) => return self.conclude_unreadable(unreadable),
         }
         if self.dirty() && self.setup.rescue_mode != RescueMode::Off {
+            self.by(JudgementRule::SnapshotFirst);
             self.stage = MachineStage::Snapshot(then);
             return MachineAction::TakeSnapshot;
         }

@@ -1,10 +1,10 @@
 //! The machine itself, and the decisions by commits and criteria. Replies are in [`super::ask`],
 //! snapshots and rescues in [`super::rescue`], verdicts in [`super::conclude`].
 
-use watchdog_facts::evidence::{
-    ActivityFacts, Changes, CheckOutcome, Commits, Degradation, FaultKind, LeftOut, ReadFact, SessionEnd, UnreadableFact, WarningCode,
-};
+use watchdog_facts::evidence::{ActivityFacts, Changes, CheckOutcome, Commits, Degradation, LeftOut, ReadFact, SessionEnd, WarningCode};
 use watchdog_facts::verdict::{ProbeRecord, Reason, Verdict};
+
+use crate::decision::judgement_rule::JudgementRule;
 
 use super::facts::{ChecksResult, ConfigTrust, JudgementScope, MachineAction, MachineEvent, MachineSetup};
 use super::stage::{AfterSnapshot, CommitsPurpose, MachineStage, ProbeStopReason, RescueReason};
@@ -48,6 +48,8 @@ pub struct CheckMachine {
     pub(super) degraded: Vec<Degradation>,
     /// The verdict unless the criteria changed.
     pub(super) held_back: Option<Box<Verdict>>,
+    /// The rules that the last step applied.
+    applied: Vec<JudgementRule>,
 }
 
 impl CheckMachine {
@@ -79,12 +81,29 @@ impl CheckMachine {
             rescue_branch: None,
             left_out: Vec::new(),
             held_back: None,
+            applied: Vec::new(),
         }
     }
 
     /// The commits as last read, for whoever words the question to the agent.
     pub fn commits(&self) -> Option<&Commits> {
         self.commits.as_ref()
+    }
+
+    /// What was settled before the first fact; what the session left running is as last read.
+    pub fn setup(&self) -> &MachineSetup {
+        &self.setup
+    }
+
+    /// The rules that were applied since the last call, in order.
+    pub fn take_rules(&mut self) -> Vec<JudgementRule> {
+        std::mem::take(&mut self.applied)
+    }
+
+    pub(super) fn by(&mut self, rule: JudgementRule) {
+        if self.applied.last() != Some(&rule) {
+            self.applied.push(rule);
+        }
     }
 
     /// The processes that the session left running, as last read: a pause waits for their end.
@@ -100,6 +119,7 @@ impl CheckMachine {
     /// Takes one event and returns the next action. The first event of any kind starts the machine. Later, an event that
     /// was not requested changes nothing: the machine repeats its request.
     pub fn step(&mut self, event: MachineEvent) -> MachineAction {
+        self.applied.clear();
         let action = self.transition(event);
         self.pending = Some(action.clone());
         action
@@ -108,7 +128,10 @@ impl CheckMachine {
     fn transition(&mut self, event: MachineEvent) -> MachineAction {
         match (self.stage, event) {
             (MachineStage::Done, _) => self.repeat(),
-            (stage, MachineEvent::Interrupt) if !stage.is_ending() => self.read_commits(CommitsPurpose::Interrupted),
+            (stage, MachineEvent::Interrupt) if !stage.is_ending() => {
+                self.by(JudgementRule::SignalEnds);
+                self.read_commits(CommitsPurpose::Interrupted)
+            }
             (MachineStage::Begin, _) => self.begin(),
             (MachineStage::Commits(purpose), MachineEvent::Commits(fact)) => self.on_commits(purpose, fact),
             (MachineStage::Changes(then), MachineEvent::Changes(fact)) => self.on_changes(then, fact),
@@ -126,37 +149,6 @@ impl CheckMachine {
 
     fn repeat(&mut self) -> MachineAction {
         self.pending.clone().expect("only the first stage has nothing pending, and it takes every event")
-    }
-
-    fn begin(&mut self) -> MachineAction {
-        match &self.setup.session {
-            _ if self.setup.scope == (JudgementScope::Criteria { baseline_known: false }) => self.without_a_baseline(),
-            // Resources come back, so this is no permanent failure; and there is no background work to wait for.
-            Some(SessionEnd::NotStarted { why, shortage: true }) => {
-                let why = why.clone();
-                self.conclude_unreadable(UnreadableFact { kind: FaultKind::Store, why, hint: Some("then start it again".into()) })
-            }
-            Some(SessionEnd::NotStarted { why, shortage: false }) => {
-                let why = why.clone();
-                self.conclude_agent_unrunnable(&why)
-            }
-            Some(SessionEnd::NotKept { why }) => {
-                let hint = "remedy that, or start it all the same with --without-snapshot";
-                let why = format!("the session was not started: what is uncommitted could not be kept in a snapshot first: {why}");
-                self.conclude_unreadable(UnreadableFact { kind: FaultKind::Snapshot, why, hint: Some(hint.into()) })
-            }
-            Some(
-                SessionEnd::Ended { .. }
-                | SessionEnd::CutShort { .. }
-                | SessionEnd::TimedOut { .. }
-                | SessionEnd::Idle { .. }
-                | SessionEnd::RateLimited { .. }
-                | SessionEnd::OverLimit { .. }
-                | SessionEnd::Unrunnable { .. }
-                | SessionEnd::LeftWork { .. },
-            )
-            | None => self.next_round(),
-        }
     }
 
     pub(super) fn next_round(&mut self) -> MachineAction {
@@ -202,11 +194,20 @@ impl CheckMachine {
             }
             // A spent limit is never success: the results of the session are kept, and no check runs.
             CommitsPurpose::Rescued(RescueReason::OverLimit) => self.conclude_over_limit(),
-            _ if self.over_limit() && !self.only_criteria() => self.secure(AfterSnapshot::Rescue(RescueReason::OverLimit)),
+            _ if self.over_limit() && !self.only_criteria() => {
+                self.by(JudgementRule::SessionOverLimit);
+                self.secure(AfterSnapshot::Rescue(RescueReason::OverLimit))
+            }
             CommitsPurpose::Rescued(why) => self.after_rescue(purpose, why),
             // No other fact matters before the limit is lifted.
-            _ if matches!(self.setup.session, Some(SessionEnd::RateLimited { .. })) => self.secure(AfterSnapshot::RateLimited),
-            _ if self.half_done() => self.secure(AfterSnapshot::HalfDone),
+            _ if matches!(self.setup.session, Some(SessionEnd::RateLimited { .. })) => {
+                self.by(JudgementRule::SessionMetLimit);
+                self.secure(AfterSnapshot::RateLimited)
+            }
+            _ if self.half_done() => {
+                self.by(JudgementRule::OperationHalfDone);
+                self.secure(AfterSnapshot::HalfDone)
+            }
             // Nothing new: commits did not decide when the round began, and the criteria were judged on these.
             CommitsPurpose::Probed if !moved => self.undecided(purpose),
             CommitsPurpose::Last if !moved && self.judged.is_some() => self.undecided(purpose),
@@ -217,6 +218,7 @@ impl CheckMachine {
 
     /// A rescue made commits. It saves work and completes nothing: its purpose decides.
     fn after_rescue(&mut self, purpose: CommitsPurpose, why: RescueReason) -> MachineAction {
+        self.by(JudgementRule::RescueCompletesNothing);
         match why {
             RescueReason::SessionCutoff => self.conclude_cut_short(),
             // A commit of what was judged does not change what was judged.
@@ -236,10 +238,14 @@ impl CheckMachine {
     }
 
     /// Most criteria need no baseline; the others report that it is missing.
-    fn without_a_baseline(&mut self) -> MachineAction {
+    pub(super) fn without_a_baseline(&mut self) -> MachineAction {
         if self.has_checks() {
             return self.secure_and_judge(CommitsPurpose::Round);
         }
+        self.by(match self.setup.trust {
+            ConfigTrust::Untrusted { .. } => JudgementRule::UntrustedFile,
+            ConfigTrust::Settled => JudgementRule::NoCriteriaConfigured,
+        });
         match &self.setup.trust {
             ConfigTrust::Untrusted { allow_with } => {
                 let message = format!("completion.json is not trusted, so its criteria were not judged; read it, then type: {allow_with}");
@@ -254,6 +260,7 @@ impl CheckMachine {
     }
 
     fn secure_and_judge(&mut self, purpose: CommitsPurpose) -> MachineAction {
+        self.by(JudgementRule::ChecksDecide);
         match self.setup.checks_run_programs {
             true => self.secure(AfterSnapshot::JudgeChecks(purpose)),
             false => self.judge_checks(purpose),
@@ -283,7 +290,9 @@ impl CheckMachine {
         if !self.work_left() {
             return self.conclude_new_commits();
         }
+        self.by(JudgementRule::LeftWorkHolds);
         if self.setup.no_probe {
+            self.by(JudgementRule::NobodyAskedByOption);
             self.note_left_uncommitted();
             return self.conclude_new_commits();
         }
@@ -309,6 +318,11 @@ impl CheckMachine {
         self.judged = Some(judged);
         // A check's program may have written files, and a rescue must not run before they are kept.
         self.secured &= !self.setup.checks_run_programs;
+        self.by(match outcome {
+            CheckOutcome::Pass if self.pass_proves_nothing() => JudgementRule::PassedBefore,
+            CheckOutcome::Pass | CheckOutcome::Unmet | CheckOutcome::Waiting => JudgementRule::ChecksDecide,
+            CheckOutcome::Unrunnable | CheckOutcome::Failed | CheckOutcome::TimedOut => JudgementRule::NoPassWithoutResult,
+        });
         match outcome {
             CheckOutcome::Pass if self.pass_proves_nothing() => self.undecided_although_passed(purpose),
             CheckOutcome::Pass if self.rescue_commits > 0 || self.only_criteria() => self.conclude_checks_passed(),
@@ -349,6 +363,7 @@ impl CheckMachine {
     }
 
     fn unmet_with_commits(&mut self) -> MachineAction {
+        self.by(JudgementRule::UnmetWithCommits);
         match &self.setup.session {
             // More work is wanted, and no session can do it before a person did something.
             Some(SessionEnd::Unrunnable { .. }) => self.secure(AfterSnapshot::Unrunnable),
@@ -357,44 +372,9 @@ impl CheckMachine {
         }
     }
 
-    /// Commits did not decide. What `run` saw of the session comes before a question to the agent.
-    fn ask_or_use_the_session(&mut self) -> MachineAction {
-        match &self.setup.session {
-            Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => self.secure(AfterSnapshot::Rescue(RescueReason::SessionCutoff)),
-            Some(SessionEnd::RateLimited { .. }) => self.secure(AfterSnapshot::RateLimited),
-            Some(SessionEnd::Unrunnable { .. }) => self.secure(AfterSnapshot::Unrunnable),
-            Some(SessionEnd::LeftWork { .. }) => self.secure(AfterSnapshot::LeftWork),
-            Some(SessionEnd::OverLimit { .. }) => self.secure(AfterSnapshot::Rescue(RescueReason::OverLimit)),
-            Some(SessionEnd::Ended { .. } | SessionEnd::CutShort { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. })
-            | None => self.ask_unless_over(),
-        }
-    }
-
-    /// The session ended by itself, or its end is unknown.
-    fn ask_unless_over(&mut self) -> MachineAction {
-        // An agent that its service or its own limit ended knows no more than git does.
-        let ended_early = matches!(self.setup.session, Some(SessionEnd::CutShort { .. }));
-        self.secure(if self.setup.no_probe {
-            AfterSnapshot::NoProbe
-        } else if (self.setup.session_over || ended_early && self.setup.survivors.is_empty()) && self.checks_unmet() {
-            // Nobody works on what is missing any more, and no answer would change that.
-            AfterSnapshot::Rescue(RescueReason::Unmet)
-        } else if !self.setup.survivors.is_empty() {
-            AfterSnapshot::Survivors
-        } else if ended_early {
-            AfterSnapshot::Rescue(RescueReason::SessionCutoff)
-        } else {
-            AfterSnapshot::Ask
-        })
-    }
-
-    /// Whether watchdog ended the session, by its timeout or for silence.
-    pub(super) fn cut_short(&self) -> bool {
-        matches!(self.setup.session, Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }))
-    }
-
     /// After the last round: the final rescue.
     pub(super) fn last_resort(&mut self) -> MachineAction {
+        self.by(JudgementRule::LastRound);
         match self.setup.session {
             Some(
                 SessionEnd::CutShort { .. }
@@ -439,6 +419,8 @@ impl CheckMachine {
 
     /// Rule 4 of the contract: a strike only if the agent was alive and nothing at all moved.
     fn on_activity(&mut self, activity: ActivityFacts) -> MachineAction {
+        self.by(JudgementRule::EveryProbeSpent);
+        self.by(JudgementRule::StrikeOfTimeout);
         let activity_known = [activity.worktree, activity.processes, activity.transcript].iter().any(Option::is_some);
         let not_a_strike = if self.commits.as_ref().is_some_and(|commits| commits.new_commits > 0) {
             Some("new_commits")

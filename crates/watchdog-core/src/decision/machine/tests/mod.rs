@@ -10,6 +10,7 @@ mod facts;
 mod leaves;
 mod once;
 mod properties;
+mod recorded;
 mod sessions;
 mod stories;
 mod story;

@@ -58,6 +58,12 @@ fn run(setup: &MachineSetup, facts: &Facts, interrupt_at: Option<usize>) -> Trac
     }
 }
 
+/// The same for other tests: each action with its event, and the verdict.
+pub(super) fn played(setup: &MachineSetup, facts: &Facts, interrupt_at: Option<usize>) -> (Vec<(MachineAction, MachineEvent)>, Verdict) {
+    let Trace { steps, verdict } = run(setup, facts, interrupt_at);
+    (steps, verdict)
+}
+
 fn completes(event: &MachineEvent) -> bool {
     matches!(event, MachineEvent::Commits(Ok(commits)) if commits.completes())
 }

@@ -1,0 +1,93 @@
+//! How the end of the session decides: before the first fact, and in place of a question to the agent.
+
+use watchdog_facts::evidence::{FaultKind, SessionEnd, UnreadableFact};
+
+use crate::decision::judgement_rule::JudgementRule;
+
+use super::facts::{JudgementScope, MachineAction};
+use super::stage::{AfterSnapshot, RescueReason};
+use super::step::CheckMachine;
+
+impl CheckMachine {
+    /// The first action.
+    pub(super) fn begin(&mut self) -> MachineAction {
+        match &self.setup.session {
+            _ if self.setup.scope == (JudgementScope::Criteria { baseline_known: false }) => self.without_a_baseline(),
+            // Resources come back, so this is no permanent failure; and there is no background work to wait for.
+            Some(SessionEnd::NotStarted { why, shortage: true }) => {
+                let why = why.clone();
+                self.by(JudgementRule::SessionNotStarted);
+                self.conclude_unreadable(UnreadableFact { kind: FaultKind::Store, why, hint: Some("then start it again".into()) })
+            }
+            Some(SessionEnd::NotStarted { why, shortage: false }) => {
+                let why = why.clone();
+                self.by(JudgementRule::SessionNotStarted);
+                self.conclude_agent_unrunnable(&why)
+            }
+            Some(SessionEnd::NotKept { why }) => {
+                let hint = "remedy that, or start it all the same with --without-snapshot";
+                let why = format!("the session was not started: what is uncommitted could not be kept in a snapshot first: {why}");
+                self.by(JudgementRule::SnapshotFirst);
+                self.conclude_unreadable(UnreadableFact { kind: FaultKind::Snapshot, why, hint: Some(hint.into()) })
+            }
+            Some(
+                SessionEnd::Ended { .. }
+                | SessionEnd::CutShort { .. }
+                | SessionEnd::TimedOut { .. }
+                | SessionEnd::Idle { .. }
+                | SessionEnd::RateLimited { .. }
+                | SessionEnd::OverLimit { .. }
+                | SessionEnd::Unrunnable { .. }
+                | SessionEnd::LeftWork { .. },
+            )
+            | None => self.next_round(),
+        }
+    }
+
+    /// Commits did not decide. What `run` saw of the session comes before a question to the agent.
+    pub(super) fn ask_or_use_the_session(&mut self) -> MachineAction {
+        let of_the_session = match &self.setup.session {
+            Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => Some(JudgementRule::SessionCutShort),
+            Some(SessionEnd::RateLimited { .. }) => Some(JudgementRule::SessionMetLimit),
+            Some(SessionEnd::Unrunnable { .. }) => Some(JudgementRule::SessionUnrunnable),
+            Some(SessionEnd::LeftWork { .. }) => Some(JudgementRule::SessionLeftWork),
+            Some(SessionEnd::OverLimit { .. }) => Some(JudgementRule::SessionOverLimit),
+            _ => None,
+        };
+        of_the_session.into_iter().for_each(|rule| self.by(rule));
+        match &self.setup.session {
+            Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => self.secure(AfterSnapshot::Rescue(RescueReason::SessionCutoff)),
+            Some(SessionEnd::RateLimited { .. }) => self.secure(AfterSnapshot::RateLimited),
+            Some(SessionEnd::Unrunnable { .. }) => self.secure(AfterSnapshot::Unrunnable),
+            Some(SessionEnd::LeftWork { .. }) => self.secure(AfterSnapshot::LeftWork),
+            Some(SessionEnd::OverLimit { .. }) => self.secure(AfterSnapshot::Rescue(RescueReason::OverLimit)),
+            Some(SessionEnd::Ended { .. } | SessionEnd::CutShort { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. })
+            | None => self.ask_unless_over(),
+        }
+    }
+
+    /// The session ended by itself, or its end is unknown.
+    fn ask_unless_over(&mut self) -> MachineAction {
+        // An agent that its service or its own limit ended knows no more than git does.
+        let ended_early = matches!(self.setup.session, Some(SessionEnd::CutShort { .. }));
+        let (rule, then) = if self.setup.no_probe {
+            (JudgementRule::NobodyAskedByOption, AfterSnapshot::NoProbe)
+        } else if (self.setup.session_over || ended_early && self.setup.survivors.is_empty()) && self.checks_unmet() {
+            // Nobody works on what is missing any more, and no answer would change that.
+            (JudgementRule::NobodyAskedAfterEnd, AfterSnapshot::Rescue(RescueReason::Unmet))
+        } else if !self.setup.survivors.is_empty() {
+            (JudgementRule::SurvivorsHold, AfterSnapshot::Survivors)
+        } else if ended_early {
+            (JudgementRule::SessionCutShort, AfterSnapshot::Rescue(RescueReason::SessionCutoff))
+        } else {
+            (JudgementRule::AgentIsAsked, AfterSnapshot::Ask)
+        };
+        self.by(rule);
+        self.secure(then)
+    }
+
+    /// Whether watchdog ended the session, by its timeout or for silence.
+    pub(super) fn cut_short(&self) -> bool {
+        matches!(self.setup.session, Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }))
+    }
+}

@@ -1,0 +1,159 @@
+//! A judgement that is recorded, written down, read back and run again is the same judgement.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use crate::config::settings::{ConfigSettings, RescueMode};
+use crate::decision::machine::{MachineAction, MachineEvent, MachineSetup};
+use crate::decision::record::explanation::explain;
+use crate::decision::record::run::{RunEnd, run};
+use crate::decision::record::what_if::{ChangedEnd, what_if};
+use crate::decision::record::{JudgementRecord, bound_verdict, form, with_settings};
+use watchdog_facts::evidence::{Changes, Commits, LeftOut, LeftOutReason};
+use watchdog_facts::verdict::{Evidence, Reason, Verdict};
+
+use super::facts::{facts, setup};
+use super::properties::played;
+use super::world::word;
+
+fn recorded(setup: &MachineSetup, events: impl IntoIterator<Item = MachineEvent>) -> JudgementRecord {
+    let mut record = JudgementRecord::new(setup.clone());
+    events.into_iter().enumerate().for_each(|(at, event)| record.add(at as u64, event));
+    record
+}
+
+fn written_and_read(record: &JudgementRecord) -> JudgementRecord {
+    let text = form::write(record).to_string();
+    form::read(&serde_json::from_str(&text).expect("it is JSON")).expect("it is read back")
+}
+
+/// No rule looks at the fingerprint of changes, so that it is not written down.
+fn without_fingerprint(verdict: &Verdict) -> Verdict {
+    let mut verdict = verdict.clone();
+    verdict.changes.iter_mut().for_each(|changes| changes.fingerprint = 0);
+    verdict
+}
+
+fn concluded(record: &JudgementRecord) -> Verdict {
+    match run(record).end {
+        RunEnd::Concluded(verdict) => *verdict,
+        RunEnd::NotRecorded { fact } => panic!("not recorded: {fact}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1024, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_record_that_is_read_back_and_run_gives_the_same_verdict(
+        setup in setup(),
+        facts in facts(),
+        interrupted in proptest::option::of(any::<prop::sample::Index>()),
+    ) {
+        let (steps, _) = played(&setup, &facts, None);
+        let at = interrupted.filter(|_| !steps.is_empty()).map(|at| at.index(steps.len()));
+        let (steps, verdict) = played(&setup, &facts, at);
+        let record = recorded(&setup, steps.into_iter().map(|(_, event)| event));
+        let read = written_and_read(&record);
+        prop_assert_eq!(without_fingerprint(&concluded(&read)), without_fingerprint(&verdict));
+        // What is read back is written down the same way again.
+        prop_assert_eq!(form::write(&read), form::write(&record));
+    }
+
+    #[test]
+    fn every_judgement_is_explained_to_its_end_and_each_change_leads_elsewhere(setup in setup(), facts in facts()) {
+        let (steps, verdict) = played(&setup, &facts, None);
+        let record = recorded(&setup, steps.iter().map(|(_, event)| event.clone()));
+        let explained = explain(&record);
+        prop_assert_eq!(explained.steps.len(), steps.len() + 1);
+        prop_assert!(explained.steps.iter().any(|step| !step.rules.is_empty()), "some rule decided {:?}", verdict.reason);
+        prop_assert_eq!(explained.end.verdict().map(|verdict| verdict.reason), Some(verdict.reason));
+        for (change, end) in what_if(&record) {
+            let same = ChangedEnd::Verdict { reason: verdict.reason, evidence: verdict.evidence };
+            prop_assert_ne!(end, same, "{}", change.word);
+        }
+    }
+
+    #[test]
+    fn a_step_that_was_lost_is_never_made_up(setup in setup(), facts in facts(), at in any::<prop::sample::Index>()) {
+        let (steps, _) = played(&setup, &facts, None);
+        prop_assume!(!steps.is_empty());
+        let mut record = recorded(&setup, steps.iter().map(|(_, event)| event.clone()));
+        let at = at.index(steps.len());
+        record.steps[at].event = None;
+        let ran = run(&record);
+        // Either a reading of the same facts stands, as nothing was done in between, or the run ends where the fact is missing.
+        match ran.end {
+            RunEnd::NotRecorded { fact } => prop_assert!(!fact.is_empty()),
+            RunEnd::Concluded(_) => prop_assert!(matches!(word(&steps[at].0), "commits" | "changes" | "snapshot" | "criteria")),
+        }
+    }
+}
+
+#[test]
+fn long_lists_are_cut_and_totals_stay() {
+    let setup = MachineSetup { rescue_mode: RescueMode::Off, ..MachineSetup::of(&ConfigSettings::default()) };
+    let commits = Commits { new_commits: 700, made_here: 700, net_change: true, ..Commits::default() };
+    let commits = Commits {
+        listed: (0..100)
+            .map(|n| watchdog_facts::evidence::Commit {
+                id: format!("{n:040}"),
+                subject: "long ".repeat(60),
+                origin: watchdog_facts::evidence::CommitOrigin::MadeHere,
+            })
+            .collect(),
+        ..commits
+    };
+    let paths: Vec<String> = (0..1000).map(|n| format!("src/{}/{n}.rs", "deep/".repeat(60))).collect();
+    let changes = Changes { untracked: 1000, work: 1000, work_paths: paths.clone(), paths, ..Changes::default() };
+    let record = recorded(&setup, [MachineEvent::Commits(Ok(commits)), MachineEvent::Changes(Ok(changes))]);
+    let text = form::write(&record).to_string();
+    assert!(text.len() < 4096, "{} bytes", text.len());
+    let read = written_and_read(&record);
+    let Some(MachineEvent::Commits(Ok(commits))) = &read.steps[0].event else { panic!("no commits") };
+    assert_eq!((commits.new_commits, commits.listed.len()), (700, 10));
+    let Some(MachineEvent::Changes(Ok(changes))) = &read.steps[1].event else { panic!("no changes") };
+    assert_eq!((changes.work, changes.paths.len(), changes.work_paths.len()), (1000, 10, 10));
+}
+
+#[test]
+fn what_a_person_must_look_at_is_not_cut_out_of_what_was_left_out() {
+    let left = |n: usize, why| LeftOut { path: format!("{n}.bin"), why };
+    let mut left_out: Vec<LeftOut> = (0..30).map(|n| left(n, LeftOutReason::Secret)).collect();
+    left_out.push(left(30, LeftOutReason::TooLarge));
+    let bounded = bound_verdict(&Verdict { left_out, ..Verdict::new(Reason::RescueIncomplete, "m") }).left_out;
+    assert_eq!((bounded.len(), bounded[0].why), (10, LeftOutReason::TooLarge));
+}
+
+#[test]
+fn another_configuration_is_tried_on_the_same_facts_and_what_it_wants_and_nobody_read_is_named() {
+    let setup = MachineSetup::of(&ConfigSettings::default());
+    let commits = Commits { new_commits: 1, made_here: 1, net_change: true, head: Some("a".into()), ..Commits::default() };
+    let record = recorded(&setup, [MachineEvent::Commits(Ok(commits))]);
+    assert_eq!(concluded(&record).reason, Reason::NewCommits);
+    let strict = ConfigSettings { require_evidence: Evidence::Verified, ..ConfigSettings::default() };
+    assert_eq!(concluded(&with_settings(&record, &strict).unwrap()).reason, Reason::Disputed);
+    let text = r#"{"checks": [{"type": "command", "name": "tests", "run": "true"}]}"#;
+    let checked = crate::config::parse(text, Path::new("completion.json")).expect("it is a configuration").settings;
+    let checked = with_settings(&record, &checked).unwrap();
+    // A check's program runs only after a snapshot, so that what is uncommitted is wanted first.
+    assert_eq!(run(&checked).end, RunEnd::NotRecorded { fact: "changes" });
+}
+
+#[test]
+fn a_form_of_a_later_version_is_refused_in_words() {
+    assert!(form::read(&serde_json::json!([2, {}, []])).unwrap_err().contains("form 2"));
+    assert!(form::read(&serde_json::json!({"status": "complete"})).unwrap_err().contains("no recorded facts"));
+    let lost = form::read(&serde_json::json!([1, {}, [[3, "x", 1]]])).unwrap();
+    assert_eq!((lost.steps.len(), &lost.steps[0].event), (1, &None));
+}
+
+#[test]
+fn an_action_is_only_answered_by_its_own_fact() {
+    let setup = MachineSetup::of(&ConfigSettings::default());
+    let record = recorded(&setup, [MachineEvent::WaitOver, MachineEvent::Commits(Ok(Commits::default()))]);
+    let ran = run(&record);
+    assert_eq!(ran.end, RunEnd::NotRecorded { fact: "commits" }, "a fact from after a pause does not tell what was before it");
+    assert_eq!(ran.decisions[0].action, MachineAction::ReadCommits);
+}

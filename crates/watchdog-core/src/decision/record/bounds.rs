@@ -1,0 +1,122 @@
+//! What a record keeps of long lists and texts. Totals are kept whole, so that a shortened list is never taken for all there was.
+
+use watchdog_facts::evidence::{Changes, CheckResult, Commits, LeftOut, ProbeOutcome, Reply, RescueOutcome};
+use watchdog_facts::verdict::{ProbeRecord, Verdict};
+
+/// How many paths, commits, tasks or notes of one list are kept by name.
+pub const LISTED: usize = 10;
+/// How many checks are kept.
+pub const CHECKS_LISTED: usize = 40;
+/// The longest text of one item, in characters.
+const ITEM: usize = 160;
+/// The longest feedback of one check, and what an agent says, in characters.
+const SAID: usize = 400;
+/// The longest feedback of a verdict or of all checks together.
+const FEEDBACK: usize = 800;
+
+/// A text of at most so many characters; a cut one ends in `…`.
+pub fn short(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        None => text.to_owned(),
+        Some(_) => {
+            let kept = text.char_indices().nth(chars.saturating_sub(1)).map_or(0, |(at, _)| at);
+            format!("{}…", text[..kept].trim_end())
+        }
+    }
+}
+
+fn listed(texts: &[String], at_most: usize) -> Vec<String> {
+    texts.iter().take(at_most).map(|text| short(text, ITEM)).collect()
+}
+
+/// Commits with a bounded list.
+pub fn bound_commits(commits: &Commits) -> Commits {
+    let mut commits = Commits { listed: commits.listed.iter().take(LISTED).cloned().collect(), ..commits.clone() };
+    commits.listed.iter_mut().for_each(|commit| commit.subject = short(&commit.subject, 72));
+    commits.conflicts = listed(&commits.conflicts, LISTED);
+    commits
+}
+
+/// Changes with a bounded list.
+pub fn bound_changes(changes: &Changes) -> Changes {
+    Changes { paths: listed(&changes.paths, LISTED), work_paths: listed(&changes.work_paths, LISTED), ..changes.clone() }
+}
+
+/// A check with a bounded feedback.
+pub fn bound_check(check: &CheckResult) -> CheckResult {
+    CheckResult { name: short(&check.name, ITEM), feedback: short(&check.feedback, SAID), ..check.clone() }
+}
+
+/// The feedback of all checks, bounded.
+pub(super) fn bound_feedback(text: &str) -> String {
+    short(text, FEEDBACK)
+}
+
+/// A question with a bounded answer.
+pub fn bound_probe(record: &ProbeRecord) -> ProbeRecord {
+    ProbeRecord {
+        outcome: bound_outcome(&record.outcome),
+        disputed: record.disputed.as_deref().map(|why| short(why, SAID)),
+        ..record.clone()
+    }
+}
+
+/// A bounded answer, or a bounded text why there is none.
+pub fn bound_outcome(outcome: &ProbeOutcome) -> ProbeOutcome {
+    let why = outcome.why().map(|why| short(why, SAID)).unwrap_or_default();
+    match outcome {
+        ProbeOutcome::Reply(reply) => ProbeOutcome::Reply(Reply {
+            message: short(&reply.message, SAID),
+            agents_details: listed(&reply.agents_details, 3),
+            tasks_completed: listed(&reply.tasks_completed, LISTED),
+            tasks_pending: listed(&reply.tasks_pending, LISTED),
+            next_action: reply.next_action.as_deref().map(|next| short(next, SAID)),
+            doubt: reply.doubt.as_deref().map(|doubt| short(doubt, SAID)),
+            ..reply.clone()
+        }),
+        ProbeOutcome::Unreadable { .. } => ProbeOutcome::Unreadable { why },
+        ProbeOutcome::Empty => ProbeOutcome::Empty,
+        ProbeOutcome::TimedOut => ProbeOutcome::TimedOut,
+        ProbeOutcome::NoConversation { .. } => ProbeOutcome::NoConversation { why },
+        ProbeOutcome::NotInstalled { .. } => ProbeOutcome::NotInstalled { why },
+        ProbeOutcome::NotLoggedIn { .. } => ProbeOutcome::NotLoggedIn { why },
+        ProbeOutcome::Overloaded { .. } => ProbeOutcome::Overloaded { why },
+        ProbeOutcome::RateLimited { retry_at, .. } => ProbeOutcome::RateLimited { why, retry_at: *retry_at },
+        ProbeOutcome::Failed { .. } => ProbeOutcome::Failed { why },
+    }
+}
+
+/// What stays out for a reason that is for a person comes first: it decides.
+fn bound_left_out(left_out: &[LeftOut]) -> Vec<LeftOut> {
+    let (on_purpose, others): (Vec<&LeftOut>, Vec<&LeftOut>) = left_out.iter().partition(|left| left.why.is_on_purpose());
+    if left_out.len() <= LISTED {
+        return left_out.to_vec();
+    }
+    others.into_iter().chain(on_purpose).take(LISTED).cloned().collect()
+}
+
+/// A rescue with bounded lists.
+pub fn bound_rescue(outcome: &RescueOutcome) -> RescueOutcome {
+    RescueOutcome {
+        made: outcome.made.iter().take(LISTED).cloned().collect(),
+        failed: outcome.failed.as_deref().map(|why| short(why, SAID)),
+        lost: listed(&outcome.lost, LISTED),
+        left_out: bound_left_out(&outcome.left_out),
+        ..outcome.clone()
+    }
+}
+
+/// A verdict as its row keeps it.
+pub fn bound_verdict(verdict: &Verdict) -> Verdict {
+    let mut verdict = verdict.clone();
+    verdict.message = short(&verdict.message, FEEDBACK);
+    verdict.feedback = verdict.feedback.as_deref().map(bound_feedback);
+    verdict.commits = verdict.commits.as_ref().map(bound_commits);
+    verdict.changes = verdict.changes.as_ref().map(bound_changes);
+    verdict.left_out = bound_left_out(&verdict.left_out);
+    verdict.probes = verdict.probes.iter().map(bound_probe).collect();
+    verdict.checks = verdict.checks.iter().take(CHECKS_LISTED).map(bound_check).collect();
+    verdict.helpers = listed(&verdict.helpers, LISTED);
+    verdict.degraded.iter_mut().for_each(|note| note.detail = short(&note.detail, SAID));
+    verdict
+}

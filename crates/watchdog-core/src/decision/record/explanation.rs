@@ -1,0 +1,247 @@
+//! Why a verdict is as it is: each fact in the order in which it was read, where it was read, what it ruled out, which rules were applied to
+//! it, and what came next. Pure: it is made of a record alone.
+
+use watchdog_facts::display::plural;
+use watchdog_facts::evidence::{CheckOutcome, ProbeOutcome, ReadFact, SessionEnd};
+
+use super::bounds::short;
+use super::ruled_out::ruled_out;
+use super::run::{RecordedRun, RunEnd, run};
+use super::{JudgementRecord, fact_word};
+use crate::decision::judgement_rule::JudgementRule;
+use crate::decision::machine::{ConfigTrust, JudgementScope, MachineAction, MachineEvent, ProbePause};
+
+pub use super::ruled_out::RuledOut;
+
+/// One fact, and what the machine made of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExplainedStep {
+    /// Whole milliseconds after the judgement began.
+    pub after_ms: u64,
+    /// The word for the fact; `setup` for what was settled before the first one.
+    pub fact: &'static str,
+    /// Where it was read.
+    pub read_from: String,
+    /// What was found, in one line.
+    pub found: String,
+    /// What it ruled out.
+    pub ruled_out: Vec<RuledOut>,
+    /// The rules that today's machine applies to it.
+    pub rules: Vec<JudgementRule>,
+    /// What came next, in one line.
+    pub then: String,
+}
+
+/// A judgement explained.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JudgementExplanation {
+    /// Each fact, in order; what came before the first one is the first step.
+    pub steps: Vec<ExplainedStep>,
+    /// How today's rules end on these facts.
+    pub end: RunEnd,
+}
+
+/// Explains a record by the rules of today.
+pub fn explain(record: &JudgementRecord) -> JudgementExplanation {
+    let RecordedRun { decisions, end } = run(record);
+    let mut steps = Vec::new();
+    for decision in decisions {
+        let then = next_words(&decision.action);
+        let recorded = decision.step.and_then(|at| record.steps.get(at));
+        let event = recorded.and_then(|step| step.event.as_ref());
+        steps.push(match event {
+            None => ExplainedStep {
+                after_ms: 0,
+                fact: "setup",
+                read_from: "the command line, the configuration and the store".into(),
+                found: setup_words(record),
+                ruled_out: Vec::new(),
+                rules: decision.rules,
+                then,
+            },
+            Some(event) => ExplainedStep {
+                after_ms: recorded.map_or(0, |step| step.after_ms),
+                fact: fact_word(event),
+                read_from: read_from(event),
+                found: found(event),
+                ruled_out: ruled_out(&record.setup, event),
+                rules: decision.rules,
+                then,
+            },
+        });
+    }
+    JudgementExplanation { steps, end }
+}
+
+/// What was settled before the first fact.
+fn setup_words(record: &JudgementRecord) -> String {
+    let setup = &record.setup;
+    let mut words = vec![match (&setup.trust, setup.has_checks) {
+        (ConfigTrust::Untrusted { .. }, _) => "completion.json is not trusted and does not count".to_string(),
+        (ConfigTrust::Settled, true) => "checks are configured".to_string(),
+        (ConfigTrust::Settled, false) => "no checks are configured".to_string(),
+    }];
+    if let JudgementScope::Criteria { .. } = setup.scope {
+        words.push("only the criteria are judged".into());
+    }
+    words.extend(setup.session.as_ref().map(|end| format!("the session {}", end_words(end))));
+    if setup.session_over {
+        words.push("the session is known to be over".into());
+    }
+    if !setup.survivors.is_empty() {
+        words.push(format!("of it still runs: {}", short(&setup.survivors.join(", "), 160)));
+    }
+    let options = [(setup.no_probe, "--no-probe"), (setup.no_rescue, "--no-rescue"), (setup.once, "--once")];
+    words.extend(options.into_iter().filter(|(given, _)| *given).map(|(_, word)| word.to_string()));
+    words.push(format!("{} at most", plural(setup.completion.max_probes.into(), "probe")));
+    if setup.earlier.rounds_used > 0 {
+        words.push(format!("{} of them spent by earlier calls", setup.earlier.rounds_used));
+    }
+    words.join("; ")
+}
+
+fn end_words(end: &SessionEnd) -> String {
+    match end {
+        SessionEnd::Ended { exit } => format!("ended by itself ({exit})"),
+        SessionEnd::TimedOut { after } => format!("was ended at its timeout of {} s", after.as_secs()),
+        SessionEnd::Idle { after } => format!("was ended after {} s of silence", after.as_secs()),
+        SessionEnd::RateLimited { why, .. } => format!("met a usage limit: {}", short(why, 160)),
+        SessionEnd::OverLimit { stop } => format!("reached a limit: {}", short(&stop.why, 160)),
+        SessionEnd::LeftWork { what, .. } => format!("left work running: {}", short(what, 160)),
+        SessionEnd::CutShort { why, .. } => format!("was cut short: {}", short(why, 160)),
+        SessionEnd::Unrunnable { why } => format!("cannot go on: {}", short(why, 160)),
+        SessionEnd::NotStarted { why, .. } | SessionEnd::NotKept { why } => format!("was not started: {}", short(why, 160)),
+    }
+}
+
+/// Where the fact of an event comes from.
+fn read_from(event: &MachineEvent) -> String {
+    match event {
+        MachineEvent::Commits(_) => "git: HEAD, refs and reflogs".into(),
+        MachineEvent::Changes(_) => "git: the index and the work tree".into(),
+        MachineEvent::Snapshot(_) => "git: a snapshot ref in the repository".into(),
+        MachineEvent::Checks(judged) => {
+            let named = judged.results.iter().take(5).map(|result| format!("{} '{}'", result.kind, short(&result.name, 60)));
+            format!("the configured checks: {}", named.collect::<Vec<_>>().join(", "))
+        }
+        MachineEvent::Probe(record) if record.stands() => "the store: the agent's last answer, which still stands".into(),
+        MachineEvent::Probe(record) => match &record.session_id {
+            Some(id) => format!("the agent's reply, session {}", short(id, 60)),
+            None => "the agent's reply".into(),
+        },
+        MachineEvent::Rescue(_) => "the rescue, and git after it".into(),
+        MachineEvent::Survivors(_) => "the table of processes".into(),
+        MachineEvent::Activity(_) => "the work tree, the session's processes and the agent's transcript".into(),
+        MachineEvent::Criteria(_) => "git: the files of the criteria, beside the anchor".into(),
+        MachineEvent::Start | MachineEvent::WaitOver | MachineEvent::Interrupt => "watchdog itself".into(),
+    }
+}
+
+/// A fact in words, or why it is unknown.
+fn known<T>(read: &ReadFact<T>, words: impl FnOnce(&T) -> String) -> String {
+    match read {
+        Ok(value) => words(value),
+        Err(unreadable) => format!("could not be read: {}", short(&unreadable.why, 200)),
+    }
+}
+
+/// What was found, in one line.
+fn found(event: &MachineEvent) -> String {
+    match event {
+        MachineEvent::Commits(read) => known(read, |commits| {
+            let head = commits.head.as_deref().map_or("unborn", |head| &head[..head.len().min(10)]);
+            let operation = commits.operation.map(|operation| format!("; a {} is half done", operation.as_str())).unwrap_or_default();
+            let conflicts = if commits.conflicts.is_empty() { "" } else { "; paths are in conflict" };
+            let net = if commits.made_here > 0 && !commits.net_change { ", without a net change" } else { "" };
+            format!(
+                "HEAD {head}; {} since the baseline: {} made here{net}, {} imported, {} made by rescue{operation}{conflicts}",
+                plural(commits.new_commits, "commit"),
+                commits.made_here,
+                commits.imported,
+                commits.rescued
+            )
+        }),
+        MachineEvent::Changes(read) => known(read, |changes| {
+            let others = match (changes.inherited, changes.since_end) {
+                (0, 0) => String::new(),
+                (inherited, since) => format!("; {inherited} there before the session, {since} changed after its end"),
+            };
+            format!(
+                "{} staged, {} unstaged, {} untracked, {} in conflict; {} the session's work{others}",
+                changes.staged,
+                changes.unstaged,
+                changes.untracked,
+                changes.conflicted,
+                plural(changes.work, "file")
+            )
+        }),
+        MachineEvent::Snapshot(read) => known(read, |name| match name {
+            Some(name) => format!("kept in {name}"),
+            None => "nothing was uncommitted any more".into(),
+        }),
+        MachineEvent::Checks(judged) => {
+            let one = |result: &watchdog_facts::evidence::CheckResult| {
+                let said = match (result.outcome, result.feedback.lines().find(|line| !line.trim().is_empty())) {
+                    (CheckOutcome::Pass, _) | (_, None) => String::new(),
+                    (_, Some(line)) => format!(" ({})", short(line.trim(), 120)),
+                };
+                let cached = if result.cached { ", from an earlier pass" } else { "" };
+                format!("'{}' {}{said} after {} ms{cached}", short(&result.name, 60), result.outcome.as_str(), result.duration.as_millis())
+            };
+            let named = judged.results.iter().take(5).map(one).collect::<Vec<_>>().join("; ");
+            match judged.results.len().saturating_sub(5) {
+                0 => named,
+                more => format!("{named}; and {more} more"),
+            }
+        }
+        MachineEvent::Probe(record) => match &record.outcome {
+            ProbeOutcome::Reply(reply) => {
+                let said =
+                    if reply.message.is_empty() { String::new() } else { format!(": {}", short(&reply.message.replace('\n', " "), 160)) };
+                format!("{}{said}", reply.status.as_str())
+            }
+            other => short(&other.failure(), 200),
+        },
+        MachineEvent::Rescue(read) => known(read, |outcome| {
+            let failed = outcome.failed.as_deref().map(|why| format!("; failed: {}", short(why, 160))).unwrap_or_default();
+            let branch = outcome.fallback_branch.as_deref().map(|branch| format!("; on the branch {branch}")).unwrap_or_default();
+            let left = match outcome.left_out.len() {
+                0 => String::new(),
+                n => format!("; {} left out", plural(n as u64, "path")),
+            };
+            format!("{} made{branch}{failed}{left}", plural(outcome.commits, "commit"))
+        }),
+        MachineEvent::WaitOver => "the pause is over, or something moved".into(),
+        MachineEvent::Survivors(found) if found.holding.is_empty() => "nothing of the session holds the verdict".into(),
+        MachineEvent::Survivors(found) => format!("still runs: {}", short(&found.holding.join(", "), 160)),
+        MachineEvent::Activity(seen) => seen.seen().map_or_else(
+            || if [seen.worktree, seen.processes, seen.transcript].iter().all(Option::is_none) { "unknown".into() } else { "none".into() },
+            |what| what.replace('_', " "),
+        ),
+        MachineEvent::Criteria(read) => known(read, |changed| match (changed.guarded_total, changed.named.len()) {
+            (0, 0) => "unchanged since the anchor".into(),
+            (0, _) => format!("changed, and not guarded: {}", short(&changed.named.join(", "), 160)),
+            (_, _) => format!("guarded files changed: {}", changed.guarded_words()),
+        }),
+        MachineEvent::Start | MachineEvent::Interrupt => "a signal came".into(),
+    }
+}
+
+/// What an action asks for, in one line.
+pub fn next_words(action: &MachineAction) -> String {
+    match action {
+        MachineAction::ReadCommits => "read the commits".into(),
+        MachineAction::ReadChanges => "read what is uncommitted".into(),
+        MachineAction::TakeSnapshot => "keep it in a snapshot".into(),
+        MachineAction::JudgeChecks => "judge the checks".into(),
+        MachineAction::Ask { number, contradiction: None } => format!("ask the agent (probe {number})"),
+        MachineAction::Ask { number, contradiction: Some(_) } => format!("ask the agent again, with the contradiction (probe {number})"),
+        MachineAction::Rescue => "rescue the work into commits".into(),
+        MachineAction::Wait(ProbePause::Interval(length)) => format!("wait {} s", length.as_secs_f64().ceil()),
+        MachineAction::Wait(ProbePause::Backoff { attempt, .. }) => format!("wait after {}", plural((*attempt).into(), "failed probe")),
+        MachineAction::ReadSurvivors => "look what of the session still runs".into(),
+        MachineAction::ReadActivity => "look for signs of life".into(),
+        MachineAction::ReadCriteria => "look whether the criteria changed".into(),
+        MachineAction::Conclude(verdict) => format!("{} ({})", verdict.status().as_str(), verdict.reason.as_str()),
+    }
+}

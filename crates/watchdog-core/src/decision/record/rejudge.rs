@@ -1,0 +1,92 @@
+//! A record with the setup of another configuration: what its owner would have been told with that one.
+
+use watchdog_facts::evidence::{CheckOutcome, CheckResult};
+use watchdog_facts::verdict::Evidence;
+
+use super::JudgementRecord;
+use crate::config::settings::{CheckSpec, ConfigSettings, Mode};
+use crate::decision::machine::{ChecksResult, ConfigTrust, CriteriaFilesRole, MachineEvent};
+
+/// A check as it stands in results: its name and type.
+type CheckName = (String, String);
+
+/// The checks of a list, and whether all of them must pass.
+fn leaves(checks: &[CheckSpec], all: &mut bool, runs_programs: &mut bool) -> Vec<CheckName> {
+    let mut found = Vec::new();
+    for check in checks {
+        match check {
+            CheckSpec::Group { mode, checks } => {
+                *all &= *mode == Mode::All;
+                found.extend(leaves(checks, all, runs_programs));
+            }
+            CheckSpec::Single { name, criterion } => {
+                *runs_programs |= criterion.runs_programs();
+                found.push((name.clone(), criterion.kind().to_owned()));
+            }
+        }
+    }
+    found
+}
+
+/// The record as this configuration would have set it up. What the command line said, how the session ended and earlier rounds stay as
+/// they were. The configuration counts as trusted.
+///
+/// # Errors
+/// Names the first fact that the configuration wants and that was not recorded.
+pub fn with_settings(record: &JudgementRecord, settings: &ConfigSettings) -> Result<JudgementRecord, String> {
+    let mut record = record.clone();
+    let (mut all, mut runs_programs) = (settings.mode == Mode::All, false);
+    let wanted = leaves(&settings.checks, &mut all, &mut runs_programs);
+    let setup = &mut record.setup;
+    setup.completion = settings.completion_check.clone();
+    setup.rescue_mode = settings.rescue.mode;
+    setup.on_no_criteria = settings.on_no_criteria;
+    setup.require_evidence = settings.require_evidence;
+    setup.trust = ConfigTrust::Settled;
+    setup.has_checks = !wanted.is_empty();
+    setup.checks_run_programs = runs_programs;
+    if !settings.guards.is_empty() && setup.criteria_files == CriteriaFilesRole::None {
+        setup.criteria_files = CriteriaFilesRole::Guarded;
+    }
+    if setup.has_checks {
+        for step in &mut record.steps {
+            if let Some(MachineEvent::Checks(judged)) = &mut step.event {
+                *judged = rejudged(judged, &wanted, all)?;
+            }
+        }
+    }
+    Ok(record)
+}
+
+/// The outcome of these checks, taken from those that were judged. A check that was never run is unknown, never a pass; where one that was
+/// run is not met, and all must be, the unknown one is not needed.
+fn rejudged(judged: &ChecksResult, wanted: &[CheckName], all: bool) -> Result<ChecksResult, String> {
+    let names = |result: &CheckResult, name: &CheckName| result.name == name.0 && result.kind == name.1;
+    let results: Vec<CheckResult> =
+        wanted.iter().filter_map(|name| judged.results.iter().find(|result| names(result, name)).cloned()).collect();
+    let unknown = wanted.iter().find(|name| !judged.results.iter().any(|result| names(result, name)));
+    if results.len() == judged.results.len() && (unknown.is_none() || all && judged.outcome != CheckOutcome::Pass) {
+        return Ok(judged.clone());
+    }
+    let unmet = results.iter().find(|result| result.outcome != CheckOutcome::Pass);
+    match (unknown, unmet) {
+        _ if !all => Err("how groups of checks decide together that are not the recorded ones".into()),
+        (Some(name), None) => Err(format!("check '{}'", name.0)),
+        (_, unmet) => {
+            let outcome = unmet.map_or(CheckOutcome::Pass, |result| result.outcome);
+            let weakest = results.iter().map(|result| result.evidence).min().unwrap_or(Evidence::None);
+            Ok(ChecksResult {
+                outcome,
+                evidence: if outcome == CheckOutcome::Pass { weakest } else { Evidence::None },
+                feedback: unmet.map(|result| result.feedback.clone()).unwrap_or_default(),
+                all_passed_before: results.iter().all(passed_before),
+                results,
+                notes: judged.notes.clone(),
+            })
+        }
+    }
+}
+
+fn passed_before(result: &CheckResult) -> bool {
+    result.outcome == CheckOutcome::Pass && result.before == watchdog_facts::evidence::OutcomeBeforeWork::Passed
+}

@@ -1,0 +1,137 @@
+//! Runs a record through the machine of today: which decision followed each fact, by which rules, and how it ends. It never guesses:
+//! a fact that the machine wants and that was not recorded ends the run.
+
+use watchdog_facts::verdict::Verdict;
+
+use super::JudgementRecord;
+use crate::decision::judgement_rule::JudgementRule;
+use crate::decision::machine::{CheckMachine, MachineAction, MachineEvent};
+
+/// What the machine decided after one fact.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordedDecision {
+    /// The step of the record that it followed; `None` for the first, which follows the setup.
+    pub step: Option<usize>,
+    /// What it decided to do next.
+    pub action: MachineAction,
+    /// The rules that it applied.
+    pub rules: Vec<JudgementRule>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RunEnd {
+    /// With a verdict.
+    Concluded(Box<Verdict>),
+    /// At a fact that the record does not have.
+    NotRecorded {
+        /// The word for the fact.
+        fact: &'static str,
+    },
+}
+
+impl RunEnd {
+    /// The verdict, where there is one.
+    pub fn verdict(&self) -> Option<&Verdict> {
+        match self {
+            RunEnd::Concluded(verdict) => Some(verdict),
+            RunEnd::NotRecorded { .. } => None,
+        }
+    }
+}
+
+/// A record as the machine of today takes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordedRun {
+    /// Its decisions, in order.
+    pub decisions: Vec<RecordedDecision>,
+    /// How it ended.
+    pub end: RunEnd,
+}
+
+/// The word for the fact that an action asks for.
+pub fn wanted(action: &MachineAction) -> &'static str {
+    match action {
+        MachineAction::ReadCommits => "commits",
+        MachineAction::ReadChanges => "changes",
+        MachineAction::TakeSnapshot => "snapshot",
+        MachineAction::JudgeChecks => "checks",
+        MachineAction::Ask { .. } => "reply",
+        MachineAction::Rescue => "rescue",
+        MachineAction::Wait(_) => "pause",
+        MachineAction::ReadSurvivors => "survivors",
+        MachineAction::ReadActivity => "activity",
+        MachineAction::ReadCriteria => "criteria",
+        MachineAction::Conclude(_) => "verdict",
+    }
+}
+
+/// Whether an event answers an action.
+fn answers(action: &MachineAction, event: &MachineEvent) -> bool {
+    wanted(action) == super::fact_word(event)
+}
+
+/// Whether the world may be another one after this event: what was read before it no longer tells what is.
+fn is_deed(event: &MachineEvent) -> bool {
+    matches!(event, MachineEvent::Probe(_) | MachineEvent::Rescue(_) | MachineEvent::WaitOver | MachineEvent::Interrupt)
+}
+
+/// Runs a record to its end.
+pub fn run(record: &JudgementRecord) -> RecordedRun {
+    let mut machine = CheckMachine::new(record.setup.clone());
+    let mut decisions = Vec::new();
+    let mut action = machine.step(MachineEvent::Start);
+    decisions.push(RecordedDecision { step: None, action: action.clone(), rules: machine.take_rules() });
+    let mut next = 0;
+    // More decisions than steps come only from facts that stand for a second reading; no judgement has so many.
+    for _ in 0..10 * (record.steps.len() + 10) {
+        let interrupted = matches!(record.steps.get(next), Some(step) if step.event == Some(MachineEvent::Interrupt));
+        if let MachineAction::Conclude(verdict) = action {
+            return RecordedRun { decisions, end: RunEnd::Concluded(verdict) };
+        }
+        let found = if interrupted { Some(next) } else { find(record, next, &action) };
+        let Some(at) = found else {
+            return RecordedRun { end: RunEnd::NotRecorded { fact: wanted(&action) }, decisions };
+        };
+        let event = record.steps[at].event.clone().map(as_it_came).expect("a step that was lost is never found");
+        action = machine.step(event);
+        decisions.push(RecordedDecision { step: Some(at), action: action.clone(), rules: machine.take_rules() });
+        next = next.max(at + 1);
+    }
+    RecordedRun { end: RunEnd::NotRecorded { fact: wanted(&action) }, decisions }
+}
+
+/// A question as the machine got it: that its reply is disputed is what the machine found.
+fn as_it_came(event: MachineEvent) -> MachineEvent {
+    match event {
+        MachineEvent::Probe(mut record) => {
+            record.disputed = None;
+            MachineEvent::Probe(record)
+        }
+        event => event,
+    }
+}
+
+/// The step that answers: the next one of its kind, if nothing between was done; else the last one that was read since something was done,
+/// where the machine only wants to read again.
+fn find(record: &JudgementRecord, next: usize, action: &MachineAction) -> Option<usize> {
+    for (at, step) in record.steps.iter().enumerate().skip(next) {
+        match &step.event {
+            Some(event) if answers(action, event) => return Some(at),
+            Some(event) if !is_deed(event) => {}
+            _ => break,
+        }
+    }
+    let reads = matches!(
+        action,
+        MachineAction::ReadCommits | MachineAction::ReadChanges | MachineAction::TakeSnapshot | MachineAction::ReadCriteria
+    );
+    for (at, step) in record.steps.iter().enumerate().take(next).rev() {
+        match &step.event {
+            Some(event) if reads && answers(action, event) => return Some(at),
+            Some(event) if !is_deed(event) => {}
+            _ => break,
+        }
+    }
+    None
+}
