@@ -38,15 +38,15 @@ rules! {
     /// A check that passed before.
     PassedBefore = "passed_before", "rule 10", "A check that passed before the work began is no evidence of the work.";
     /// Step 2 after the session.
-    NobodyAskedAfterEnd = "nobody_asked_after_end", "2", "With unmet checks and a session that is over, nobody is asked: its work is rescued.";
+    NoProbeAfterEnd = "no_probe_after_end", "2", "With unmet checks and a session that is over, nobody is asked: its work is rescued.";
     /// Step 2, background work.
     SurvivorsHold = "survivors_hold", "2", "A process of the session that still runs holds the verdict.";
     /// Step 2.
-    AgentIsAsked = "agent_is_asked", "2", "Where commits and checks do not decide, the agent is asked.";
+    ProbeAgent = "probe_agent", "2", "Where commits and checks do not decide, the agent is asked.";
     /// Step 2, `--no-probe`.
-    NobodyAskedByOption = "nobody_asked_by_option", "2", "With --no-probe nobody is asked.";
+    NoProbeByOption = "no_probe_by_option", "2", "With --no-probe nobody is asked.";
     /// Step 2, a claim.
-    ClaimBesideGit = "claim_beside_git", "2", "A claim of complete counts beside what git shows: uncommitted work is rescued first.";
+    CompleteAgainstGit = "complete_against_git", "2", "A claim of complete counts beside what git shows: uncommitted work is rescued first.";
     /// Step 2, the third in a row.
     ThirdNothingToDo = "third_nothing_to_do", "2", "The third 'nothing to do' in a row is for a person.";
     /// Step 2, a dispute.
@@ -54,7 +54,7 @@ rules! {
     /// Step 2, `working` after the end.
     NotDoneAfterEnd = "not_done_after_end", "2", "'working' of a session that is over can not change: its work is rescued.";
     /// Step 2, `waiting` and `working`.
-    PauseAndLookAgain = "pause_and_look_again", "2", "'waiting' and 'working' mean a pause, and the next round.";
+    PauseAndRetry = "pause_and_retry", "2", "'waiting' and 'working' mean a pause, and the next round.";
     /// Step 2, `should_continue: false`.
     AgentStops = "agent_stops", "2", "An agent that says it should not go on ends the work: what is there is rescued.";
     /// Step 2, no usable reply.

@@ -88,10 +88,10 @@ impl CheckMachine {
         }
         self.disputed = None;
         self.by(match (reply.status, reply.should_continue) {
-            (ReplyStatus::Complete, _) => JudgementRule::ClaimBesideGit,
+            (ReplyStatus::Complete, _) => JudgementRule::CompleteAgainstGit,
             (_, Some(false)) => JudgementRule::AgentStops,
             (ReplyStatus::Working, _) if self.setup.session_over => JudgementRule::NotDoneAfterEnd,
-            (ReplyStatus::Waiting | ReplyStatus::Working, _) => JudgementRule::PauseAndLookAgain,
+            (ReplyStatus::Waiting | ReplyStatus::Working, _) => JudgementRule::PauseAndRetry,
         });
         match reply.status {
             ReplyStatus::Complete => self.secure(AfterSnapshot::Rescue(RescueReason::Claim)),

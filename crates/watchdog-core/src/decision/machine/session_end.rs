@@ -71,16 +71,16 @@ impl CheckMachine {
         // An agent that its service or its own limit ended knows no more than git does.
         let ended_early = matches!(self.setup.session, Some(SessionEnd::CutShort { .. }));
         let (rule, then) = if self.setup.no_probe {
-            (JudgementRule::NobodyAskedByOption, AfterSnapshot::NoProbe)
+            (JudgementRule::NoProbeByOption, AfterSnapshot::NoProbe)
         } else if (self.setup.session_over || ended_early && self.setup.survivors.is_empty()) && self.checks_unmet() {
             // Nobody works on what is missing any more, and no answer would change that.
-            (JudgementRule::NobodyAskedAfterEnd, AfterSnapshot::Rescue(RescueReason::Unmet))
+            (JudgementRule::NoProbeAfterEnd, AfterSnapshot::Rescue(RescueReason::Unmet))
         } else if !self.setup.survivors.is_empty() {
             (JudgementRule::SurvivorsHold, AfterSnapshot::Survivors)
         } else if ended_early {
             (JudgementRule::SessionCutShort, AfterSnapshot::Rescue(RescueReason::SessionCutoff))
         } else {
-            (JudgementRule::AgentIsAsked, AfterSnapshot::Ask)
+            (JudgementRule::ProbeAgent, AfterSnapshot::Ask)
         };
         self.by(rule);
         self.secure(then)

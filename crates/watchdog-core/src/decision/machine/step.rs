@@ -292,7 +292,7 @@ impl CheckMachine {
         }
         self.by(JudgementRule::LeftWorkHolds);
         if self.setup.no_probe {
-            self.by(JudgementRule::NobodyAskedByOption);
+            self.by(JudgementRule::NoProbeByOption);
             self.note_left_uncommitted();
             return self.conclude_new_commits();
         }

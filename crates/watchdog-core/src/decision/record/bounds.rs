@@ -3,8 +3,10 @@
 use watchdog_facts::evidence::{Changes, CheckResult, Commits, LeftOut, ProbeOutcome, Reply, RescueOutcome};
 use watchdog_facts::verdict::{ProbeRecord, Verdict};
 
-/// How many paths, commits, tasks or notes of one list are kept by name.
+/// How many paths, tasks or notes of one list are kept by name.
 pub const LISTED: usize = 10;
+/// How many commits are kept by name: the newest ones. git has the others.
+pub const COMMITS_LISTED: usize = 5;
 /// How many checks are kept.
 pub const CHECKS_LISTED: usize = 40;
 /// The longest text of one item, in characters.
@@ -31,7 +33,7 @@ fn listed(texts: &[String], at_most: usize) -> Vec<String> {
 
 /// Commits with a bounded list.
 pub fn bound_commits(commits: &Commits) -> Commits {
-    let mut commits = Commits { listed: commits.listed.iter().take(LISTED).cloned().collect(), ..commits.clone() };
+    let mut commits = Commits { listed: commits.listed.iter().take(COMMITS_LISTED).cloned().collect(), ..commits.clone() };
     commits.listed.iter_mut().for_each(|commit| commit.subject = short(&commit.subject, 72));
     commits.conflicts = listed(&commits.conflicts, LISTED);
     commits

@@ -167,7 +167,7 @@ fn found(event: &MachineEvent) -> String {
                 (inherited, since) => format!("; {inherited} there before the session, {since} changed after its end"),
             };
             format!(
-                "{} staged, {} unstaged, {} untracked, {} in conflict; {} the session's work{others}",
+                "{} staged, {} unstaged, {} untracked, {} in conflict; {} of the session's work{others}",
                 changes.staged,
                 changes.unstaged,
                 changes.untracked,

@@ -107,24 +107,27 @@ fn origin_number(origin: CommitOrigin) -> u64 {
 pub(super) fn commits(commits: &Commits) -> Value {
     let total = commits.conflicts.len() as u64;
     let commits = bound_commits(commits);
-    let one = |commit: &Commit| PackedFields::default().text(&commit.id).text(&commit.subject).number(origin_number(commit.origin)).end();
+    // The newest one is HEAD, as a rule.
+    let id = |commit: &Commit| if Some(&commit.id) == commits.head.as_ref() { String::new() } else { commit.id.clone() };
+    let one = |commit: &Commit| PackedFields::default().text(&id(commit)).text(&commit.subject).number(origin_number(commit.origin)).end();
     PackedFields::default()
         .opt_text(commits.head.as_deref())
         .number(commits.new_commits)
         .number(commits.made_here)
-        .number(commits.imported)
-        .number(commits.rescued)
         .flag(commits.net_change)
+        .list(commits.listed.iter().map(one).collect())
+        .number(commits.rescued)
+        .number(commits.imported)
+        .list(notes(&commits.degraded))
         .opt_text(commits.operation.map(GitOperation::as_str))
         .texts(&commits.conflicts)
         .number(if total > LISTED as u64 { total } else { 0 })
-        .list(commits.listed.iter().map(one).collect())
-        .list(notes(&commits.degraded))
         .end()
 }
 
 pub(super) fn read_commits(value: &Value) -> Option<Commits> {
     let fields = UnpackedFields::of(value)?;
+    let head = fields.opt_text(0);
     let one = |value: &Value| {
         let fields = UnpackedFields::of(value)?;
         let origin = match fields.number(2) {
@@ -132,19 +135,20 @@ pub(super) fn read_commits(value: &Value) -> Option<Commits> {
             1 => CommitOrigin::Imported,
             _ => CommitOrigin::Rescued,
         };
-        Some(Commit { id: fields.text(0), subject: fields.text(1), origin })
+        let id = fields.opt_text(0).or_else(|| head.clone()).unwrap_or_default();
+        Some(Commit { id, subject: fields.text(1), origin })
     };
     Some(Commits {
-        head: fields.opt_text(0),
+        head: head.clone(),
         new_commits: fields.number(1),
         made_here: fields.number(2),
-        imported: fields.number(3),
-        rescued: fields.number(4),
-        net_change: fields.flag(5),
-        operation: by_word(&OPERATIONS, GitOperation::as_str, fields.word(6)),
-        conflicts: fields.texts(7),
-        listed: fields.list(9).iter().filter_map(one).collect(),
-        degraded: read_notes(fields.list(10)),
+        imported: fields.number(6),
+        rescued: fields.number(5),
+        net_change: fields.flag(3),
+        operation: by_word(&OPERATIONS, GitOperation::as_str, fields.word(8)),
+        conflicts: fields.texts(9),
+        listed: fields.list(4).iter().filter_map(one).collect(),
+        degraded: read_notes(fields.list(7)),
     })
 }
 
@@ -153,15 +157,15 @@ pub(super) fn changes(changes: &Changes) -> Value {
     // All of it is the session's work, as a rule: then the paths are not said twice.
     let same = changes.work_paths == changes.paths;
     PackedFields::default()
-        .number(changes.staged)
-        .number(changes.unstaged)
-        .number(changes.untracked)
-        .number(changes.conflicted)
         .number(changes.work)
+        .texts(&changes.paths)
+        .number(changes.untracked)
+        .number(changes.unstaged)
+        .number(changes.staged)
+        .number(changes.conflicted)
         .number(changes.inherited)
         .number(changes.since_end)
         .opt_text(changes.operation.map(GitOperation::as_str))
-        .texts(&changes.paths)
         .raw(if same { Value::Null } else { changes.work_paths.clone().into() })
         .list(notes(&changes.degraded))
         .end()
@@ -170,17 +174,17 @@ pub(super) fn changes(changes: &Changes) -> Value {
 /// Without the fingerprint, which no rule looks at.
 pub(super) fn read_changes(value: &Value) -> Option<Changes> {
     let fields = UnpackedFields::of(value)?;
-    let paths = fields.texts(8);
+    let paths = fields.texts(1);
     Some(Changes {
-        staged: fields.number(0),
-        unstaged: fields.number(1),
+        staged: fields.number(4),
+        unstaged: fields.number(3),
         untracked: fields.number(2),
-        conflicted: fields.number(3),
-        work: fields.number(4),
+        conflicted: fields.number(5),
+        work: fields.number(0),
         work_paths: if fields.at(9).is_null() { paths.clone() } else { fields.texts(9) },
-        inherited: fields.number(5),
-        since_end: fields.number(6),
-        operation: by_word(&OPERATIONS, GitOperation::as_str, fields.word(7)),
+        inherited: fields.number(6),
+        since_end: fields.number(7),
+        operation: by_word(&OPERATIONS, GitOperation::as_str, fields.word(8)),
         paths,
         fingerprint: 0,
         degraded: read_notes(fields.list(10)),

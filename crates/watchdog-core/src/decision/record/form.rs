@@ -1,10 +1,13 @@
 //! A record as one JSON value, and back.
 
-use serde_json::{Value, json};
+use std::collections::HashMap;
+
+use serde_json::Value;
 
 use watchdog_facts::evidence::RescueOutcome;
 use watchdog_facts::verdict::ProbeRecord;
 
+use super::bounds::{LISTED, short};
 use super::fact_form::{self as form, fact, read_fact};
 use super::packed::{PackedFields, UnpackedFields};
 use super::setup_form;
@@ -14,9 +17,16 @@ use crate::decision::machine::MachineEvent;
 /// The version of the form. Readers refuse a later one.
 const VERSION: u64 = 1;
 
-/// Writes a record: `[version, setup, [[after_ms, kind, fact], …]]`.
+/// Writes a record: `[version, setup, [[after_ms, kind, fact], …], beside, overruled]`.
 pub fn write(record: &JudgementRecord) -> Value {
-    json!([VERSION, setup_form::setup(&record.setup), record.steps.iter().map(step).collect::<Vec<_>>()])
+    let beside: Vec<String> = record.beside.iter().take(LISTED).map(|line| short(line, 160)).collect();
+    PackedFields::default()
+        .number(VERSION)
+        .raw(setup_form::setup(&record.setup))
+        .raw(steps(&record.steps))
+        .texts(&beside)
+        .flag(record.overruled)
+        .end()
 }
 
 /// Reads a record. A step that cannot be read is one that was lost.
@@ -31,13 +41,36 @@ pub fn read(value: &Value) -> Result<JudgementRecord, String> {
         None => return Err("it holds no recorded facts".into()),
     }
     let setup = setup_form::read_setup(fields.at(1)).ok_or("the setup of its judgement cannot be read")?;
-    let steps = fields.list(2).iter().map(read_step).collect();
-    Ok(JudgementRecord { setup, steps })
+    let mut last: HashMap<&str, MachineEvent> = HashMap::new();
+    let mut steps = Vec::new();
+    for value in fields.list(2) {
+        let fields = UnpackedFields::of(value);
+        let kind = fields.map_or("", |fields| fields.word(1));
+        let again = fields.is_some_and(|fields| fields.word(2) == SAME && reads_again(kind));
+        let event = if again { last.get(kind).cloned() } else { fields.and_then(read_event) };
+        event.iter().for_each(|event| drop(last.insert(kind, event.clone())));
+        steps.push(RecordedStep { after_ms: fields.map_or(0, |fields| fields.number(0)), event });
+    }
+    Ok(JudgementRecord { setup, steps, beside: fields.texts(3), overruled: fields.flag(4) })
 }
 
-fn step(step: &RecordedStep) -> Value {
-    let (kind, fact) = step.event.as_ref().map_or(("?", Value::Null), event_form);
-    PackedFields::default().raw(step.after_ms.into()).text(kind).raw(fact).end()
+/// In place of a fact that was read again and is the same.
+const SAME: &str = "=";
+
+fn steps(steps: &[RecordedStep]) -> Value {
+    let mut last: HashMap<&str, Value> = HashMap::new();
+    let mut written = Vec::new();
+    for step in steps {
+        let (kind, fact) = step.event.as_ref().map_or(("?", Value::Null), event_form);
+        let again = reads_again(kind) && last.get(kind) == Some(&fact);
+        written.push(PackedFields::default().number(step.after_ms).text(kind).raw(if again { SAME.into() } else { fact.clone() }).end());
+        last.insert(kind, fact);
+    }
+    written.into()
+}
+
+fn reads_again(kind: &str) -> bool {
+    matches!(kind, "c" | "u" | "k" | "g" | "l")
 }
 
 fn event_form(event: &MachineEvent) -> (&'static str, Value) {
@@ -55,11 +88,6 @@ fn event_form(event: &MachineEvent) -> (&'static str, Value) {
         MachineEvent::Criteria(read) => ("g", fact(read, form::criteria)),
         MachineEvent::Interrupt => ("i", Value::Null),
     }
-}
-
-fn read_step(value: &Value) -> RecordedStep {
-    let fields = UnpackedFields::of(value);
-    RecordedStep { after_ms: fields.map_or(0, |fields| fields.number(0)), event: fields.and_then(read_event) }
 }
 
 fn read_event(fields: UnpackedFields<'_>) -> Option<MachineEvent> {

@@ -4,6 +4,7 @@
 use watchdog_facts::verdict::Verdict;
 
 use super::JudgementRecord;
+use crate::decision::beside_claim::dispute_beside;
 use crate::decision::judgement_rule::JudgementRule;
 use crate::decision::machine::{CheckMachine, MachineAction, MachineEvent};
 
@@ -76,8 +77,27 @@ fn is_deed(event: &MachineEvent) -> bool {
     matches!(event, MachineEvent::Probe(_) | MachineEvent::Rescue(_) | MachineEvent::WaitOver | MachineEvent::Interrupt)
 }
 
+/// Which facts may answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FactUse {
+    /// Those that were read when the machine asks.
+    AsRead,
+    /// Every other fact is as it was recorded, whenever it was read.
+    OtherwiseAsRecorded,
+}
+
 /// Runs a record to its end.
 pub fn run(record: &JudgementRecord) -> RecordedRun {
+    run_with(record, FactUse::AsRead)
+}
+
+/// Runs a record in which one thing was changed: every other fact counts as it was recorded, also where it is wanted at another time.
+/// Questions are not: who would have answered what is not known.
+pub(super) fn run_changed(record: &JudgementRecord) -> RecordedRun {
+    run_with(record, FactUse::OtherwiseAsRecorded)
+}
+
+fn run_with(record: &JudgementRecord, facts: FactUse) -> RecordedRun {
     let mut machine = CheckMachine::new(record.setup.clone());
     let mut decisions = Vec::new();
     let mut action = machine.step(MachineEvent::Start);
@@ -87,16 +107,20 @@ pub fn run(record: &JudgementRecord) -> RecordedRun {
     for _ in 0..10 * (record.steps.len() + 10) {
         let interrupted = matches!(record.steps.get(next), Some(step) if step.event == Some(MachineEvent::Interrupt));
         if let MachineAction::Conclude(verdict) = action {
-            return RecordedRun { decisions, end: RunEnd::Concluded(verdict) };
+            let verdict = dispute_beside(*verdict, record.beside.clone(), &[]);
+            return RecordedRun { decisions, end: RunEnd::Concluded(Box::new(verdict)) };
         }
-        let found = if interrupted { Some(next) } else { find(record, next, &action) };
-        let Some(at) = found else {
+        let in_order = if interrupted { Some(next) } else { find(record, next, &action) };
+        let out_of_order = || if facts == FactUse::OtherwiseAsRecorded { find_out_of_order(record, next, &action) } else { None };
+        let Some(at) = in_order.or_else(out_of_order) else {
             return RecordedRun { end: RunEnd::NotRecorded { fact: wanted(&action) }, decisions };
         };
         let event = record.steps[at].event.clone().map(as_it_came).expect("a step that was lost is never found");
         action = machine.step(event);
         decisions.push(RecordedDecision { step: Some(at), action: action.clone(), rules: machine.take_rules() });
-        next = next.max(at + 1);
+        if in_order.is_some() {
+            next = next.max(at + 1);
+        }
     }
     RecordedRun { end: RunEnd::NotRecorded { fact: wanted(&action) }, decisions }
 }
@@ -134,4 +158,14 @@ fn find(record: &JudgementRecord, next: usize, action: &MachineAction) -> Option
         }
     }
     None
+}
+
+/// The nearest fact of the kind that an action asks for: the next one, else the last one.
+fn find_out_of_order(record: &JudgementRecord, next: usize, action: &MachineAction) -> Option<usize> {
+    if matches!(action, MachineAction::Ask { .. } | MachineAction::Wait(_)) {
+        return None;
+    }
+    let fits = |at: &usize| record.steps[*at].event.as_ref().is_some_and(|event| answers(action, event));
+    let is_deed = *action == MachineAction::Rescue;
+    (next..record.steps.len()).find(fits).or_else(|| (0..next.min(record.steps.len())).rev().find(fits).filter(|_| !is_deed))
 }

@@ -1,4 +1,5 @@
-//! What would have changed a verdict: the machine runs again on the record with one thing changed at a time.
+//! What would have changed a verdict: the machine runs again on the record with one thing changed at a time, and everything else as it was
+//! recorded.
 
 use watchdog_facts::evidence::{
     Changes, CheckOutcome, CriteriaChanged, ProbeOutcome, ProcessExit, Reply, ReplyStatus, RescueOutcome, SessionEnd,
@@ -6,7 +7,7 @@ use watchdog_facts::evidence::{
 use watchdog_facts::verdict::{Evidence, Reason};
 
 use super::JudgementRecord;
-use super::run::{RunEnd, run};
+use super::run::{RunEnd, run, run_changed};
 use crate::config::settings::{OnNoCriteria, RescueMode};
 use crate::decision::machine::{ConfigTrust, MachineEvent, SurvivorFacts};
 
@@ -76,7 +77,7 @@ pub fn what_if(record: &JudgementRecord) -> Vec<(SingleChange, ChangedEnd)> {
         let end = match change.word {
             // Its criteria are not in the record, as they did not count.
             "trusted" => ChangedEnd::NotRecorded { fact: "checks" },
-            _ => ending(&run(&changed).end),
+            _ => ending(&run_changed(&changed).end),
         };
         if end != as_recorded {
             found.push((*change, end));
