@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use watchdog_store::STORE_FORMAT;
 
-/// For example `0.1.0 (82da737, store format 2)`. A build that is not a release one names no commit: it would have to be built again
+/// For example `0.1.0 (82da737, store format 3)`. A build that is not a release one names no commit: it would have to be built again
 /// after each.
 pub fn short() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(|| {

@@ -61,7 +61,7 @@ impl PreparedJudgement {
     pub fn refuse(&self, verdict: Verdict) -> Refusal {
         let mut judgement = about(&self.command_env, Some(&self.input), verdict, self.begun);
         judgement.breaker = self.input.breaker(self.store.as_ref());
-        self.journal.write(kind::VERDICT, judgement.to_json());
+        self.journal.write(kind::VERDICT, judgement.to_event_data(None));
         Refusal::Judgement(Box::new(judgement))
     }
 

@@ -40,6 +40,7 @@ use super::machine_log;
 use super::origins::remember_rescued;
 use super::planner::PlannerAgent;
 use super::probe_history::ProbeHistory;
+use super::recorder::JudgementRecorder;
 use super::session_work::{self, DividedUncommitted};
 use super::survivors;
 use super::undone;
@@ -50,6 +51,7 @@ pub struct ActionExecutor {
     pub(super) input: Arc<JudgementInput>,
     pub(super) command_env: CommandEnv,
     journal: Arc<CommandJournal>,
+    recorder: JudgementRecorder,
     git_dirs: GitDirs,
     pub(super) root: PathBuf,
     /// The session to ask, where its id is known.
@@ -99,6 +101,7 @@ impl ActionExecutor {
             input,
             command_env,
             journal,
+            recorder: JudgementRecorder::new(),
             git_dirs,
             root,
             session_id: None,
@@ -131,6 +134,11 @@ impl ActionExecutor {
     /// The journal for the facts that it reads.
     pub fn journal(&self) -> &CommandJournal {
         &self.journal
+    }
+
+    /// The record of the facts, for the journal.
+    pub fn recorder(&self) -> &JudgementRecorder {
+        &self.recorder
     }
 
     /// From now on the agent is not asked for a plan of a rescue.

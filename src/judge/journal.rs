@@ -18,10 +18,7 @@ use super::judgement_input::JudgementInput;
 use crate::clock::now;
 use crate::notify::delivery::NotificationWorker;
 use crate::notify::rules::NotificationRules;
-use crate::wire::judgement_events::{
-    changes_data, check_data, commits_data, criteria_changed_data, degraded_data, interrupted_data, rescue_data, snapshot_data,
-};
-use crate::wire::verdict_json::probe_json;
+use crate::wire::judgement_events::{interrupted_data, probe_row, read_data, rescue_row, snapshot_data};
 
 /// How many events of several judgements are written in one transaction, and the longest time that one waits for it.
 const TOGETHER: usize = 256;
@@ -58,15 +55,23 @@ impl JournalBatcher {
     }
 }
 
-/// The journal of one command. Events that only report what was read wait for the next one that reports a deed, so that a quick check costs
-/// one write.
+/// An event that is told to whoever is notified, and written unless another row of the journal holds it.
+struct NoticedEvent {
+    event: NewEvent,
+    is_written: bool,
+}
+
+/// The journal of one command. What was only read is told with the next event that reports a deed, and is a part of the verdict's row, so that a
+/// quick check costs one write.
 pub struct CommandJournal {
     store: Arc<dyn LocalStore>,
     worktree_id: String,
     spec: String,
     notifier: Option<(NotificationRules, NotificationWorker)>,
     batcher: OnceLock<Arc<JournalBatcher>>,
-    waiting: Mutex<Vec<NewEvent>>,
+    waiting: Mutex<Vec<NoticedEvent>>,
+    /// The last snapshot of this command, and the id of its event.
+    kept: Mutex<Option<(String, String)>>,
     fault: Mutex<Option<String>>,
 }
 
@@ -80,6 +85,7 @@ impl CommandJournal {
             notifier: None,
             batcher: OnceLock::new(),
             waiting: Mutex::default(),
+            kept: Mutex::default(),
             fault: Mutex::default(),
         }
     }
@@ -113,16 +119,41 @@ impl CommandJournal {
         let _ = self.batcher.set(Arc::clone(batcher));
     }
 
-    /// Notes something, to be written with the next [`CommandJournal::write`].
-    pub fn note(&self, kind: &str, data: Value) {
-        let event = event(now(), &self.worktree_id, Some(&self.spec), kind, data);
-        self.waiting.lock().expect("mutex poisoned").push(event);
+    /// Notes something, to be written with the next [`CommandJournal::write`]. Returns the id of its event.
+    pub fn note(&self, kind: &str, data: Value) -> String {
+        self.add(kind, data, true)
     }
 
-    /// Writes the collected events, and this one.
-    pub fn write(&self, kind: &str, data: Value) {
-        self.note(kind, data);
+    /// Notes something that the row of the verdict holds: it is told, and readers of the journal get it from there.
+    pub fn tell(&self, kind: &str, data: Value) {
+        self.add(kind, data, false);
+    }
+
+    /// Writes that a snapshot was made; not again where it is the last one, which still holds everything.
+    fn snapshot(&self, name: &str) -> String {
+        let mut kept = self.kept.lock().expect("mutex poisoned");
+        match kept.as_ref().filter(|(last, _)| last == name) {
+            Some((_, id)) => id.clone(),
+            None => {
+                let id = self.write(kind::SNAPSHOT, snapshot_data(name));
+                *kept = Some((name.to_owned(), id.clone()));
+                id
+            }
+        }
+    }
+
+    fn add(&self, kind: &str, data: Value, is_written: bool) -> String {
+        let event = event(now(), &self.worktree_id, Some(&self.spec), kind, data);
+        let id = event.id.clone();
+        self.waiting.lock().expect("mutex poisoned").push(NoticedEvent { event, is_written });
+        id
+    }
+
+    /// Writes the collected events, and this one. Returns the id of its event.
+    pub fn write(&self, kind: &str, data: Value) -> String {
+        let id = self.note(kind, data);
         self.flush();
+        id
     }
 
     /// Writes the collected events.
@@ -131,12 +162,19 @@ impl CommandJournal {
         if events.is_empty() {
             return;
         }
+        let (events, is_written): (Vec<NewEvent>, Vec<bool>) =
+            events.into_iter().map(|noticed| (noticed.event, noticed.is_written)).unzip();
         // First the outbox, so that a kill before the journal is written loses no notification.
         if let Some((notices, notifications)) = &self.notifier {
             match notices.offer(self.store.as_ref(), &events, notifications.held_for()) {
                 Ok(offered) => notifications.deliver(&self.store, offered),
                 Err(error) => self.faulty(&error),
             }
+        }
+        let mut is_written = is_written.into_iter();
+        let events: Vec<NewEvent> = events.into_iter().filter(|_| is_written.next() == Some(true)).collect();
+        if events.is_empty() {
+            return;
         }
         // Nothing guards this append, so it cannot be fenced.
         let written = match self.batcher.get() {
@@ -158,35 +196,22 @@ impl CommandJournal {
     }
 }
 
-/// Adds the event for an event of the decision machine.
-pub fn observed(journal: &CommandJournal, event: &MachineEvent) {
+/// Adds the event for an event of the decision machine. What was only read is told, and written with the verdict; what was done is a row of
+/// its own at once, whose id is returned.
+pub fn observed(journal: &CommandJournal, event: &MachineEvent) -> Option<String> {
     match event {
-        MachineEvent::Start | MachineEvent::WaitOver | MachineEvent::Survivors(_) | MachineEvent::Activity(_) => {}
-        MachineEvent::Commits(Ok(commits)) => journal.note(kind::COMMITS, commits_data(commits)),
-        MachineEvent::Changes(Ok(changes)) => journal.note(kind::CHANGES, changes_data(changes)),
-        MachineEvent::Snapshot(Ok(Some(name))) => journal.write(kind::SNAPSHOT, snapshot_data(name)),
-        MachineEvent::Snapshot(Ok(None)) => {}
-        MachineEvent::Commits(Err(unreadable))
-        | MachineEvent::Changes(Err(unreadable))
-        | MachineEvent::Snapshot(Err(unreadable))
-        | MachineEvent::Criteria(Err(unreadable))
-        | MachineEvent::Rescue(Err(unreadable)) => {
-            journal.note(kind::DEGRADED, degraded_data(&unreadable.why));
-        }
-        MachineEvent::Criteria(Ok(changed)) => {
-            if changed.guarded_total + changed.named.len() > 0 {
-                journal.note(kind::CRITERIA_CHANGED, criteria_changed_data(changed));
-            }
-        }
-        MachineEvent::Checks(judged) => {
-            for check in &judged.results {
-                journal.note(kind::CHECK, check_data(check));
-            }
-        }
         // A reused answer is no probe; the journal has it already.
-        MachineEvent::Probe(record) if record.stands() => {}
-        MachineEvent::Probe(record) => journal.write(kind::PROBE, probe_json(record)),
-        MachineEvent::Rescue(Ok(outcome)) => journal.write(kind::RESCUE, rescue_data(outcome)),
-        MachineEvent::Interrupt => journal.write(kind::INTERRUPTED, interrupted_data()),
+        MachineEvent::Probe(record) if record.stands() => None,
+        MachineEvent::Probe(record) => Some(journal.write(kind::PROBE, probe_row(record))),
+        MachineEvent::Rescue(Ok(outcome)) => Some(journal.write(kind::RESCUE, rescue_row(outcome))),
+        MachineEvent::Snapshot(Ok(Some(name))) => Some(journal.snapshot(name)),
+        MachineEvent::Interrupt => {
+            journal.write(kind::INTERRUPTED, interrupted_data());
+            None
+        }
+        event => {
+            read_data(event).into_iter().for_each(|(kind, data)| journal.tell(kind, data));
+            None
+        }
     }
 }

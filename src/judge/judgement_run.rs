@@ -135,6 +135,7 @@ impl JudgementRun {
     /// Records the verdict with breaker, progress and journal.
     pub fn settle(&self, verdict: Verdict) -> Judgement {
         let _within = self.span.enter();
+        let concluded = verdict.reason;
         keep_judged_head(&self.input, &verdict);
         // A sweep judges many worktrees, and searches for helpers only after a `complete`.
         if !self.input.overrides.once || verdict.status() == Status::Complete {
@@ -177,7 +178,8 @@ impl JudgementRun {
         judgement.session = judgement.session.or_else(|| self.executor.session());
         let outlived = |(survivor, still_runs): (&SurvivingProcess, bool)| OutlivedProcess { shown: survivor.to_string(), still_runs };
         judgement.survivors = survivors.into_iter().map(outlived).collect();
-        self.journal.write(kind::VERDICT, judgement.to_json());
+        let recorded = self.executor.recorder().finish(concluded, &judgement.verdict);
+        self.journal.write(kind::VERDICT, judgement.to_event_data(recorded.as_ref().map(|facts| (&facts.record, &facts.rows))));
         if let Some(why) = self.journal.fault() {
             judgement.verdict.degraded.push(Degradation { code: WarningCode::JournalUnwritable, detail: why });
         }

@@ -25,6 +25,7 @@ pub(crate) mod origins;
 pub mod panicked;
 pub(crate) mod planner;
 mod probe_history;
+pub(crate) mod recorder;
 pub(crate) mod refusal;
 pub(crate) mod serving_git;
 mod session_context;

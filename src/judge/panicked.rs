@@ -39,7 +39,7 @@ pub fn judged_without_room(around: &CommandEnv, why: UnreadableFact) -> Judgemen
         judgement.baseline = found.map(|found| found.point.as_str().to_owned());
         judgement.spec = Some(spec.clone());
         let journal = CommandJournal::new(open.store, &open.worktree_id, &spec);
-        journal.write(kind::VERDICT, judgement.to_json());
+        journal.write(kind::VERDICT, judgement.to_event_data(None));
         Ok(journal.fault())
     });
     if let Some(why) = written.unwrap_or_else(|unreadable| Some(unreadable.why)) {

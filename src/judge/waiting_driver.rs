@@ -14,8 +14,8 @@ use watchdog_facts::verdict::Verdict;
 use watchdog_process::CancelFlag;
 
 use super::executor::ActionExecutor;
+use super::journal;
 use super::signals::{SignalState, SignalUrgency};
-use super::{journal, machine_log};
 use crate::clock::pauses;
 
 /// How long git directories must be quiet after a movement before HEAD is read: git writes the index after the branch.
@@ -54,7 +54,7 @@ impl MachineDriver for WaitingDriver<'_> {
     }
 
     fn step(&mut self, machine: &mut CheckMachine, event: MachineEvent) -> MachineAction {
-        machine_log::step(machine, event)
+        self.executor.recorder().step(machine, event)
     }
 
     fn perform(&mut self, action: &MachineAction, machine: &CheckMachine) -> Option<MachineEvent> {
@@ -65,7 +65,7 @@ impl MachineDriver for WaitingDriver<'_> {
             }
             action => self.perform_now(action, machine),
         };
-        journal::observed(self.executor.journal(), &event);
+        self.executor.recorder().written(journal::observed(self.executor.journal(), &event));
         Some(event)
     }
 }

@@ -62,8 +62,8 @@ fn evaluate_here(
     let input = Arc::new(input);
     let span = machine_log::judgement_span(&input);
     span.in_scope(|| machine_log::begun(&input));
-    let verdict = match without_checks(&input.settings.limits, &context, begun) {
-        Some(verdict) => verdict,
+    let (verdict, recorded) = match without_checks(&input.settings.limits, &context, begun) {
+        Some(verdict) => (verdict, None),
         None => {
             let limits = input.settings.limits.clone();
             let mut setup = input.setup(EarlierRounds::default(), None, false);
@@ -74,7 +74,10 @@ fn evaluate_here(
                 .with_context(SessionContext { from_host: true, ..context }, false)
                 .with_store(Arc::clone(&store));
             let verdict = span.in_scope(|| drive_to_the_end(setup, &executor, signals));
-            capped(&limits, iteration, verdict)
+            let concluded = verdict.reason;
+            let verdict = capped(&limits, iteration, verdict);
+            let recorded = executor.recorder().finish(concluded, &verdict);
+            (verdict, recorded)
         }
     };
     let mut judgement = span.in_scope(|| about(command_env, Some(&input), verdict, begun));
@@ -82,7 +85,7 @@ fn evaluate_here(
         judgement.baseline = None;
     }
     judgement.breaker = input.breaker(store.as_ref());
-    journal.write(kind::VERDICT, judgement.to_json());
+    journal.write(kind::VERDICT, judgement.to_event_data(recorded.as_ref().map(|facts| (&facts.record, &facts.rows))));
     if let Some(why) = journal.fault() {
         judgement.verdict.degraded.push(Degradation { code: WarningCode::JournalUnwritable, detail: why });
     }

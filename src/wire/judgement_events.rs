@@ -2,10 +2,16 @@
 
 use serde_json::{Value, json};
 
+use jiff::SignedDuration;
+use watchdog_core::decision::machine::MachineEvent;
+use watchdog_core::decision::record::{bound_probe, bound_rescue, form};
 use watchdog_facts::evidence::{Changes, CheckResult, Commits, CriteriaChanged, RescueOutcome};
+use watchdog_facts::verdict::ProbeRecord;
 use watchdog_git::{HistoryPoint, SnapshotSummary};
-
-use super::verdict_json::left_out_json;
+use watchdog_store::engine::StoredEvent;
+use watchdog_store::journal::kind;
+use watchdog_store::verdict_parts::{probe_json, rescue_data};
+use watchdog_store::verdict_row::{FACT, RECORD};
 
 /// How many snapshots one event names.
 const NAMED: usize = 50;
@@ -67,15 +73,57 @@ pub fn check_data(check: &CheckResult) -> Value {
     json!({"name": check.name, "type": check.kind, "outcome": check.outcome.as_str()})
 }
 
-/// A rescue of the machine.
-pub fn rescue_data(outcome: &RescueOutcome) -> Value {
-    json!({
-        "commits": outcome.commits,
-        "branch": outcome.fallback_branch,
-        "failed": outcome.failed,
-        "lost": outcome.lost,
-        "left_out": outcome.left_out.iter().map(left_out_json).collect::<Vec<_>>(),
-    })
+/// A question and what came of it, to be written.
+pub fn probe_row(record: &ProbeRecord) -> Value {
+    let mut data = probe_json(&bound_probe(record));
+    data[FACT] = form::write_probe(record);
+    data
+}
+
+/// A rescue of the machine, to be written.
+pub fn rescue_row(outcome: &RescueOutcome) -> Value {
+    let mut data = rescue_data(&bound_rescue(outcome));
+    data[FACT] = form::write_rescue(outcome);
+    data
+}
+
+/// The events for what was only read: kind and `data` of each.
+pub fn read_data(event: &MachineEvent) -> Vec<(&'static str, Value)> {
+    match event {
+        MachineEvent::Commits(Ok(commits)) => vec![(kind::COMMITS, commits_data(commits))],
+        MachineEvent::Changes(Ok(changes)) => vec![(kind::CHANGES, changes_data(changes))],
+        MachineEvent::Commits(Err(unreadable))
+        | MachineEvent::Changes(Err(unreadable))
+        | MachineEvent::Snapshot(Err(unreadable))
+        | MachineEvent::Criteria(Err(unreadable))
+        | MachineEvent::Rescue(Err(unreadable)) => vec![(kind::DEGRADED, degraded_data(&unreadable.why))],
+        MachineEvent::Criteria(Ok(changed)) if changed.guarded_total + changed.named.len() > 0 => {
+            vec![(kind::CRITERIA_CHANGED, criteria_changed_data(changed))]
+        }
+        MachineEvent::Checks(judged) => judged.results.iter().map(|check| (kind::CHECK, check_data(check))).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The events that the row of a verdict holds: what was only read, at the time of each. Their ids are that of the verdict with a number.
+pub fn events_within(verdict: &StoredEvent) -> Vec<StoredEvent> {
+    let Ok(record) = form::read(&verdict.data[RECORD]) else { return Vec::new() };
+    let took = verdict.data["duration_ms"].as_i64().unwrap_or(0);
+    let begun = verdict.at.checked_sub(SignedDuration::from_millis(took)).unwrap_or(verdict.at);
+    let mut found = Vec::new();
+    for step in &record.steps {
+        let after = SignedDuration::from_millis(i64::try_from(step.after_ms).unwrap_or(i64::MAX));
+        for (kind, data) in step.event.iter().flat_map(read_data) {
+            found.push(StoredEvent {
+                id: format!("{}.{}", verdict.id, found.len()),
+                at: begun.checked_add(after).map_or(verdict.at, |at| at.min(verdict.at)),
+                kind: kind.to_owned(),
+                data,
+                ..verdict.clone()
+            });
+        }
+    }
+    found
 }
 
 /// A rescue that a person asked for.

@@ -1,5 +1,6 @@
 //! The JSON of a verdict: one object, `schema` 1. Fields may be added; none changes its meaning.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -7,10 +8,13 @@ use serde_json::{Value, json};
 
 use watchdog_core::decision::breaker::BreakerView;
 use watchdog_core::decision::iteration::record::IterationRecord;
+use watchdog_core::decision::record::{JudgementRecord, bound_verdict, form};
 use watchdog_core::decision::termination::SpentUsage;
-use watchdog_facts::evidence::{Changes, CheckResult, Commits, Degradation, LeftOut, ProbeOutcome, Reply};
 use watchdog_facts::secret_shapes::mask_value;
-use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Status, Verdict};
+use watchdog_facts::verdict::{Reason, Status, Verdict};
+use watchdog_store::verdict_parts::{changes_json, check_json, commits_json};
+pub use watchdog_store::verdict_parts::{left_out_json, millis, note_json, probe_json, reply_json, reply_of, retry_at_of, usage_json};
+use watchdog_store::verdict_row::{RECORD, ROWS};
 
 use super::breaker_json::breaker_json;
 use super::loop_json::loop_json;
@@ -144,30 +148,36 @@ impl Judgement {
         mask_value(&mut object);
         object
     }
+
+    /// The `data` of its event: long lists and texts are bounded, with their totals, and the facts are in `record`. The steps that are
+    /// rows of their own come with the ids of those.
+    pub fn to_event_data(&self, recorded: Option<(&JudgementRecord, &BTreeMap<usize, String>)>) -> Value {
+        let bounded = Judgement { verdict: bound_verdict(&self.verdict), ..self.clone() };
+        let mut object = bounded.to_json();
+        let totals = [
+            ("/changes", "paths", self.verdict.changes.as_ref().map_or(0, |changes| changes.paths.len())),
+            ("/rescue", "left_out", self.verdict.left_out.len()),
+            ("", "checks", self.verdict.checks.len()),
+        ];
+        for (holder, list, total) in totals {
+            if let Some(Value::Object(holder)) = object.pointer_mut(holder)
+                && holder.get(list).and_then(Value::as_array).is_some_and(|kept| kept.len() < total)
+            {
+                holder.insert(format!("{list}_total"), json!(total));
+            }
+        }
+        if let Some((record, rows)) = recorded {
+            object[RECORD] = form::write(record);
+            if !rows.is_empty() {
+                object[ROWS] = rows.iter().map(|(step, id)| (step.to_string(), json!(id))).collect();
+            }
+        }
+        object
+    }
 }
 
 fn session_json(session: &JudgedSession) -> Value {
     json!({"id": session.id, "known_by": session.known_by, "idle_seconds": session.idle_seconds})
-}
-
-fn commits_json(commits: &Commits) -> Vec<Value> {
-    let origin = |origin| match origin {
-        watchdog_facts::evidence::CommitOrigin::MadeHere => "made_here",
-        watchdog_facts::evidence::CommitOrigin::Imported => "imported",
-        watchdog_facts::evidence::CommitOrigin::Rescued => "rescued",
-    };
-    commits.listed.iter().map(|commit| json!({"id": commit.id, "subject": commit.subject, "origin": origin(commit.origin)})).collect()
-}
-
-fn changes_json(changes: &Changes) -> Value {
-    json!({
-        "staged": changes.staged,
-        "unstaged": changes.unstaged,
-        "untracked": changes.untracked,
-        "conflicted": changes.conflicted,
-        "operation": changes.operation.map(|operation| operation.as_str()),
-        "paths": changes.paths,
-    })
 }
 
 fn rescue_json(verdict: &Verdict) -> Value {
@@ -180,90 +190,4 @@ fn rescue_json(verdict: &Verdict) -> Value {
         "branch": verdict.rescue_branch,
         "left_out": verdict.left_out.iter().map(left_out_json).collect::<Vec<_>>(),
     })
-}
-
-/// What a rescue or a snapshot left alone, and why.
-pub fn left_out_json(left: &LeftOut) -> Value {
-    json!({"path": left.path, "why": left.why.as_str()})
-}
-
-/// What a person should know beside a result.
-pub fn note_json(note: &Degradation) -> Value {
-    json!({"code": note.code.as_str(), "detail": note.detail})
-}
-
-/// One probe, as in `probes` of a verdict.
-pub fn probe_json(record: &ProbeRecord) -> Value {
-    json!({
-        "at": record.at.to_string(),
-        "duration_ms": millis(record.duration),
-        "outcome": record.outcome.as_str(),
-        "reply": reply_of(&record.outcome).map(reply_json),
-        "why": record.outcome.why(),
-        "retry_at": retry_at_of(&record.outcome),
-        "disputed": record.disputed,
-        "session_id": record.session_id,
-        "usage": usage_json(&record.usage),
-    })
-}
-
-/// When a usage limit ends, where the agent told that.
-pub(super) fn retry_at_of(outcome: &ProbeOutcome) -> Option<String> {
-    match outcome {
-        ProbeOutcome::RateLimited { retry_at, .. } => retry_at.map(|at| at.to_string()),
-        _ => None,
-    }
-}
-
-/// What questions cost, as in `probe_usage` of a verdict. Figures that the agent does not report are null.
-pub fn usage_json(usage: &ProbeUsage) -> Value {
-    json!({
-        "requests": usage.requests,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cost_usd": usage.cost_usd,
-    })
-}
-
-/// The reply of a probe, if it brought one.
-pub fn reply_of(outcome: &ProbeOutcome) -> Option<&Reply> {
-    match outcome {
-        ProbeOutcome::Reply(reply) => Some(reply),
-        _ => None,
-    }
-}
-
-/// A reply with the field names of the question.
-pub fn reply_json(reply: &Reply) -> Value {
-    json!({
-        "status": reply.status.as_str(),
-        "message": reply.message,
-        "agents_active": reply.agents_active,
-        "agents_details": reply.agents_details,
-        "tasks_completed": reply.tasks_completed,
-        "tasks_pending": reply.tasks_pending,
-        "commits_made": reply.commits_made,
-        "should_continue": reply.should_continue,
-        "next_action": reply.next_action,
-    })
-}
-
-fn check_json(check: &CheckResult) -> Value {
-    json!({
-        "name": check.name,
-        "type": check.kind,
-        "outcome": check.outcome.as_str(),
-        "evidence": check.evidence.as_str(),
-        "feedback": (!check.feedback.is_empty()).then_some(&check.feedback),
-        "duration_ms": millis(check.duration),
-        "cached": check.cached,
-        "before": check.before.as_str(),
-        "tests": check.tests.map(|tests| json!({"ran": tests.ran, "failed": tests.failed, "skipped": tests.skipped})),
-        "tree": check.tree,
-    })
-}
-
-/// Whole milliseconds, saturating.
-pub fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

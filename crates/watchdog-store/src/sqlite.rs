@@ -27,6 +27,7 @@ use super::engine::{
 };
 use super::error::StoreError;
 use super::key::RowKey;
+use super::records::verdict_row;
 use super::state_dir::StateDir;
 use database_file::DatabaseFile;
 use faults::is_io_failure;
@@ -139,6 +140,17 @@ fn event(row: &Row<'_>) -> rusqlite::Result<(i64, StoredEvent)> {
         data: serde_json::from_str(&data).unwrap_or_else(|_| serde_json::json!({ "unreadable": data })),
     };
     Ok((row.get(0)?, event))
+}
+
+/// Gives readers what was written, where a row holds it in a shorter form or names other rows. Such a row that cannot be read is as one that
+/// is gone.
+fn put_together(connection: &Connection, mut rows: Vec<(i64, StoredEvent)>) -> Vec<(i64, StoredEvent)> {
+    let data_of = |id: &str| {
+        let mut read = connection.prepare_cached("SELECT data FROM event WHERE id = ?1").ok()?;
+        read.query_row([id], |row| text(row, 0)).ok()
+    };
+    rows.iter_mut().for_each(|(_, event)| verdict_row::unpack(event, data_of));
+    rows
 }
 
 fn limit(n: usize) -> i64 {

@@ -21,7 +21,9 @@ use crate::judge::signals::SignalUrgency;
 use crate::notify::event_tail::EventTail;
 use crate::wire::event_json::event_json;
 use crate::wire::event_words::answers_to;
+use crate::wire::judgement_events::events_within;
 use watchdog_store::engine::{EventCursor, StoredEvent};
+use watchdog_store::journal::kind;
 use watchdog_store::{LocalStore, baseline, open_store};
 
 use super::runtime::in_runtime;
@@ -77,10 +79,12 @@ pub fn events(command_env: &CommandEnv, terminal: &CommandTerminal, args: Events
             match tail.read().await {
                 Ok(events) => {
                     reported = false;
-                    if events.iter().filter(|event| chosen.has(event)).any(|event| printer.show(event).is_err()) {
+                    let read = events.len();
+                    let mut within = events.into_iter().flat_map(with_those_within).filter(|event| chosen.has(event));
+                    if within.any(|event| printer.show(&event).is_err()) {
                         return 0;
                     }
-                    if !events.is_empty() {
+                    if read > 0 {
                         continue;
                     }
                 }
@@ -129,7 +133,8 @@ fn last_of(store: &dyn LocalStore, chosen: &EventFilter, n: usize) -> Result<(Ve
             break;
         }
         left = before;
-        for event in events.into_iter().rev().filter(|event| chosen.has(event)).take(wanted) {
+        let all = events.into_iter().rev().flat_map(|event| with_those_within(event).into_iter().rev());
+        for event in all.filter(|event| chosen.has(event)).take(wanted) {
             found.push_front(event);
         }
     }
@@ -140,6 +145,13 @@ fn last_of(store: &dyn LocalStore, chosen: &EventFilter, n: usize) -> Result<(Ve
 fn folders(store: &dyn LocalStore) -> HashMap<String, PathBuf> {
     let rows = baseline::everywhere(store).unwrap_or_default();
     rows.into_iter().filter_map(|(id, _, row)| Some((id, row.ok()?.worktree))).collect()
+}
+
+/// An event, and before it those that its row holds.
+fn with_those_within(event: StoredEvent) -> Vec<StoredEvent> {
+    let mut events = if event.kind == kind::VERDICT { events_within(&event) } else { Vec::new() };
+    events.push(event);
+    events
 }
 
 /// Prints events, as they come.

@@ -1,7 +1,7 @@
 //! The driver of a sweep: one round without a pause, in the calling thread. A probe waits for its turn.
 
 use crate::judge::executor::ActionExecutor;
-use crate::judge::{journal, machine_log};
+use crate::judge::journal;
 use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineDriver, MachineEvent};
 use watchdog_process::CancelFlag;
 
@@ -21,7 +21,7 @@ impl MachineDriver for SweepDriver<'_> {
     }
 
     fn step(&mut self, machine: &mut CheckMachine, event: MachineEvent) -> MachineAction {
-        machine_log::step(machine, event)
+        self.executor.recorder().step(machine, event)
     }
 
     /// One round has no pause; the next sweep is another round.
@@ -35,7 +35,7 @@ impl SweepDriver<'_> {
     /// Carries out an action whose turn it is, and returns its event.
     pub fn perform_now(&self, action: &MachineAction, machine: &CheckMachine) -> MachineEvent {
         let event = self.executor.perform(action, &(machine.commits().cloned(), machine.changes().cloned()), self.cancel);
-        journal::observed(self.executor.journal(), &event);
+        self.executor.recorder().written(journal::observed(self.executor.journal(), &event));
         event
     }
 }

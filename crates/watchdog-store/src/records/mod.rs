@@ -24,6 +24,8 @@ pub mod session;
 pub mod sweep_cache;
 pub mod task;
 pub mod uncommitted;
+pub mod verdict_parts;
+pub mod verdict_row;
 
 mod row;
 #[cfg(test)]

@@ -22,7 +22,7 @@ use watchdog_facts::evidence::{Degradation, WarningCode};
 const APPLICATION_ID: i32 = 0x7764_6f67;
 
 /// The migrations, in order; the number of those applied is the file's `user_version`. Only ever appended to.
-const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql"), include_str!("schema_2.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql"), include_str!("schema_2.sql"), include_str!("schema_3.sql")];
 
 /// The format of the records that this program writes. A newer one is refused.
 pub const STORE_FORMAT: usize = MIGRATIONS.len();

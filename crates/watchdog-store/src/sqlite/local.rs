@@ -48,9 +48,12 @@ impl LocalStore for SqliteStore {
         const ALL: &str = "SELECT seq, id, at, worktree, spec, kind, data FROM event WHERE seq <= ?1 ORDER BY seq DESC LIMIT ?2";
         const OF_ONE: &str =
             "SELECT seq, id, at, worktree, spec, kind, data FROM event WHERE worktree = ?3 AND seq <= ?1 ORDER BY seq DESC LIMIT ?2";
-        let mut rows: Vec<(i64, StoredEvent)> = self.with("read the journal", |connection| match worktree {
-            None => connection.prepare_cached(ALL)?.query_map(params![end.0, limit(n)], event)?.collect(),
-            Some(worktree) => connection.prepare_cached(OF_ONE)?.query_map(params![end.0, limit(n), worktree], event)?.collect(),
+        let mut rows: Vec<(i64, StoredEvent)> = self.with("read the journal", |connection| {
+            let rows: rusqlite::Result<Vec<_>> = match worktree {
+                None => connection.prepare_cached(ALL)?.query_map(params![end.0, limit(n)], event)?.collect(),
+                Some(worktree) => connection.prepare_cached(OF_ONE)?.query_map(params![end.0, limit(n), worktree], event)?.collect(),
+            };
+            Ok(put_together(connection, rows?))
         })?;
         rows.reverse();
         let before = rows.first().map_or(end, |(seq, _)| EventCursor(seq - 1));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use serde_json::Value;
 
-use super::{event, limit};
+use super::{event, limit, put_together};
 use crate::engine::{StoredEvent, WantedKind};
 
 /// How many of the newest events one pass reads for each requested worktree: with many active worktrees, their events alternate.
@@ -35,7 +35,8 @@ pub(super) fn newest_of(
     places.sort_unstable();
     let mut read = tx.prepare_cached("SELECT seq, id, at, worktree, spec, kind, data FROM event WHERE seq = ?1")?;
     for (seq, index) in places {
-        events[index] = read.query_row([seq], event).optional()?.map(|(_, event)| event);
+        let found = read.query_row([seq], event).optional()?;
+        events[index] = put_together(&tx, found.into_iter().collect()).pop().map(|(_, event)| event);
     }
     Ok(events)
 }

@@ -133,7 +133,7 @@ impl SharedStore for SqliteStore {
                     event.worktree,
                     event.spec,
                     event.kind,
-                    event.data.to_string()
+                    verdict_row::pack(event)
                 ])?;
             }
             tx.commit()?;
@@ -143,10 +143,11 @@ impl SharedStore for SqliteStore {
 
     fn read(&self, after: EventCursor, n: usize) -> Result<(Vec<StoredEvent>, EventCursor), StoreError> {
         let rows: Vec<(i64, StoredEvent)> = self.with("read the journal", |connection| {
-            connection
+            let rows: rusqlite::Result<Vec<_>> = connection
                 .prepare_cached("SELECT seq, id, at, worktree, spec, kind, data FROM event WHERE seq > ?1 ORDER BY seq LIMIT ?2")?
                 .query_map(params![after.0, limit(n)], event)?
-                .collect()
+                .collect();
+            Ok(put_together(connection, rows?))
         })?;
         let cursor = rows.last().map_or(after, |(seq, _)| EventCursor(*seq));
         Ok((rows.into_iter().map(|(_, event)| event).collect(), cursor))
