@@ -72,6 +72,10 @@ pub enum Command {
     Notify(super::args_notify::NotifyArgs),
     /// Show the output of a session, as it ends or as it comes
     Logs(super::args_logs::LogsArgs),
+    /// Say why a verdict is as it is, and what would have changed it
+    Explain(super::args_explain::ExplainArgs),
+    /// Say what the rules of today make of recorded verdicts
+    Replay(super::args_explain::ReplayArgs),
     /// Judge worktrees on every commit, session end or change
     Watch(super::args_watch::WatchArgs),
     /// Run a queue of tasks, written as markdown files

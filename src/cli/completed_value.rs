@@ -18,6 +18,8 @@ pub enum CandidateKind {
     Task,
     /// A spec that has a baseline, or a log's id.
     SpecOrLog,
+    /// A spec that has a baseline, or the id of a verdict's event.
+    SpecOrVerdict,
     /// Where a task can stand.
     TaskStatus,
     /// A check that `watchdog init` would write.
@@ -145,6 +147,7 @@ fn kind(commands: &[&Command], arg: &Arg) -> Option<CandidateKind> {
         (["rescue", ..], None, "id") => Some(CandidateKind::Snapshot),
         (["task", ..], None, "id") => Some(CandidateKind::Task),
         (["logs"], None, "session") => Some(CandidateKind::SpecOrLog),
+        (["explain"], None, "verdict") => Some(CandidateKind::SpecOrVerdict),
         (["task", ..], _, "status") => Some(CandidateKind::TaskStatus),
         (["init"], Some("try"), _) => Some(CandidateKind::Check),
         (["help"], None, "topic") => Some(CandidateKind::HelpTopic),
@@ -159,7 +162,9 @@ mod tests {
 
     #[test]
     fn the_kind_of_the_word_at_the_cursor_is_known() {
-        use CandidateKind::{Check, HelpTopic, Listed, ManualPage, Snapshot, SnapshotSpec, Spec, SpecOrLog, Task, TaskStatus};
+        use CandidateKind::{
+            Check, HelpTopic, Listed, ManualPage, Snapshot, SnapshotSpec, Spec, SpecOrLog, SpecOrVerdict, Task, TaskStatus,
+        };
         for (line, expected) in [
             ("watchdog check --spec ", Some(Spec)),
             ("watchdog check --spec=a", Some(Spec)),
@@ -197,6 +202,8 @@ mod tests {
             ("watchdog logs ", Some(SpecOrLog)),
             ("watchdog logs --follow -n 5 a", Some(SpecOrLog)),
             ("watchdog logs a ", None),
+            ("watchdog explain 0006", Some(SpecOrVerdict)),
+            ("watchdog replay --spec ", Some(Spec)),
             ("watchdog trust ", None),
             ("watchdog ", None),
         ] {

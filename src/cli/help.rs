@@ -19,7 +19,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Judge", &["check", "snapshot", "sweep", "watch", "evaluate", "probe", "breaker"]),
     ("Work", &["run", "loop", "task", "hook"]),
     ("Rescue", &["rescue"]),
-    ("Look", &["status", "events", "logs", "report"]),
+    ("Look", &["status", "events, logs", "explain, replay", "report"]),
     ("Set up", &["demo", "init", "doctor", "trust, untrust", "forget", "notify", "completions", "man, schema", "help"]),
 ];
 
@@ -54,7 +54,9 @@ const RARE: &[&str] = &[
 ];
 
 /// What is said of two commands on one line.
-const TOGETHER: [(&str, &str); 2] = [
+const TOGETHER: [(&str, &str); 4] = [
+    ("events, logs", "Show what watchdog saw and decided, or the output of a session"),
+    ("explain, replay", "Say why a verdict is as it is, or what other rules make of it"),
     ("trust, untrust", "Trust a configuration file at its current content, or no more"),
     ("man, schema", "Print the manual pages, or a JSON Schema"),
 ];

@@ -6,6 +6,7 @@ pub(crate) mod doctor_json;
 pub mod event_json;
 pub(crate) mod event_sentences;
 pub(crate) mod event_words;
+pub mod explain_json;
 pub(crate) mod failure_json;
 pub(crate) mod figures_json;
 pub(crate) mod forget_json;

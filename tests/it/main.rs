@@ -83,6 +83,12 @@ mod hooks;
 mod hostile_output;
 // A repository that names programs to run.
 mod hostile_repository;
+// Why a verdict is as it is, from the journal alone.
+mod explain;
+// Recorded verdicts by the rules of today and by another configuration.
+mod replay;
+// The rows of a judgement: small, without a fact twice, and read as they were written.
+mod verdict_rows;
 // Refs that keep what was judged.
 mod judged_heads;
 // kill -9 at random moments.

@@ -23,7 +23,8 @@ use watchdog_core::config::parse_bytes;
 use watchdog_core::config::task_file::TASK_STATUSES;
 use watchdog_facts::display::plural;
 use watchdog_git::Worktree;
-use watchdog_store::StateDir;
+use watchdog_store::journal::kind;
+use watchdog_store::{StateDir, open_store};
 
 /// A person waits for the candidates with a finger on the key; later ones are left out.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -102,6 +103,11 @@ fn candidates(completed: &CompletedValue) -> Option<Vec<Candidate>> {
             let logs = logs.into_iter().map(|log| (log.id, size(log.size)));
             Some(specs(&worktree).into_iter().flatten().chain(logs).collect())
         }
+        CandidateKind::SpecOrVerdict => {
+            let worktree = worktree(completed)?;
+            let verdicts = state(completed).map(|state| verdicts_of(&state, &worktree.worktree_id())).unwrap_or_default();
+            Some(specs(&worktree).into_iter().flatten().chain(verdicts).collect())
+        }
         CandidateKind::SnapshotSpec => {
             let mut specs: Vec<String> = worktree(completed)?.snapshots(None).ok()?.into_iter().map(|snapshot| snapshot.spec).collect();
             specs.sort_unstable();
@@ -117,6 +123,17 @@ fn candidates(completed: &CompletedValue) -> Option<Vec<Candidate>> {
         CandidateKind::Check => Some(checks(&worktree(completed)?)),
         CandidateKind::Listed => Some(completed.listed.clone()),
     }
+}
+
+/// The last verdicts of a worktree by the ids of their events, the newest first.
+fn verdicts_of(state: &StateDir, worktree_id: &str) -> Vec<Candidate> {
+    let events = || {
+        let store = open_store(state).ok()?;
+        let end = store.cursor_at(jiff::Timestamp::MAX).ok()?;
+        Some(store.read_back(end, Some(worktree_id), 100).ok()?.0)
+    };
+    let verdicts = events().into_iter().flatten().rev().filter(|event| event.kind == kind::VERDICT).take(10);
+    verdicts.map(|event| (event.id, event.data["reason"].as_str().unwrap_or_default().to_owned())).collect()
 }
 
 fn from_env(name: &str) -> Option<PathBuf> {

@@ -7,6 +7,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{FILE as CONFIGURATION_FILE, bad as bad_configuration};
+use crate::wire::explain_json::EXPLAIN_SCHEMA;
 use watchdog_core::config::{parse_bytes, schema as config_schema, to_json};
 use watchdog_facts::verdict::Reason;
 use watchdog_git::Worktree;
@@ -46,6 +47,8 @@ pub enum SchemaSubject {
     Context,
     /// What `report --json` prints
     Report,
+    /// What `explain --json` prints
+    Explain,
 }
 
 /// Prints a schema, or the resolved configuration.
@@ -64,6 +67,7 @@ pub fn schema(
         (SchemaSubject::Event, false) => EVENT.to_owned(),
         (SchemaSubject::Context, false) => CONTEXT.to_owned(),
         (SchemaSubject::Report, false) => REPORT.to_owned(),
+        (SchemaSubject::Explain, false) => EXPLAIN_SCHEMA.to_owned(),
     };
     terminal.line(text.trim_end());
     Ok(0)

@@ -1,0 +1,121 @@
+//! `watchdog explain`: why a verdict is as it is, from the journal alone.
+
+use std::sync::Arc;
+
+use crate::cli::args_explain::ExplainArgs;
+use crate::cli::failure::CommandFailure;
+use crate::cli::terminal::CommandTerminal;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::open_worktree::OpenWorktree;
+use crate::report::explained::{ExplainedFacts, ExplainedVerdict, explained};
+use crate::report::verdict_choice::{JournalScope, VerdictChoice, choose};
+use crate::wire::explain_json::{ExplainedFields, explain_json};
+use watchdog_core::decision::record::explanation::ExplainedStep;
+use watchdog_core::decision::record::run::RunEnd;
+use watchdog_core::decision::record::what_if::ChangedEnd;
+use watchdog_facts::display::escape_to_one_line;
+use watchdog_store::{LocalStore, open_store};
+
+/// Prints why a verdict is as it is.
+pub fn explain(command_env: &CommandEnv, terminal: &CommandTerminal, args: ExplainArgs) -> Result<u8, CommandFailure> {
+    let (store, scope) = journal_here(command_env)?;
+    let named = args.verdict.as_deref();
+    let commands = command_env.commands_here();
+    let found = match choose(store.as_ref(), &scope, named)? {
+        VerdictChoice::Found(event) => explained(*event),
+        VerdictChoice::Ambiguous(count) => {
+            let name = escape_to_one_line(named.unwrap_or_default());
+            return Err(CommandFailure::usage(format!("events of {count} verdicts begin with '{name}'"))
+                .hint(format!("type more of its id; list them with: {}", commands.watchdog("events --json --kind verdict"))));
+        }
+        VerdictChoice::Missing => return Err(nothing_recorded(command_env, named)),
+    };
+    if terminal.json {
+        let facts = found.facts.as_ref().map(|facts| ExplainedFields { explanation: &facts.explanation, changes: &facts.changes });
+        terminal.value(&explain_json(&found.event, facts.map_err(String::as_str)));
+    } else {
+        show(terminal, &found);
+    }
+    Ok(0)
+}
+
+/// The journal, and whose verdicts are meant: the worktree's, or those of the folder where it was.
+pub fn journal_here(command_env: &CommandEnv) -> Result<(Arc<dyn LocalStore>, JournalScope), CommandFailure> {
+    if let Ok(open) = OpenWorktree::open(command_env) {
+        return Ok((open.store, JournalScope::Worktree(open.worktree_id)));
+    }
+    command_env.state.ensure()?;
+    let folder = std::path::absolute(&command_env.worktree).unwrap_or_else(|_| command_env.worktree.clone());
+    Ok((open_store(&command_env.state)?, JournalScope::Folder(folder.display().to_string())))
+}
+
+fn nothing_recorded(command_env: &CommandEnv, named: Option<&str>) -> CommandFailure {
+    let commands = command_env.commands_here();
+    match named.filter(|name| *name != "last") {
+        None => {
+            let folder = escape_to_one_line(&command_env.worktree.display().to_string());
+            CommandFailure::usage(format!("no verdict is recorded for {folder}"))
+                .hint(format!("judge it first with: {}", commands.watchdog("check")))
+        }
+        Some(name) => CommandFailure::usage(format!("no spec and no event is named '{}'", escape_to_one_line(name)))
+            .hint(format!("list the verdicts with: {}", commands.watchdog("events --kind verdict"))),
+    }
+}
+
+fn show(terminal: &CommandTerminal, found: &ExplainedVerdict) {
+    let (event, data) = (&found.event, &found.event.data);
+    let text = |key: &str| escape_to_one_line(data[key].as_str().unwrap_or("?"));
+    let spec = escape_to_one_line(event.spec.as_deref().unwrap_or("-"));
+    terminal.sentence(&format!("{} ({}) of {spec}, {:.0}", text("status"), text("reason"), event.at));
+    terminal.sentence(&format!("  {}", text("message")));
+    terminal.sentence(&format!("  evidence: {}; worktree: {}", text("evidence"), text("worktree")));
+    terminal.sentence(&format!("  event: {}", escape_to_one_line(&event.id)));
+    terminal.line("");
+    match &found.facts {
+        Err(why) => terminal.sentence(&format!("Not known: {}.", escape_to_one_line(why))),
+        Ok(facts) => show_facts(terminal, facts),
+    }
+}
+
+fn show_facts(terminal: &CommandTerminal, facts: &ExplainedFacts) {
+    terminal.line("How it was decided");
+    for (at, step) in facts.explanation.steps.iter().enumerate() {
+        show_step(terminal, at + 1, step);
+    }
+    if !facts.ends_alike {
+        let today = match &facts.explanation.end {
+            RunEnd::Concluded(verdict) => format!("{} ({})", verdict.status().as_str(), verdict.reason.as_str()),
+            RunEnd::NotRecorded { fact } => format!("at a fact that was not recorded: {fact}"),
+        };
+        terminal.line("");
+        terminal.sentence(&format!("By the rules of this version it ends otherwise: {today}."));
+    }
+    terminal.line("");
+    if facts.changes.is_empty() {
+        return terminal.sentence("No single change that watchdog tries leads to another verdict.");
+    }
+    terminal.line("What would have changed it");
+    for (change, end) in &facts.changes {
+        let end = match end {
+            ChangedEnd::Verdict { reason, .. } => format!("{} ({})", reason.status().as_str(), reason.as_str()),
+            ChangedEnd::NotRecorded { fact } => {
+                format!("not known, as watchdog would have gone on to a fact that was not recorded: {fact}")
+            }
+        };
+        terminal.sentence(&format!("  if {}: {end}", change.sentence));
+    }
+}
+
+fn show_step(terminal: &CommandTerminal, number: usize, step: &ExplainedStep) {
+    let say = |text: &str| terminal.sentence(&format!("      {}", escape_to_one_line(text)));
+    let from = escape_to_one_line(&step.read_from);
+    terminal.sentence(&format!(" {number:>2}  {} after {} ms, from {from}", step.fact, step.after_ms));
+    say(&step.found);
+    for out in &step.ruled_out {
+        say(&format!("rules out {}: {}", out.what, out.because));
+    }
+    for rule in &step.rules {
+        say(&format!("rule {} ({}): {}", rule.as_str(), rule.section(), rule.sentence()));
+    }
+    say(&format!("-> {}", step.then));
+}

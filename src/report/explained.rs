@@ -1,0 +1,56 @@
+//! Why a recorded verdict is as it is, from its event alone.
+
+use watchdog_core::decision::record::explanation::{JudgementExplanation, explain};
+use watchdog_core::decision::record::form;
+use watchdog_core::decision::record::what_if::{ChangedEnd, SingleChange, what_if};
+use watchdog_facts::verdict::Reason;
+use watchdog_store::engine::StoredEvent;
+use watchdog_store::verdict_row::RECORD;
+
+/// A verdict of the journal, explained as far as its facts are recorded.
+#[derive(Debug)]
+pub struct ExplainedVerdict {
+    /// Its event.
+    pub event: StoredEvent,
+    /// The facts and rules; or why there are none.
+    pub facts: Result<ExplainedFacts, String>,
+}
+
+/// What the facts of a verdict tell.
+#[derive(Debug)]
+pub struct ExplainedFacts {
+    /// Each fact with what came of it.
+    pub explanation: JudgementExplanation,
+    /// What would have changed the verdict.
+    pub changes: Vec<(SingleChange, ChangedEnd)>,
+    /// Whether the rules of today end as the verdict did.
+    pub ends_alike: bool,
+}
+
+/// Verdicts that are given before any fact is read.
+const WITHOUT_FACTS: [Reason; 5] =
+    [Reason::BreakerOpen, Reason::SessionActive, Reason::Locked, Reason::Dependencies, Reason::DeadlineExceeded];
+
+/// Explains the verdict of an event.
+pub fn explained(event: StoredEvent) -> ExplainedVerdict {
+    let facts = facts_of(&event);
+    ExplainedVerdict { event, facts }
+}
+
+fn facts_of(event: &StoredEvent) -> Result<ExplainedFacts, String> {
+    let reason = event.data["reason"].as_str().unwrap_or_default();
+    let Some(record) = event.data.get(RECORD) else {
+        return Err(match WITHOUT_FACTS.iter().any(|known| known.as_str() == reason) {
+            true => "it was given before any fact was read".to_owned(),
+            false => {
+                "it was recorded without its facts, as earlier versions of watchdog did, or before any fact was read: in which order they \
+                      were read, which rules applied and what would have changed it are not known"
+                    .to_owned()
+            }
+        });
+    };
+    let record = form::read(record)?;
+    let explanation = explain(&record);
+    let ends_alike = explanation.end.verdict().is_some_and(|verdict| verdict.reason.as_str() == reason);
+    Ok(ExplainedFacts { changes: what_if(&record), ends_alike, explanation })
+}
