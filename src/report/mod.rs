@@ -15,8 +15,8 @@ mod last_judgements;
 pub mod metrics;
 pub mod overview;
 pub mod page;
-pub mod same_faults;
 pub mod replayed;
+pub mod same_faults;
 pub mod verdict_choice;
 
 pub use below::PathFilter;
