@@ -37,6 +37,7 @@ mod news;
 mod page_file;
 mod passed_output;
 mod program;
+mod progress_text;
 mod prompts;
 mod reader;
 mod report_sections;

@@ -12,7 +12,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::level_filters::LevelFilter;
 
 use super::passed_output::PassedOutput;
-use super::terminal_frame::{TerminalFrame, clock};
+use super::progress_text::{clock, progress_line};
+use super::terminal_frame::TerminalFrame;
 use crate::agent::stream::SessionView;
 use crate::cli::terminal::CommandTerminal;
 use crate::clock::now;
@@ -169,11 +170,7 @@ fn elapsed(since: Timestamp, at: Timestamp) -> Duration {
 fn session_line(elapsed: Duration, limit: Option<Duration>, session: &SessionView) -> String {
     let of = limit.map(|limit| format!(" of {}", clock(limit))).unwrap_or_default();
     let tool = session.calls.last().map(String::as_str).unwrap_or_default();
-    [format!("{}{of}", clock(elapsed)), escape_to_one_line(tool.trim()), escape_to_one_line(session.last_line.trim())]
-        .into_iter()
-        .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join(" · ")
+    progress_line([format!("{}{of}", clock(elapsed)), escape_to_one_line(tool.trim()), escape_to_one_line(session.last_line.trim())])
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 //! Plain escape sequences do: lines are cut to the terminal's width, so that nothing ever wraps, and erased before anything else is shown.
 
 use std::io::{IsTerminal as _, Write as _, stderr};
-use std::time::Duration;
 
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp, tcgetwinsize};
@@ -86,15 +85,6 @@ pub fn cut(line: &str, room: usize) -> String {
     format!("{kept}…")
 }
 
-/// A length of time as a clock shows it: `0:07`, `12:03`, `1:02:03`.
-pub fn clock(length: Duration) -> String {
-    let seconds = length.as_secs();
-    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, minutes, seconds) => format!("{minutes}:{seconds:02}"),
-        (hours, minutes, seconds) => format!("{hours}:{minutes:02}:{seconds:02}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,13 +107,6 @@ mod tests {
     fn lines_that_a_narrower_terminal_wrapped_take_more_rows() {
         for (drawn, width, expected) in [(&[][..], 80, 0), (&[77], 80, 1), (&[0], 80, 1), (&[77], 40, 2), (&[77, 10], 20, 5)] {
             assert_eq!(rows(drawn, width), expected, "{drawn:?} {width}");
-        }
-    }
-
-    #[test]
-    fn a_clock_shows_hours_only_where_there_are_some() {
-        for (seconds, shown) in [(0, "0:00"), (7, "0:07"), (723, "12:03"), (3600, "1:00:00"), (36_061, "10:01:01")] {
-            assert_eq!(clock(Duration::from_secs(seconds)), shown);
         }
     }
 }
