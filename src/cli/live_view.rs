@@ -1,139 +1,139 @@
-//! The view of a loop in a terminal: a few lines at its lower end that are drawn anew each second, below the story that scrolls by.
+//! The view of loops in a terminal: two lines for one loop, and one for each agent of a pool.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::agent::stream::StreamTap;
+use crate::cli::progress_frame::ProgressFrame;
+use crate::cli::progress_text::{clock, dollars, progress_line, thousands};
 use crate::cli::terminal::CommandTerminal;
-use crate::cli::terminal_frame::TerminalFrame;
-use crate::clock::now;
 use crate::judge::command_env::ProgressCallback;
 use crate::modes::iterate::{LoopPhase, LoopStatus, LoopView};
+use crate::modes::work::AgentPoolView;
 use watchdog_core::decision::iteration::next::PauseReason;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::display::escape_to_one_line;
 
-/// Between two drawings.
-const TICK: Duration = Duration::from_secs(1);
+/// The loops that run, by the name that stands before each; that of a loop alone is empty.
+type RunningLoops = Arc<Mutex<BTreeMap<String, LoopStatus>>>;
 
-/// The view of a loop in a terminal.
+/// The view of one loop, or of a pool of them.
+#[derive(Clone)]
 pub struct LiveView {
-    terminal: CommandTerminal,
-    drawn: Mutex<DrawnFrame>,
-    ended: Condvar,
+    loops: RunningLoops,
+    frame: Arc<ProgressFrame>,
 }
 
-#[derive(Default)]
-struct DrawnFrame {
-    status: Option<LoopStatus>,
-    frame: TerminalFrame,
-    over: bool,
+/// One of the loops of a view.
+struct NamedLoop {
+    name: String,
+    view: LiveView,
 }
 
 impl LiveView {
     /// Begins, where stderr is a terminal that can be drawn on and somebody wants to be told things.
-    pub fn start(terminal: &CommandTerminal) -> Option<Arc<Self>> {
-        if terminal.is_quiet() || !TerminalFrame::can_be_drawn() {
-            return None;
-        }
-        let view = Arc::new(LiveView { terminal: *terminal, drawn: Mutex::default(), ended: Condvar::new() });
-        let drawing = Arc::clone(&view);
-        std::thread::Builder::new().name("view".into()).spawn(move || drawing.keep_drawing()).ok()?;
-        Some(view)
+    pub fn start(terminal: &CommandTerminal) -> Option<Self> {
+        let loops = RunningLoops::default();
+        let shown = Arc::clone(&loops);
+        let frame = ProgressFrame::start(terminal, move |now| all_lines(&shown.lock().unwrap_or_else(PoisonError::into_inner), now))?;
+        Some(LiveView { loops, frame })
     }
 
     /// Tells the story above the view.
-    pub fn narrator(self: &Arc<Self>) -> ProgressCallback {
-        let view = Arc::clone(self);
-        let tell = self.terminal.narrator();
-        Arc::new(move |text: &str| {
-            let mut drawn = view.drawn();
-            drawn.erase();
-            tell(text);
-            drawn.draw();
-        })
+    pub fn narrator(&self) -> ProgressCallback {
+        self.frame.narrator()
     }
 
     /// Takes the view away, for the verdict.
     pub fn end(&self) {
-        let mut drawn = self.drawn();
-        drawn.over = true;
-        drawn.erase();
-        drop(drawn);
-        self.ended.notify_all();
+        self.frame.end();
     }
 
-    fn drawn(&self) -> MutexGuard<'_, DrawnFrame> {
-        // A view that panicked while it was drawn is drawn anew.
-        self.drawn.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn keep_drawing(&self) {
-        let mut drawn = self.drawn();
-        while !drawn.over {
-            drawn.erase();
-            drawn.draw();
-            drawn = self.ended.wait_timeout(drawn, TICK).unwrap_or_else(PoisonError::into_inner).0;
-        }
+    /// The view of a loop of this name.
+    pub fn of(&self, name: String) -> Arc<dyn LoopView> {
+        Arc::new(NamedLoop { name, view: self.clone() })
     }
 }
 
-impl LoopView for LiveView {
+impl AgentPoolView for LiveView {
+    fn task_view(&self, agent: &str, task: &str) -> Arc<dyn LoopView> {
+        self.of(format!("{agent}: {task}"))
+    }
+}
+
+impl LoopView for NamedLoop {
     fn show(&self, status: &LoopStatus) {
-        let mut drawn = self.drawn();
-        drawn.status = Some(status.clone());
-        drawn.erase();
-        drawn.draw();
+        let mut loops = self.view.loops.lock().unwrap_or_else(PoisonError::into_inner);
+        if status.phase == LoopPhase::Over {
+            loops.remove(&self.name);
+        } else {
+            loops.insert(self.name.clone(), status.clone());
+        }
+        drop(loops);
+        self.view.frame.refresh();
     }
 }
 
-impl DrawnFrame {
-    fn erase(&mut self) {
-        self.frame.erase();
-    }
-
-    fn draw(&mut self) {
-        let Some(status) = self.status.as_ref().filter(|status| !self.over && status.phase != LoopPhase::Over) else { return };
-        if TerminalFrame::may_be_drawn() {
-            self.frame.draw(&lines(status, now()));
-        }
+impl Drop for NamedLoop {
+    fn drop(&mut self) {
+        // A loop that never came to its end works no more, either.
+        self.view.loops.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
     }
 }
 
 /// What is shown. Nothing in it steers a terminal.
-fn lines(status: &LoopStatus, now: Timestamp) -> Vec<String> {
-    let since = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
-    let mut head = vec![
-        escape_to_one_line(&status.spec),
-        format!("iteration {}/{}", status.iteration, status.max_iterations),
-        clock(since(status.since)),
-    ];
+fn all_lines(loops: &BTreeMap<String, LoopStatus>, now: Timestamp) -> Vec<String> {
+    let of = |(name, status): (&String, &LoopStatus)| match name.as_str() {
+        "" => vec![progress_line(head(status, now)), format!("  {}", doing(status, now))],
+        name => {
+            let mut parts = vec![escape_to_one_line(name)];
+            // What it does now matters more than its figures where there is little room.
+            let mut figures = head(status, now);
+            figures.remove(0);
+            parts.push(figures.remove(0));
+            parts.push(doing(status, now));
+            parts.extend(figures);
+            vec![progress_line(parts)]
+        }
+    };
+    loops.iter().flat_map(of).collect()
+}
+
+/// The spec, the iteration, the time and what was spent.
+fn head(status: &LoopStatus, now: Timestamp) -> Vec<String> {
     let live = status.tap.as_ref().map(StreamTap::view);
     let spent = live.as_ref().map_or(status.spent, |live| status.spent.plus(SpentUsage::of(&live.usage)));
-    if spent.cost_usd > 0.0 {
-        head.push(format!("${:.2}", spent.cost_usd));
-    }
-    if spent.tokens > 0 {
-        head.push(format!("{} tokens", thousands(spent.tokens)));
-    }
-    if let Some((state, strikes, limit)) = status.breaker {
-        head.push(format!("breaker {} {strikes}/{limit}", state.as_str()));
-    }
-    let second = match status.phase {
-        LoopPhase::Session { since: at } => {
-            let line = live.map(|live| escape_to_one_line(&live.last_line)).filter(|line| !line.is_empty());
-            format!("session {}{}", clock(since(at)), line.map(|line| format!(": {line}")).unwrap_or_default())
+    vec![
+        escape_to_one_line(&status.spec),
+        format!("iteration {}/{}", status.iteration, status.max_iterations),
+        clock(elapsed(status.since, now)),
+        if spent.cost_usd > 0.0 { dollars(spent.cost_usd) } else { String::new() },
+        if spent.tokens > 0 { format!("{} tokens", thousands(spent.tokens)) } else { String::new() },
+        status.breaker.map(|(state, strikes, limit)| format!("breaker {} {strikes}/{limit}", state.as_str())).unwrap_or_default(),
+    ]
+}
+
+/// What it does now.
+fn doing(status: &LoopStatus, now: Timestamp) -> String {
+    match status.phase {
+        LoopPhase::Session { since } => {
+            let line = status.tap.as_ref().map(|tap| escape_to_one_line(&tap.view().last_line)).filter(|line| !line.is_empty());
+            format!("session {}{}", clock(elapsed(since, now)), line.map(|line| format!(": {line}")).unwrap_or_default())
         }
         LoopPhase::Judging => "judging".to_string(),
         LoopPhase::Pause { until, why } => {
             let left = Duration::try_from(until.duration_since(now)).unwrap_or_default();
             format!("{}: next session at {until:.0}, in {}", pause(why), clock(left))
         }
-        LoopPhase::Over => return Vec::new(),
-    };
-    vec![head.join(" · "), format!("  {second}")]
+        LoopPhase::Over => String::new(),
+    }
+}
+
+fn elapsed(since: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(now.duration_since(since)).unwrap_or_default()
 }
 
 fn pause(why: PauseReason) -> &'static str {
@@ -143,25 +143,6 @@ fn pause(why: PauseReason) -> &'static str {
         PauseReason::Overload => "no room for the session",
         PauseReason::Crash => "after a crash",
         PauseReason::BackgroundWork => "background work",
-    }
-}
-
-/// `7s`, `12m04s`, `1h02m`.
-fn clock(length: Duration) -> String {
-    let seconds = length.as_secs();
-    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, seconds) => format!("{seconds}s"),
-        (0, minutes, seconds) => format!("{minutes}m{seconds:02}s"),
-        (hours, minutes, _) => format!("{hours}h{minutes:02}m"),
-    }
-}
-
-/// `950`, `12.3k`, `4.5M`.
-fn thousands(count: u64) -> String {
-    match count {
-        0..1_000 => count.to_string(),
-        1_000..1_000_000 => format!("{}.{}k", count / 1_000, count % 1_000 / 100),
-        _ => format!("{}.{}M", count / 1_000_000, count % 1_000_000 / 100_000),
     }
 }
 
@@ -184,18 +165,30 @@ mod tests {
         }
     }
 
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(seconds)
+    }
+
+    fn lines(name: &str, status: LoopStatus) -> Vec<String> {
+        all_lines(&BTreeMap::from([(name.to_owned(), status)]), at(724))
+    }
+
     #[test]
     fn iteration_time_cost_breaker_and_what_is_going_on_are_shown() {
-        let at = |seconds| Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(seconds);
-        let head = "au\\x1b[2Jth · iteration 3/30 · 12m04s · $1.23 · 45.1k tokens · breaker closed 1/3";
+        let head = "au\\x1b[2Jth · iteration 3/30 · 12:04 · $1.23 · 45.1k tokens · breaker closed 1/3";
         let tap = StreamTap::default();
         tap.push(b"thinking\nreading \x1b]0;x\x07the tests\n");
         let session = LoopStatus { tap: Some(tap), ..status(LoopPhase::Session { since: at(700) }) };
-        assert_eq!(lines(&session, at(724))[0], head);
-        assert!(lines(&session, at(724))[1].starts_with("  session 24s: reading "), "{:?}", lines(&session, at(724)));
-        assert!(!lines(&session, at(724)).concat().contains('\x1b'));
+        let shown = lines("", session);
+        assert_eq!(shown[0], head);
+        assert!(shown[1].starts_with("  session 0:24: reading ") && !shown.concat().contains('\x1b'), "{shown:?}");
         let pause = status(LoopPhase::Pause { until: at(724 + 3720), why: PauseReason::UsageLimit });
-        assert_eq!(lines(&pause, at(724)), [head, "  usage limit: next session at 1970-01-01T01:14:04Z, in 1h02m"]);
-        assert!(lines(&status(LoopPhase::Over), at(724)).is_empty());
+        assert_eq!(lines("", pause), [head, "  usage limit: next session at 1970-01-01T01:14:04Z, in 1:02:00"]);
+    }
+
+    #[test]
+    fn each_loop_of_a_pool_has_one_line_with_its_name() {
+        let line = "agent-1: T\\x07 · iteration 3/30 · judging · 12:04 · $1.23 · 45.1k tokens · breaker closed 1/3";
+        assert_eq!(lines("agent-1: T\x07", status(LoopPhase::Judging)), [line]);
     }
 }

@@ -13,6 +13,7 @@ use watchdog_facts::display::{escape_for_display, escape_to_one_line, is_hostile
 use watchdog_facts::verdict::{Reason, Status};
 
 use super::args_global::{ColorWhen, GlobalArgs};
+use super::held_back;
 use super::result_output;
 use super::table::{style_of, terminal_width};
 use super::wrapped_text::{without_end, wrapped};
@@ -48,6 +49,9 @@ impl CommandTerminal {
 
     /// A line of the result on stdout. A reader that went away is no fault of ours.
     pub fn line(&self, text: &str) {
+        if held_back::keep(text) {
+            return;
+        }
         // Remembered where it fails: the program ends with an error then.
         let _ = result_output::write(&mut anstream::stdout().lock(), format!("{text}\n").as_bytes());
     }
@@ -73,6 +77,9 @@ impl CommandTerminal {
 
     /// A JSON value on stdout, on one line.
     pub fn value(&self, value: &Value) {
+        if held_back::keep(&value.to_string()) {
+            return;
+        }
         let _ = result_output::write(&mut io::stdout().lock(), format!("{}\n", harmless(value.to_string())).as_bytes());
     }
 
@@ -86,11 +93,6 @@ impl CommandTerminal {
         if !self.quiet {
             to_stderr(text);
         }
-    }
-
-    /// Whether a story is told at all.
-    pub fn tells(&self) -> bool {
-        !self.quiet
     }
 
     /// A line on stderr that is never suppressed.
@@ -147,6 +149,9 @@ fn fitted(line: &str, room: Option<usize>, hang: usize) -> Vec<String> {
 
 /// Sentences in one piece, so that lines of the log do not begin within them.
 fn to_stderr(text: &str) {
+    if held_back::keep(text) {
+        return;
+    }
     let room = rustix::termios::tcgetwinsize(io::stderr()).ok().map(|size| usize::from(size.ws_col));
     let lines: Vec<String> = text.lines().flat_map(|line| fitted(line, room, hang_of(line))).collect();
     let text = lines.join("\n");

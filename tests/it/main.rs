@@ -131,6 +131,8 @@ mod periodic_snapshots;
 mod plain_text_agents;
 // Probes of real programs.
 mod probe_ask;
+// The lines of progress of loops, pools and sweeps in a terminal.
+mod progress_lines;
 // People who pull between two sessions.
 mod pulls_between;
 // Pages of the documentation that are made from the program.

@@ -10,7 +10,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::live_view::LiveView;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
-use crate::modes::iterate::{LoopLimitOverrides, LoopRequest, LoopView, about_silence, plan_loop, run_loop};
+use crate::modes::iterate::{LoopLimitOverrides, LoopRequest, about_silence, plan_loop, run_loop};
 use crate::wire::loop_plan_json::LoopPlan;
 use watchdog_core::decision::iteration::prompt::{PromptSet, PromptTexts};
 use watchdog_facts::display::escape_for_display;
@@ -36,7 +36,7 @@ pub fn repeat(command_env: &CommandEnv, terminal: &CommandTerminal, args: LoopAr
     let judgement = match live {
         Some(live) => {
             let around = CommandEnv { narrate: live.narrator(), ..command_env.clone() };
-            let view: Arc<dyn LoopView> = live.clone();
+            let view = live.of(String::new());
             let judgement = in_runtime(async |signals| run_loop(&around, request, view, signals).await);
             live.end();
             judgement?

@@ -1,14 +1,16 @@
 //! `watchdog sweep`: one look at every worktree, as a table for people or as JSON lines.
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZero;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::cli::args_sweep::SweepArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::news::NoticeHistory;
+use crate::cli::progress_frame::ProgressFrame;
+use crate::cli::progress_text::{clock, progress_line};
 use crate::cli::row_lines;
 use crate::cli::table::{TableColumns, shown_path, style_of, terminal_width};
 use crate::cli::terminal::CommandTerminal;
@@ -27,15 +29,18 @@ use super::runtime::in_runtime;
 /// More threads than this only wait for each other.
 const JOBS: usize = 4;
 
-/// A sweep that is over sooner needs no word about how far it is; between two words.
+/// A sweep that is over sooner needs no word about how far it is.
 const QUIET: Duration = Duration::from_secs(1);
-const EVERY: Duration = Duration::from_millis(200);
 
 /// Sweeps, and says what was found.
 pub fn sweep(command_env: &CommandEnv, terminal: &CommandTerminal, args: SweepArgs) -> Result<u8, CommandFailure> {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
     let paths = if args.paths.is_empty() { vec![command_env.worktree.clone()] } else { args.paths };
-    let progress = Arc::new(ProgressLine::new(terminal.tells() && std::io::stderr().is_terminal()));
+    let progress = Arc::new(SweepProgress::default());
+    let frame = {
+        let (progress, began) = (Arc::clone(&progress), Instant::now());
+        ProgressFrame::start(terminal, move |_| progress.lines(began.elapsed()))
+    };
     let (json, only) = (terminal.json, args.only);
     let (shown, speaker) = (only.clone(), *terminal);
     let news = args.news.then(|| NoticeHistory::open(&command_env.state)).transpose()?.map(Arc::new);
@@ -56,21 +61,26 @@ pub fn sweep(command_env: &CommandEnv, terminal: &CommandTerminal, args: SweepAr
             ..Overrides::default()
         },
         on_row: {
-            let (progress, news) = (Arc::clone(&progress), news.clone());
+            let (progress, news, frame) = (Arc::clone(&progress), news.clone(), frame.clone());
             Arc::new(move |row, done, total| {
                 let is_news = news.as_ref().is_none_or(|news| news.take(row));
                 if json && is_news && is_shown(&row.line(), &shown) {
-                    progress.clear();
-                    speaker.value(&row.to_json());
+                    let say = || speaker.value(&row.to_json());
+                    frame.as_ref().map_or_else(say, |frame| frame.above(say));
                 }
-                progress.tell(done, total);
+                // The line that is drawn next has them; a sweep has no time to draw each.
+                progress.done.store(done, Ordering::Relaxed);
+                progress.total.store(total, Ordering::Relaxed);
             })
         },
     };
     // Thousands of stories at once tell nobody anything; the table does.
     let quiet = CommandEnv { narrate: Arc::new(|_: &str| {}), ..command_env.clone() };
-    let report = in_runtime(async |signals| sweep_all(&quiet, request, signals).await)??;
-    progress.clear();
+    let report = in_runtime(async |signals| sweep_all(&quiet, request, signals).await);
+    if let Some(frame) = frame {
+        frame.end();
+    }
+    let report = report??;
     if !json {
         table(terminal, &report, &only, news.as_deref(), &command_env.commands_here());
     }
@@ -149,36 +159,20 @@ fn summary(report: &SweepReport) -> String {
     text
 }
 
-/// One line on a terminal that says how far a long sweep is.
-struct ProgressLine {
-    on: bool,
-    began: Instant,
-    last: Mutex<Option<Instant>>,
+/// How far a sweep is.
+#[derive(Default)]
+struct SweepProgress {
+    done: AtomicUsize,
+    total: AtomicUsize,
 }
 
-impl ProgressLine {
-    fn new(on: bool) -> Self {
-        ProgressLine { on, began: Instant::now(), last: Mutex::new(None) }
-    }
-
-    fn tell(&self, done: usize, total: usize) {
-        if !self.on || self.began.elapsed() < QUIET {
-            return;
+impl SweepProgress {
+    /// The line that says it; none while there is nothing to say.
+    fn lines(&self, since: Duration) -> Vec<String> {
+        let (done, total) = (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed));
+        if since < QUIET || total == 0 {
+            return Vec::new();
         }
-        let Ok(mut last) = self.last.lock() else { return };
-        if last.is_some_and(|at| at.elapsed() < EVERY) {
-            return;
-        }
-        *last = Some(Instant::now());
-        // A terminal that went away needs no progress.
-        let _ = write!(std::io::stderr(), "\r{done} of {total} worktrees\x1b[K");
-    }
-
-    fn clear(&self) {
-        if let Ok(mut last) = self.last.lock()
-            && last.take().is_some()
-        {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
-        }
+        vec![progress_line([format!("{done} of {total} worktrees"), clock(since)])]
     }
 }

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use crate::agent::SessionAgent;
 use crate::cli::args_task::{AgentPoolArgs, TaskRunArgs, TaskWorkArgs};
 use crate::cli::failure::CommandFailure;
+use crate::cli::live_view::LiveView;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::Overrides;
-use crate::modes::iterate::{LoopStatus, LoopView};
+use crate::modes::iterate::LoopView;
 use crate::modes::work::task_queue::TaskQueue;
-use crate::modes::work::{AgentPoolOptions, AgentPoolReport, PoolAgent, TaskCheckout, TaskRunOptions, run_agent_pool, run_task};
+use crate::modes::work::{
+    AgentPoolOptions, AgentPoolReport, AgentPoolView, PoolAgent, TaskCheckout, TaskRunOptions, run_agent_pool, run_task,
+};
 use crate::tasks::queue::{ready, takes};
 use crate::wire::task_work_json::{PlannedAgent, TaskPlan, pool_plan_json, task_plan_json};
 use watchdog_core::config::settings::{AgentEntry, ConfigSettings, Preset};
@@ -46,7 +49,15 @@ pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOp
     known(&board, &args.id)?;
     drop(board);
     drop(queue);
-    let report = in_runtime(async |signals| run_task(command_env, &options, Arc::new(HiddenLoopView), signals).await)??;
+    let live = if args.work.show_output { None } else { LiveView::start(terminal) };
+    let narrate = live.as_ref().map_or_else(|| Arc::clone(&command_env.narrate), LiveView::narrator);
+    let around = CommandEnv { narrate, ..command_env.clone() };
+    let view: Arc<dyn LoopView> = live.as_ref().map_or_else(|| Arc::new(()) as Arc<dyn LoopView>, |live| live.of(String::new()));
+    let report = in_runtime(async |signals| run_task(&around, &options, view, signals).await);
+    if let Some(live) = live {
+        live.end();
+    }
+    let report = report??;
     if terminal.json {
         terminal.value(&report.to_json());
     } else {
@@ -65,16 +76,20 @@ pub fn work(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskO
     }
     let commands = queue.open.commands.clone();
     drop(queue);
-    let report = in_runtime(async |signals| run_agent_pool(command_env, &options, signals).await)??;
+    let live = if args.work.show_output { None } else { LiveView::start(terminal) };
+    let narrate = live.as_ref().map_or_else(|| Arc::clone(&command_env.narrate), LiveView::narrator);
+    let around = CommandEnv { narrate, ..command_env.clone() };
+    let view: &dyn AgentPoolView = match &live {
+        Some(live) => live,
+        None => &(),
+    };
+    let report = in_runtime(async |signals| run_agent_pool(&around, &options, view, signals).await);
+    if let Some(live) = &live {
+        live.end();
+    }
+    let report = report??;
     show(terminal, &commands, &report);
     Ok(report.verdict.status().exit_code())
-}
-
-/// Where there is no terminal, the story alone must do.
-struct HiddenLoopView;
-
-impl LoopView for HiddenLoopView {
-    fn show(&self, _status: &LoopStatus) {}
 }
 
 fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> TaskRunOptions {

@@ -8,7 +8,9 @@ mod own_worktree;
 mod pool;
 mod task;
 pub mod task_queue;
+mod view;
 
 pub use options::{TaskCheckout, TaskRunOptions};
 pub use pool::{AgentPoolOptions, AgentPoolReport, PoolAgent, run_agent_pool};
 pub use task::run_task;
+pub use view::AgentPoolView;

@@ -14,7 +14,6 @@ use crate::agent::SessionAgent;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::signals::{SignalState, SignalUrgency};
-use crate::modes::iterate::{LoopStatus, LoopView};
 use crate::tasks::queue::{ready, takes};
 use crate::tasks::task_board::BoardTask;
 use crate::wire::task_work_json::{pool_json, pool_task_json};
@@ -27,6 +26,7 @@ use watchdog_store::task::agent_lease;
 use super::lease::RenewedLease;
 use super::options::{TaskCheckout, TaskRunOptions};
 use super::task::{TaskEnd, TaskReport, run_task};
+use super::view::AgentPoolView;
 
 /// How often to poll the queue while no task ends here: other processes may work on it, and files may be added.
 const POLL: Duration = Duration::from_secs(1);
@@ -97,6 +97,7 @@ struct AgentSeat {
 struct AgentPool<'a> {
     command_env: &'a CommandEnv,
     options: &'a AgentPoolOptions,
+    view: &'a dyn AgentPoolView,
     seats: Vec<AgentSeat>,
     /// Tasks that are left alone until then.
     later: BTreeMap<String, Timestamp>,
@@ -114,6 +115,7 @@ type FinishedTask = (usize, String, Result<TaskReport, UnreadableFact>);
 pub async fn run_agent_pool(
     command_env: &CommandEnv,
     options: &AgentPoolOptions,
+    view: &dyn AgentPoolView,
     signals: &mut SignalState,
 ) -> Result<AgentPoolReport, UnreadableFact> {
     let queue = TaskQueue::open(command_env)?;
@@ -129,7 +131,7 @@ pub async fn run_agent_pool(
         let verdict = Verdict::new(Reason::Locked, "every agent works already, under another 'watchdog task work'");
         return report(&queue, verdict, Vec::new());
     }
-    let mut pool = AgentPool { command_env, options, seats, later: BTreeMap::new(), said: BTreeSet::new(), done: Vec::new() };
+    let mut pool = AgentPool { command_env, options, view, seats, later: BTreeMap::new(), said: BTreeSet::new(), done: Vec::new() };
     // Loops are not to be sent between threads; all of them share this one.
     let interrupted = LocalSet::new().run_until(pool.run(signals)).await;
     let queue = TaskQueue::open(command_env)?;
@@ -261,9 +263,10 @@ impl AgentPool<'_> {
         let around = CommandEnv { narrate, ..self.command_env.clone() };
         around.tell(&format!("takes {id}"));
         let signals = signals.clone();
+        let view = self.view.task_view(&options.agent, id);
         let id = id.to_owned();
         running.spawn_local(async move {
-            let ended = run_task(&around, &options, Arc::new(HiddenLoopView), &signals).await;
+            let ended = run_task(&around, &options, view, &signals).await;
             (n, id, ended)
         });
     }
@@ -366,11 +369,4 @@ impl AgentPool<'_> {
             Verdict::new(Reason::Dependencies, format!("{figures}; no agent here takes them, or they wait for each other"))
         })
     }
-}
-
-/// A view that shows nothing: several loops at once show lines of progress.
-struct HiddenLoopView;
-
-impl LoopView for HiddenLoopView {
-    fn show(&self, _status: &LoopStatus) {}
 }

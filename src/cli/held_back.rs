@@ -1,0 +1,32 @@
+//! What commands say while the live view has the terminal: it is held back, for the view to show.
+
+use std::sync::{Mutex, PoisonError};
+
+/// The lines, while they are held back.
+static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
+
+/// From now on lines are held back.
+pub fn begin() {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+}
+
+/// Keeps a text where it is held back, its colours left out; says whether it is.
+pub fn keep(text: &str) -> bool {
+    match HELD.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        Some(held) => {
+            held.extend(anstream::adapter::strip_str(text).to_string().lines().map(str::to_owned));
+            true
+        }
+        None => false,
+    }
+}
+
+/// The lines that were held back so far; further ones are held back, too.
+pub fn take() -> Vec<String> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(std::mem::take).unwrap_or_default()
+}
+
+/// The lines that nobody took; nothing is held back any more.
+pub fn end() -> Vec<String> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
+}
