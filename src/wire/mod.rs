@@ -3,6 +3,7 @@
 pub(crate) mod baseline_json;
 pub(crate) mod breaker_json;
 pub(crate) mod doctor_json;
+pub(crate) mod event_gist;
 pub mod event_json;
 pub(crate) mod event_sentences;
 pub(crate) mod event_words;
@@ -22,6 +23,7 @@ pub(crate) mod next_step;
 pub(crate) mod notice_json;
 pub(crate) mod page_json;
 pub(crate) mod probe_json;
+pub(crate) mod recorded_verdict;
 pub(crate) mod rescue_json;
 pub(crate) mod session_events;
 pub(crate) mod setup_json;

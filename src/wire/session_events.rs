@@ -48,6 +48,11 @@ pub fn session_ended_data(seen: &SeenSessionEnd<'_>) -> Value {
     })
 }
 
+/// What a session cost in US dollars, by the event of its end; `None` where its program did not tell that.
+pub fn ended_session_cost(data: &Value) -> Option<f64> {
+    data["usage"]["cost_usd"].as_f64()
+}
+
 /// The limit that ended a session; `None` where none did.
 pub fn session_limit_data(end: Option<&SessionEnd>) -> Option<Value> {
     match end? {
