@@ -78,16 +78,18 @@ pub fn shown_path(path: &str) -> String {
     escape_to_one_line(&home.and_then(|home| below_home(path, Path::new(&home))).unwrap_or_else(|| path.to_owned()))
 }
 
-fn below_home(path: &str, home: &Path) -> Option<String> {
+/// A path below the home folder, with `~` for that.
+pub fn below_home(path: &str, home: &Path) -> Option<String> {
     let rest = Path::new(path).strip_prefix(home).ok()?.display().to_string();
     Some(if rest.is_empty() { "~".into() } else { format!("~/{rest}") })
 }
 
 /// A text of at most `room` columns: where it is longer, an ellipsis stands for its middle, since paths differ at their ends.
-fn without_middle(text: &str, room: usize) -> String {
+pub fn without_middle(text: &str, room: usize) -> String {
     if text.width() <= room {
         return text.to_owned();
     }
+    let room = room.max(1);
     let (front, back) = ((room - 1) / 2, room - 1 - (room - 1) / 2);
     let fitting = |chars: &mut dyn Iterator<Item = char>, room: usize| {
         let mut left = room;

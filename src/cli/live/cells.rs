@@ -1,0 +1,124 @@
+//! The words and figures of a row, each fit for a terminal. Pure.
+
+use super::live_data::{RowFacts, ShownFact};
+use super::model::LiveModel;
+use crate::cli::amounts::age;
+use crate::cli::progress_text::{clock, dollars};
+use crate::cli::table::below_home;
+use crate::modes::live_session::SessionActivity;
+use crate::report::attention::{AttentionRank, attention};
+use crate::report::overview::StatusRow;
+use watchdog_core::decision::breaker::BreakerState;
+use watchdog_facts::display::escape_to_one_line;
+use watchdog_facts::verdict::Status;
+
+/// Stands for what is not known, or not there.
+const UNKNOWN: &str = "–";
+/// Stands for what could not be read.
+const UNREADABLE: &str = "?";
+
+/// The sign of a rank: what a row is about is never told by colour alone.
+pub fn sign(rank: AttentionRank) -> char {
+    match rank {
+        AttentionRank::Person => '!',
+        AttentionRank::Resume => '~',
+        AttentionRank::Running => '*',
+        AttentionRank::Next => '-',
+        AttentionRank::NotJudged => ' ',
+        AttentionRank::Complete => '+',
+        AttentionRank::Gone => 'x',
+    }
+}
+
+/// The state in a word or two.
+pub fn state_of(row: &StatusRow) -> String {
+    let verdict = row.verdict.as_ref().and_then(|verdict| verdict.status).filter(|_| row.is_judged());
+    if row.gone {
+        "gone".into()
+    } else if row.broken.is_some() {
+        "broken".into()
+    } else if row.stalled() {
+        "stalled".into()
+    } else if row.live.is_some_and(|live| live.doing == SessionActivity::Waiting) {
+        "waiting".into()
+    } else if let Some(looped) = row.looped.as_ref().filter(|_| row.loops()) {
+        let of = looped.at_most.map(|most| format!("/{most}")).unwrap_or_default();
+        format!("loop {}{of}", looped.iteration())
+    } else if row.session.is_some() {
+        "running".into()
+    } else if row.holder.is_some() {
+        "busy".into()
+    } else if AttentionRank::of(row) == AttentionRank::Resume {
+        "interrupted".into()
+    } else {
+        verdict.map_or_else(|| "not judged".into(), |status| status.as_str().into())
+    }
+}
+
+/// The path of its worktree, with `~` for the home folder.
+pub fn worktree_text(model: &LiveModel, row: &StatusRow) -> String {
+    let path = row.worktree.display().to_string();
+    let short = model.home.as_deref().and_then(|home| below_home(&path, home));
+    escape_to_one_line(&short.unwrap_or(path))
+}
+
+/// How long its session has run.
+pub fn session_text(model: &LiveModel, row: &StatusRow) -> String {
+    row.session.as_ref().map_or_else(|| UNKNOWN.into(), |session| clock(model.since(session.started_at)))
+}
+
+/// A count.
+pub fn count_text(fact: Option<&ShownFact<u64>>) -> String {
+    match fact {
+        Some(ShownFact::Known(count)) => count.to_string(),
+        Some(ShownFact::Unreadable) => UNREADABLE.into(),
+        Some(ShownFact::Unknown) | None => UNKNOWN.into(),
+    }
+}
+
+/// What its loop and its session cost, as far as that was reported.
+pub fn cost_text(row: &StatusRow, facts: Option<&RowFacts>) -> String {
+    let session = facts.map(|facts| &facts.cost);
+    let looped = row.looped.as_ref().map(|looped| looped.standing.spent.cost_usd).filter(|spent| *spent > 0.0);
+    match (session, looped) {
+        (Some(ShownFact::Known(cost)), Some(spent)) if row.session.is_some() => dollars(cost + spent),
+        (_, Some(spent)) => dollars(spent),
+        (Some(ShownFact::Known(cost)), None) => dollars(*cost),
+        (Some(ShownFact::Unreadable), None) => UNREADABLE.into(),
+        _ => UNKNOWN.into(),
+    }
+}
+
+/// Its breaker in few characters.
+pub fn breaker_text(row: &StatusRow) -> String {
+    let breaker = &row.breaker;
+    match breaker.state {
+        BreakerState::Open => "open".into(),
+        BreakerState::HalfOpen => "trial".into(),
+        BreakerState::Closed if breaker.strikes == 0 => "ok".into(),
+        BreakerState::Closed => breaker.limit.map_or_else(|| breaker.strikes.to_string(), |limit| format!("{}/{limit}", breaker.strikes)),
+    }
+}
+
+/// What the session said last.
+pub fn last_line_text(facts: Option<&RowFacts>) -> String {
+    facts.map(|facts| escape_to_one_line(facts.last_line.trim())).unwrap_or_default()
+}
+
+/// In sentences: what is known of a row beyond its cells, what needs a person first.
+pub fn about(model: &LiveModel, row: &StatusRow) -> Vec<String> {
+    let found = attention(row, &model.commands, &model.now);
+    let mut lines = Vec::new();
+    if !found.why.is_empty() {
+        lines.push(found.why);
+    }
+    if let Some(command) = found.command {
+        lines.push(format!("type: {command}"));
+    }
+    if let Some(verdict) = row.verdict.as_ref().filter(|verdict| verdict.since_baseline && !row.gone) {
+        let reason = verdict.text("reason").map(|reason| format!(" ({})", escape_to_one_line(reason))).unwrap_or_default();
+        let status = verdict.status.map_or("unknown", Status::as_str);
+        lines.push(format!("last verdict: {status}{reason}, {}", age(verdict.at, model.now.timestamp())));
+    }
+    lines
+}

@@ -1,0 +1,156 @@
+//! What passes between the view and the threads around it, as plain values.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+
+use crate::report::overview::StatusRow;
+
+/// Which row: a worktree and the name of its work.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LiveRowKey {
+    /// Its top folder.
+    pub worktree: PathBuf,
+    /// The name of the work.
+    pub spec: String,
+}
+
+impl LiveRowKey {
+    /// The key of a row.
+    pub fn of(row: &StatusRow) -> Self {
+        LiveRowKey { worktree: row.worktree.clone(), spec: row.spec.clone() }
+    }
+}
+
+/// A figure of a row. What is unknown is never shown as zero.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum ShownFact<T> {
+    /// Not read yet, or there is none.
+    #[default]
+    Unknown,
+    /// It could not be read.
+    Unreadable,
+    /// Read.
+    Known(T),
+}
+
+/// What git and the log of the session say of a row.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RowFacts {
+    /// Commits since the baseline.
+    pub commits: ShownFact<u64>,
+    /// Paths that are not committed.
+    pub unsaved: ShownFact<u64>,
+    /// US dollars of the session that runs, or of the last one.
+    pub cost: ShownFact<f64>,
+    /// What the session said last. Not escaped.
+    pub last_line: String,
+}
+
+/// A page of the detail.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum DetailTab {
+    /// The events.
+    #[default]
+    Timeline,
+    /// What the session says, as it comes.
+    Output,
+    /// The last verdict and what it rests on.
+    Verdict,
+    /// The snapshots of its work.
+    Snapshots,
+    /// The tasks of its repository.
+    Tasks,
+}
+
+impl DetailTab {
+    /// Every page, from left to right.
+    pub const ALL: [DetailTab; 5] = [DetailTab::Timeline, DetailTab::Output, DetailTab::Verdict, DetailTab::Snapshots, DetailTab::Tasks];
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            DetailTab::Timeline => "timeline",
+            DetailTab::Output => "output",
+            DetailTab::Verdict => "verdict",
+            DetailTab::Snapshots => "snapshots",
+            DetailTab::Tasks => "tasks",
+        }
+    }
+}
+
+/// A snapshot that can be chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotChoice {
+    /// The worktree.
+    pub worktree: PathBuf,
+    /// Its name on the command line.
+    pub id: String,
+    /// Its line in the list. Fit for a terminal.
+    pub line: String,
+}
+
+/// What stands on a page. Fit for a terminal.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TabContent {
+    /// Its lines.
+    pub lines: Vec<String>,
+    /// What can be chosen, where it is a list of snapshots.
+    pub snapshots: Vec<SnapshotChoice>,
+}
+
+/// What a row needs to have read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowQuery {
+    /// Which row.
+    pub key: LiveRowKey,
+    /// The commit of its baseline; `None` = unborn.
+    pub baseline: Option<String>,
+    /// Whether its folder is there, and git can use it.
+    pub readable: bool,
+    /// Whether something runs there, so that it is read again soon.
+    pub runs: bool,
+    /// The log of the session that runs.
+    pub log: Option<PathBuf>,
+    /// When the row changed last: a later time is a reason to read again.
+    pub changed: Timestamp,
+}
+
+/// Something to do, before it is confirmed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedDeed {
+    /// What it is, in a few words.
+    pub name: String,
+    /// Which row it is about.
+    pub key: LiveRowKey,
+    /// What will happen. Fit for a terminal.
+    pub says: Vec<String>,
+    /// What to type for the same. Fit for a terminal.
+    pub command: String,
+    /// How it is done; `None` where it first has to be read up on.
+    pub means: Option<DeedMeans>,
+}
+
+/// How a deed is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeedMeans {
+    /// By the command line of watchdog itself, the program's name first.
+    Words(Vec<OsString>),
+    /// By a request to end, sent to a process that still is the one that was recorded.
+    EndProcess {
+        /// Its number.
+        pid: u32,
+        /// When it was recorded.
+        since: Timestamp,
+    },
+    /// By the command line, where the file still has the bytes that were shown.
+    TrustFile {
+        /// The command line.
+        words: Vec<OsString>,
+        /// The file.
+        path: PathBuf,
+        /// What was shown.
+        bytes: Vec<u8>,
+    },
+}

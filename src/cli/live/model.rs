@@ -1,0 +1,290 @@
+//! What the view knows, and what a person chose in it. Pure.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::{Timestamp, Zoned};
+
+use super::cells::{state_of, worktree_text};
+use super::live_data::{DetailTab, LiveRowKey, PlannedDeed, RowFacts, RowQuery, SnapshotChoice, TabContent};
+use crate::modes::live_session::SessionLiveness;
+use crate::report::attention::AttentionRank;
+use crate::report::overview::StatusRow;
+use watchdog_facts::shell_line::WorktreeCommands;
+
+/// The order of the rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ListOrder {
+    /// What needs a person first, as `watchdog status` has it.
+    #[default]
+    Attention,
+    /// By path.
+    Worktree,
+    /// By the word of the state.
+    State,
+    /// What changed last first.
+    Newest,
+    /// The session that has run longest first.
+    Session,
+}
+
+impl ListOrder {
+    /// Every order, in the order in which a key goes through them.
+    pub const ALL: [ListOrder; 5] = [ListOrder::Attention, ListOrder::Worktree, ListOrder::State, ListOrder::Newest, ListOrder::Session];
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ListOrder::Attention => "attention",
+            ListOrder::Worktree => "worktree",
+            ListOrder::State => "state",
+            ListOrder::Newest => "newest",
+            ListOrder::Session => "session",
+        }
+    }
+}
+
+/// The filters that a key goes through; the first shows everything.
+pub const FILTERS: [&str; 8] = ["all", "needs you", "running", "stalled", "incomplete", "complete", "not_judged", "gone"];
+
+/// The detail of one worktree.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DetailPage {
+    /// Which worktree.
+    pub key: LiveRowKey,
+    /// The page.
+    pub tab: DetailTab,
+    /// What was read of it; `None` = not yet.
+    pub content: Option<TabContent>,
+    /// The first line that is shown; at the end while `follow` is on.
+    pub scroll: usize,
+    /// Whether the last lines are shown, as they come.
+    pub follow: bool,
+    /// The chosen snapshot.
+    pub chosen: usize,
+    /// The difference that a snapshot makes, in place of the list; its lines once they are read.
+    pub diff: Option<(SnapshotChoice, Option<TabContent>)>,
+}
+
+/// What stands above everything else.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LiveOverlay {
+    /// The keys.
+    Help,
+    /// What may be done about a worktree, and the chosen line.
+    Menu(Vec<PlannedDeed>, usize),
+    /// What will be done if it is confirmed; scrolled by so many lines.
+    Confirm(Box<PlannedDeed>, usize),
+    /// Something is read before it can be confirmed.
+    Reading(String),
+    /// What came of a deed, or why there is none; scrolled by so many lines.
+    Message(String, Vec<String>, usize),
+}
+
+/// The view.
+#[derive(Debug)]
+pub struct LiveModel {
+    /// Now, in the zone of this machine.
+    pub now: Zoned,
+    /// Columns and rows of the terminal.
+    pub size: (u16, u16),
+    /// Whether colours are shown.
+    pub colour: bool,
+    /// The home folder, which is shown as `~`.
+    pub home: Option<PathBuf>,
+    /// How commands to type begin.
+    pub commands: WorktreeCommands,
+    /// The words of `--only`: others are not shown at all.
+    pub only: Vec<String>,
+    /// Why nothing may be done from here.
+    pub no_deeds: Option<String>,
+    /// Every worktree, in the order of `watchdog status`.
+    pub rows: Vec<StatusRow>,
+    /// Whether the records were read once.
+    pub loaded: bool,
+    /// What could not be read of them.
+    pub notes: Vec<String>,
+    /// Why they cannot be read now.
+    pub store_error: Option<String>,
+    /// How sessions are doing.
+    pub sessions: HashMap<LiveRowKey, SessionLiveness>,
+    /// What git and logs say.
+    pub facts: HashMap<LiveRowKey, RowFacts>,
+    /// How many rows need a person, and in how many something runs.
+    pub counts: (usize, usize),
+    /// The rows that are shown, by their places in `rows`.
+    pub order: Vec<usize>,
+    /// The chosen row.
+    pub selected: Option<LiveRowKey>,
+    /// The first line of the list that is on the screen.
+    pub top: usize,
+    /// How the list is ordered.
+    pub sort: ListOrder,
+    /// Which filter is on, of [`FILTERS`].
+    pub filter: usize,
+    /// What is searched for.
+    pub search: String,
+    /// Whether it is being typed.
+    pub typing: bool,
+    /// The worktree that is shown in detail.
+    pub detail: Option<DetailPage>,
+    /// What stands above it.
+    pub overlay: Option<LiveOverlay>,
+    /// The deed that is being done.
+    pub busy: Option<String>,
+}
+
+impl LiveModel {
+    /// A view that knows nothing yet.
+    pub fn new(now: Zoned, size: (u16, u16), commands: WorktreeCommands) -> Self {
+        LiveModel {
+            now,
+            size,
+            colour: false,
+            home: None,
+            commands,
+            only: Vec::new(),
+            no_deeds: Some("Who this terminal belongs to was not read yet; try again in a moment.".into()),
+            rows: Vec::new(),
+            loaded: false,
+            notes: Vec::new(),
+            store_error: None,
+            sessions: HashMap::new(),
+            facts: HashMap::new(),
+            counts: (0, 0),
+            order: Vec::new(),
+            selected: None,
+            top: 0,
+            sort: ListOrder::default(),
+            filter: 0,
+            search: String::new(),
+            typing: false,
+            detail: None,
+            overlay: None,
+            busy: None,
+        }
+    }
+
+    /// The row that is chosen in the list.
+    pub fn selected_row(&self) -> Option<&StatusRow> {
+        self.order.get(self.selected_at()?).map(|at| &self.rows[*at])
+    }
+
+    /// Its place among the rows that are shown.
+    pub fn selected_at(&self) -> Option<usize> {
+        let key = self.selected.as_ref()?;
+        self.order.iter().position(|at| self.is_row(*at, key))
+    }
+
+    /// The row of a key.
+    pub fn row(&self, key: &LiveRowKey) -> Option<&StatusRow> {
+        (0..self.rows.len()).find(|at| self.is_row(*at, key)).map(|at| &self.rows[at])
+    }
+
+    fn is_row(&self, at: usize, key: &LiveRowKey) -> bool {
+        let row = &self.rows[at];
+        // Byte by byte: both are what the same row had, and a list may be long.
+        row.spec == key.spec && row.worktree.as_os_str() == key.worktree.as_os_str()
+    }
+
+    /// Takes new rows, with what is known of their sessions.
+    pub fn take_rows(&mut self, rows: Vec<StatusRow>) {
+        let was_at = self.selected_at();
+        self.order.clear();
+        self.rows = rows;
+        for row in &mut self.rows {
+            if row.session.is_some() {
+                row.live = self.sessions.get(&LiveRowKey::of(row)).copied();
+            }
+        }
+        self.loaded = true;
+        self.arrange_around(was_at);
+    }
+
+    /// Filters, searches and sorts, and keeps what is chosen where it is still shown.
+    pub fn arrange(&mut self) {
+        self.arrange_around(self.selected_at());
+    }
+
+    /// The same; where what was chosen is shown no more, what stands in its place is chosen.
+    fn arrange_around(&mut self, was_at: Option<usize>) {
+        let count = |rank: AttentionRank| self.rows.iter().filter(|row| AttentionRank::of(row) == rank).count();
+        self.counts = (count(AttentionRank::Person), count(AttentionRank::Running));
+        let words = self.search.to_lowercase();
+        let mut order: Vec<usize> = (0..self.rows.len()).filter(|at| self.is_shown(&self.rows[*at], &words)).collect();
+        match self.sort {
+            ListOrder::Attention => order.sort_by_key(|at| AttentionRank::of(&self.rows[*at])),
+            ListOrder::Worktree => order.sort_by(|a, b| self.rows[*a].worktree.cmp(&self.rows[*b].worktree)),
+            ListOrder::State => order.sort_by_key(|at| state_of(&self.rows[*at])),
+            ListOrder::Newest => order.sort_by_key(|at| Reverse(last_change(&self.rows[*at]))),
+            ListOrder::Session => order.sort_by_key(|at| self.rows[*at].session.as_ref().map_or(Timestamp::MAX, |it| it.started_at)),
+        }
+        self.order = order;
+        if self.selected_at().is_none() {
+            let at = was_at.unwrap_or(0).min(self.order.len().saturating_sub(1));
+            self.selected = self.order.get(at).map(|at| LiveRowKey::of(&self.rows[*at]));
+        }
+        self.keep_in_sight();
+    }
+
+    fn is_shown(&self, row: &StatusRow, words: &str) -> bool {
+        let only = self.only.is_empty() || row.words().iter().any(|word| self.only.iter().any(|only| only == word));
+        let filter = match FILTERS[self.filter] {
+            "all" => true,
+            "needs you" => row.needs_person(),
+            word => row.words().contains(&word),
+        };
+        let found = || {
+            let has = |text: &str| text.to_lowercase().contains(words);
+            has(&worktree_text(self, row)) || has(&row.spec) || has(&state_of(row)) || row.branch.as_deref().is_some_and(has)
+        };
+        only && filter && (words.is_empty() || found())
+    }
+
+    /// Moves the list so that the chosen row is on the screen.
+    pub fn keep_in_sight(&mut self) {
+        let room = self.list_height();
+        let at = self.selected_at().unwrap_or(0);
+        self.top = self.top.min(at).max((at + 1).saturating_sub(room)).min(self.order.len().saturating_sub(room));
+    }
+
+    /// Lines of the list that fit on the screen.
+    pub fn list_height(&self) -> usize {
+        usize::from(self.size.1).saturating_sub(2 + self.footer_height()).max(1)
+    }
+
+    /// Lines below the list: what is known of the chosen row, where there is room for that, and the keys.
+    pub fn footer_height(&self) -> usize {
+        match self.size.1 {
+            0..=8 => 1,
+            9..=15 => 2,
+            _ => 4,
+        }
+    }
+
+    /// What the rows on the screen need to have read.
+    pub fn queries(&self) -> Vec<RowQuery> {
+        let query = |row: &StatusRow| RowQuery {
+            key: LiveRowKey::of(row),
+            baseline: row.baseline.clone(),
+            readable: !row.gone && row.broken.is_none(),
+            runs: row.runs(),
+            log: row.session.as_ref().and_then(|session| session.log.clone()),
+            changed: last_change(row),
+        };
+        self.order.iter().skip(self.top).take(self.list_height()).map(|at| query(&self.rows[*at])).collect()
+    }
+
+    /// How long a time has passed since then.
+    pub fn since(&self, at: Timestamp) -> Duration {
+        Duration::try_from(self.now.timestamp().duration_since(at)).unwrap_or_default()
+    }
+}
+
+/// When a row changed last, as far as its records tell.
+pub fn last_change(row: &StatusRow) -> Timestamp {
+    let judged = row.verdict.as_ref().map_or(row.baseline_at, |verdict| verdict.at.max(row.baseline_at));
+    row.session.as_ref().map_or(judged, |session| session.started_at.max(judged))
+}
