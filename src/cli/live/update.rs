@@ -1,0 +1,248 @@
+//! What a key or a fact changes in the view, and what it asks of the world. Pure.
+
+use super::deed::{deeds, no_deeds};
+use super::input::{LiveEffect, LiveInput, LiveKey};
+use super::live_data::{DetailTab, LiveRowKey, PlannedDeed};
+use super::model::{DetailPage, FILTERS, ListOrder, LiveModel, LiveOverlay};
+use super::update_detail::{chosen_snapshot, detail_key, take_diff, take_tab};
+use crate::report::overview::StatusRow;
+
+/// The exit code of a view that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
+/// Characters that may be searched for.
+const SEARCH: usize = 200;
+/// The first line of the list on the screen, below the summary and the heads.
+pub const LIST_TOP: u16 = 2;
+
+/// Takes something that happened.
+pub fn update(model: &mut LiveModel, input: LiveInput) -> Vec<LiveEffect> {
+    match input {
+        LiveInput::Key(key) => return pressed(model, key),
+        LiveInput::Resized(columns, rows) => {
+            model.size = (columns, rows);
+            model.keep_in_sight();
+            return read_rows(model);
+        }
+        LiveInput::TimePassed(now) => model.now = now,
+        LiveInput::Rows(rows, notes) => {
+            model.store_error = None;
+            model.notes = notes;
+            model.take_rows(rows);
+            return read_rows(model);
+        }
+        LiveInput::StoreFailed(why) => model.store_error = Some(why),
+        LiveInput::Session(key, live) => {
+            model.sessions.insert(key.clone(), live);
+            let is_it = |row: &&mut StatusRow| row.worktree == key.worktree && row.spec == key.spec && row.session.is_some();
+            if let Some(row) = model.rows.iter_mut().find(is_it) {
+                row.live = Some(live);
+                model.arrange();
+            }
+        }
+        LiveInput::Facts(key, facts) => {
+            model.facts.insert(key, facts);
+        }
+        LiveInput::Tab(key, tab, content) => take_tab(model, &key, tab, content),
+        LiveInput::Diff(of, content) => take_diff(model, &of, content),
+        LiveInput::Prepared(found) => {
+            // Whoever went elsewhere meanwhile does not want it any more.
+            if matches!(model.overlay, Some(LiveOverlay::Reading(_))) {
+                model.overlay = Some(match found {
+                    Ok(deed) => LiveOverlay::Confirm(Box::new(deed), 0),
+                    Err(why) => LiveOverlay::Message("nothing was done".into(), vec![why], 0),
+                });
+            }
+        }
+        LiveInput::Performed(name, code, lines) => {
+            model.busy = None;
+            let title = format!("{name}: exit code {code}");
+            model.overlay = Some(LiveOverlay::Message(title, lines, 0));
+        }
+        LiveInput::DeedsAllowed(why) => model.no_deeds = why,
+        LiveInput::Continued => {}
+        LiveInput::Ended(signal) => return vec![LiveEffect::Quit(128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)))],
+    }
+    Vec::new()
+}
+
+/// What the rows on the screen need.
+fn read_rows(model: &LiveModel) -> Vec<LiveEffect> {
+    vec![LiveEffect::ReadRows(model.queries())]
+}
+
+fn pressed(model: &mut LiveModel, key: LiveKey) -> Vec<LiveEffect> {
+    match key {
+        LiveKey::CtrlC => return vec![LiveEffect::Quit(INTERRUPTED)],
+        LiveKey::CtrlZ => return vec![LiveEffect::Suspend],
+        _ => {}
+    }
+    if model.overlay.is_some() {
+        return overlay_key(model, key);
+    }
+    if model.typing {
+        return search_key(model, key);
+    }
+    match key {
+        LiveKey::Char('?') => model.overlay = Some(LiveOverlay::Help),
+        LiveKey::Char('a') => return open_menu(model),
+        LiveKey::Char('q') if model.detail.is_none() => return vec![LiveEffect::Quit(0)],
+        _ if model.detail.is_some() => return detail_key(model, key),
+        _ => return list_key(model, key),
+    }
+    Vec::new()
+}
+
+fn list_key(model: &mut LiveModel, key: LiveKey) -> Vec<LiveEffect> {
+    match key {
+        LiveKey::Enter | LiveKey::Right => return open_detail(model),
+        LiveKey::Char('/') => model.typing = true,
+        LiveKey::Char('s') => {
+            let at = ListOrder::ALL.iter().position(|order| *order == model.sort).unwrap_or(0);
+            model.sort = ListOrder::ALL[(at + 1) % ListOrder::ALL.len()];
+            model.arrange();
+        }
+        LiveKey::Char(c @ '1'..='5') => {
+            model.sort = ListOrder::ALL[usize::from(c as u8 - b'1')];
+            model.arrange();
+        }
+        LiveKey::Char('f') => {
+            model.filter = (model.filter + 1) % FILTERS.len();
+            model.arrange();
+        }
+        LiveKey::Escape => {
+            model.search.clear();
+            model.filter = 0;
+            model.arrange();
+        }
+        LiveKey::Click(line) => {
+            let at = usize::from(line.saturating_sub(LIST_TOP)) + model.top;
+            if line < LIST_TOP || line >= LIST_TOP + u16::try_from(model.list_height()).unwrap_or(u16::MAX) {
+                return Vec::new();
+            }
+            if model.selected_at() == Some(at) {
+                return open_detail(model);
+            }
+            select(model, at);
+        }
+        key => {
+            if let Some(to) = moved(key, model.selected_at().unwrap_or(0), model.order.len(), model.list_height()) {
+                select(model, to);
+            }
+        }
+    }
+    read_rows(model)
+}
+
+/// Where a key leads in a list of so many lines; `None` where it is no key that moves.
+pub fn moved(key: LiveKey, at: usize, lines: usize, page: usize) -> Option<usize> {
+    let last = lines.saturating_sub(1);
+    Some(match key {
+        LiveKey::Up | LiveKey::Char('k') => at.saturating_sub(1),
+        LiveKey::Down | LiveKey::Char('j') => (at + 1).min(last),
+        LiveKey::PageUp => at.saturating_sub(page),
+        LiveKey::PageDown | LiveKey::Char(' ') => (at + page).min(last),
+        LiveKey::Home | LiveKey::Char('g') => 0,
+        LiveKey::End | LiveKey::Char('G') => last,
+        _ => return None,
+    })
+}
+
+fn select(model: &mut LiveModel, at: usize) {
+    if let Some(row) = model.order.get(at) {
+        model.selected = Some(LiveRowKey::of(&model.rows[*row]));
+        model.keep_in_sight();
+    }
+}
+
+fn search_key(model: &mut LiveModel, key: LiveKey) -> Vec<LiveEffect> {
+    match key {
+        LiveKey::Char(c) if model.search.chars().count() < SEARCH => model.search.push(c),
+        LiveKey::Backspace => {
+            model.search.pop();
+        }
+        LiveKey::Enter => model.typing = false,
+        LiveKey::Escape => {
+            model.typing = false;
+            model.search.clear();
+        }
+        LiveKey::Up | LiveKey::Down | LiveKey::PageUp | LiveKey::PageDown => {
+            model.typing = false;
+            return list_key(model, key);
+        }
+        _ => {}
+    }
+    model.arrange();
+    read_rows(model)
+}
+
+fn open_detail(model: &mut LiveModel) -> Vec<LiveEffect> {
+    let Some(key) = model.selected.clone().filter(|key| model.row(key).is_some()) else { return Vec::new() };
+    let tab = DetailTab::default();
+    model.detail = Some(DetailPage { key: key.clone(), tab, content: None, scroll: 0, follow: true, chosen: 0, diff: None });
+    vec![LiveEffect::ReadTab(Some((key, tab)))]
+}
+
+fn open_menu(model: &mut LiveModel) -> Vec<LiveEffect> {
+    let key = model.detail.as_ref().map(|detail| detail.key.clone()).or_else(|| model.selected.clone());
+    let Some(row) = key.as_ref().and_then(|key| model.row(key)) else { return Vec::new() };
+    let message = |lines| Some(LiveOverlay::Message("nothing to do".into(), lines, 0));
+    let overlay = if let Some(why) = &model.no_deeds {
+        message(vec![why.clone()])
+    } else if let Some(busy) = &model.busy {
+        message(vec![format!("'{busy}' is being done; wait for its end.")])
+    } else {
+        match deeds(model, row, chosen_snapshot(model)) {
+            found if found.is_empty() => message(no_deeds(row)),
+            found => Some(LiveOverlay::Menu(found, 0)),
+        }
+    };
+    model.overlay = overlay;
+    Vec::new()
+}
+
+fn overlay_key(model: &mut LiveModel, key: LiveKey) -> Vec<LiveEffect> {
+    let page = usize::from(model.size.1).saturating_sub(6).max(1);
+    match model.overlay.take() {
+        Some(LiveOverlay::Menu(found, at)) => match key {
+            LiveKey::Escape | LiveKey::Char('q') | LiveKey::Left => {}
+            LiveKey::Enter | LiveKey::Right => return confirm(model, found, at),
+            LiveKey::Char(c @ '1'..='9') if usize::from(c as u8 - b'1') < found.len() => {
+                return confirm(model, found, usize::from(c as u8 - b'1'));
+            }
+            key => {
+                let at = moved(key, at, found.len(), page).unwrap_or(at);
+                model.overlay = Some(LiveOverlay::Menu(found, at));
+            }
+        },
+        Some(LiveOverlay::Confirm(deed, scroll)) => match key {
+            LiveKey::Char('y' | 'Y') => {
+                model.busy = Some(deed.name.clone());
+                return vec![LiveEffect::Perform(*deed)];
+            }
+            LiveKey::Char('n' | 'N' | 'q') | LiveKey::Escape => {}
+            // Enter is no answer: whoever presses it once too often has nothing done.
+            key => {
+                let scroll = moved(key, scroll, deed.says.len() + page, page).unwrap_or(scroll);
+                model.overlay = Some(LiveOverlay::Confirm(deed, scroll));
+            }
+        },
+        Some(LiveOverlay::Message(title, lines, scroll)) => match moved(key, scroll, lines.len(), page) {
+            Some(scroll) if lines.len() > page => model.overlay = Some(LiveOverlay::Message(title, lines, scroll)),
+            _ => {}
+        },
+        // Any key closes these.
+        Some(LiveOverlay::Help | LiveOverlay::Reading(_)) | None => {}
+    }
+    Vec::new()
+}
+
+fn confirm(model: &mut LiveModel, mut found: Vec<PlannedDeed>, at: usize) -> Vec<LiveEffect> {
+    let deed = found.swap_remove(at);
+    if deed.means.is_some() {
+        model.overlay = Some(LiveOverlay::Confirm(Box::new(deed), 0));
+        return Vec::new();
+    }
+    let key = deed.key.clone();
+    model.overlay = Some(LiveOverlay::Reading(deed.name));
+    vec![LiveEffect::ReadTrust(key)]
+}
