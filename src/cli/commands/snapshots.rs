@@ -125,7 +125,7 @@ fn compared_with(open: &OpenWorktree, info: &SnapshotSummary) -> String {
 }
 
 /// One line for each file, and one for all.
-fn summary(diff: &SnapshotDiff) -> Vec<String> {
+pub fn summary(diff: &SnapshotDiff) -> Vec<String> {
     let (mut added, mut removed) = (0, 0);
     let mut rows = Vec::new();
     for file in &diff.files {

@@ -103,7 +103,7 @@ fn list(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, arg
 }
 
 /// The most urgent first, as the queue has them, so that the list reads as what will happen.
-fn in_order<'l>(board: &'l TaskBoard<'_>) -> Vec<&'l BoardTask> {
+pub fn in_order<'l>(board: &'l TaskBoard<'_>) -> Vec<&'l BoardTask> {
     let mut entries: Vec<&BoardTask> = board.entries().collect();
     entries.sort_by(|a, b| {
         let key = |entry: &BoardTask| (entry.loaded.task.priority, entry.record.since, entry.id().to_owned());
@@ -139,7 +139,8 @@ fn table(terminal: &CommandTerminal, queue: &TaskQueue, board: &TaskBoard<'_>, s
     terminal.line(&summary(board));
 }
 
-fn why_waiting(board: &TaskBoard<'_>, entry: &BoardTask) -> Option<String> {
+/// Why a task does not begin, or what became of it.
+pub fn why_waiting(board: &TaskBoard<'_>, entry: &BoardTask) -> Option<String> {
     if entry.gone {
         return Some("its file is gone".to_owned());
     }

@@ -158,7 +158,7 @@ fn trust_tasks(
 }
 
 /// The commands that a file names: a task's where it is markdown, else a configuration's.
-fn commands_in(path: &Path, bytes: &[u8]) -> Result<Vec<String>, ConfigError> {
+pub fn commands_in(path: &Path, bytes: &[u8]) -> Result<Vec<String>, ConfigError> {
     if is_task(path) {
         return Ok(parse_task(bytes, path)?.commands());
     }

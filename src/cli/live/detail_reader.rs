@@ -1,0 +1,258 @@
+//! Reads the open page of the detail, again and again while it is open, in a thread of its own.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::input::LiveInput;
+use super::live_data::{DetailTab, LiveRowKey, SnapshotChoice, TabContent};
+use super::timeline::{event_line, snapshot_line};
+use super::verdict_text::verdict_lines;
+use crate::agent::stream::OutputEvents;
+use crate::cli::commands::logs_choice::{SessionPhase, choose};
+use crate::cli::commands::snapshots::summary;
+use crate::cli::commands::task::{in_order, why_waiting};
+use crate::cli::failure::CommandFailure;
+use crate::cli::log_view::LogView;
+use crate::clock::{local_now, now};
+use crate::judge::command_env::CommandEnv;
+use crate::judge::open_worktree::OpenWorktree;
+use crate::modes::work::task_queue::TaskQueue;
+use crate::session::LogReader;
+use crate::wire::recorded_verdict::RecordedVerdict;
+use watchdog_facts::display::{escape_for_display, escape_to_one_line};
+use watchdog_git::Worktree;
+use watchdog_store::baseline;
+use watchdog_store::journal::kind;
+use watchdog_store::{LocalStore, open_store};
+
+/// Between two readings of output that comes, and of any other page.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(2));
+/// Events that are shown.
+const EVENTS: usize = 500;
+/// Lines of output that are kept.
+const OUTPUT: usize = 2_000;
+const CHUNK: usize = 64 << 10;
+/// Patches are shown up to this many bytes.
+const PATCHES: usize = 256 << 10;
+/// How many events of a worktree are searched for its verdict.
+const HISTORY: usize = 1_000;
+
+/// What is to be read.
+#[derive(Debug)]
+pub enum DetailRequest {
+    /// A page, from now on; `None` = none.
+    Tab(Option<(LiveRowKey, DetailTab)>),
+    /// The difference that a snapshot makes, once.
+    Diff(SnapshotChoice),
+}
+
+/// Begins; pages go to `to`.
+pub fn start(command_env: CommandEnv, requests: Receiver<DetailRequest>, to: Sender<LiveInput>) -> std::io::Result<()> {
+    std::thread::Builder::new().name("detail".into()).spawn(move || {
+        let mut open: Option<(LiveRowKey, DetailTab)> = None;
+        let mut output = None;
+        let mut last = None;
+        loop {
+            let follows = open.as_ref().is_some_and(|(_, tab)| *tab == DetailTab::Output);
+            match requests.recv_timeout(if follows { PAUSES.0 } else { PAUSES.1 }) {
+                Ok(DetailRequest::Tab(tab)) => (open, output, last) = (tab, None, None),
+                Ok(DetailRequest::Diff(snapshot)) => {
+                    let content = diff(&snapshot);
+                    if to.send(LiveInput::Diff(snapshot, content)).is_err() {
+                        return;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            let Some((key, tab)) = &open else { continue };
+            let of = CommandEnv { worktree: key.worktree.clone(), ..command_env.clone() };
+            let read = match tab {
+                DetailTab::Timeline => timeline(&of, key),
+                DetailTab::Output => read_output(&of, key, &mut output),
+                DetailTab::Verdict => verdict(&of, key),
+                DetailTab::Snapshots => snapshots(key),
+                DetailTab::Tasks => tasks(&of),
+            };
+            let content = read.unwrap_or_else(|failure| TabContent { lines: failed(&failure), ..TabContent::default() });
+            if last.as_ref() != Some(&content) {
+                last = Some(content.clone());
+                if to.send(LiveInput::Tab(key.clone(), *tab, content)).is_err() {
+                    return;
+                }
+            }
+        }
+    })?;
+    Ok(())
+}
+
+fn failed(failure: &CommandFailure) -> Vec<String> {
+    let hint = failure.hint.as_ref().map(|hint| format!("  {}", escape_to_one_line(hint)));
+    std::iter::once(escape_to_one_line(&failure.message)).chain(hint).collect()
+}
+
+fn text(lines: Vec<String>) -> TabContent {
+    TabContent { lines, snapshots: Vec::new() }
+}
+
+/// The name of a worktree in the records; that of a folder that is gone is known by its path.
+fn worktree_id(store: &dyn LocalStore, key: &LiveRowKey) -> Result<String, CommandFailure> {
+    if let Ok(worktree) = Worktree::open(&key.worktree) {
+        return Ok(worktree.worktree_id());
+    }
+    let found = baseline::everywhere(store)?;
+    let is_it = |spec: &str, path: &PathBuf| spec == key.spec && *path == key.worktree;
+    let id = found.into_iter().find_map(|(id, spec, row)| row.ok().filter(|row| is_it(&spec, &row.worktree)).map(|_| id));
+    id.ok_or_else(|| CommandFailure::usage("nothing is recorded of this worktree any more"))
+}
+
+fn timeline(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent, CommandFailure> {
+    let store = open_store(&command_env.state)?;
+    let id = worktree_id(store.as_ref(), key)?;
+    let (events, before) = store.read_back(store.cursor_at(Timestamp::MAX)?, Some(&id), EVENTS)?;
+    let at = local_now();
+    let of_spec = events.iter().filter(|event| event.spec.as_ref().is_none_or(|spec| *spec == key.spec));
+    let mut lines: Vec<String> = of_spec.map(|event| event_line(event, &at)).collect();
+    if before != watchdog_store::engine::EventCursor::START && events.len() == EVENTS {
+        lines.insert(
+            0,
+            format!("(the last {EVENTS} events; all are in: {})", command_env.commands(&key.worktree).watchdog("events --last 100000")),
+        );
+    }
+    if lines.is_empty() {
+        lines.push("no events are recorded of this work".into());
+    }
+    Ok(text(lines))
+}
+
+/// The output of a session, as far as it was read.
+struct ReadOutput {
+    path: PathBuf,
+    reader: LogReader,
+    events: OutputEvents,
+    view: LogView,
+    lines: VecDeque<String>,
+    over: bool,
+}
+
+impl ReadOutput {
+    fn read(&mut self, ended: bool) -> std::io::Result<()> {
+        if self.over {
+            return Ok(());
+        }
+        self.read_all()?;
+        if ended {
+            self.reader.session_ended()?;
+            self.read_all()?;
+            let rest = self.events.finish();
+            let mut lines: Vec<String> = rest.iter().flat_map(|event| self.view.lines(event)).collect();
+            lines.extend(self.view.unended());
+            self.keep(lines);
+            self.over = true;
+        }
+        Ok(())
+    }
+
+    fn read_all(&mut self) -> std::io::Result<()> {
+        let mut buffer = vec![0; CHUNK];
+        loop {
+            let count = self.reader.read(&mut buffer)?;
+            if count == 0 {
+                return Ok(());
+            }
+            let events = self.events.push(&buffer[..count]);
+            let lines = events.iter().flat_map(|event| self.view.lines(event)).collect();
+            self.keep(lines);
+        }
+    }
+
+    fn keep(&mut self, lines: Vec<String>) {
+        self.lines.extend(lines.into_iter().map(|line| anstream::adapter::strip_str(&line).to_string()));
+        self.lines.drain(..self.lines.len().saturating_sub(OUTPUT));
+    }
+}
+
+fn read_output(command_env: &CommandEnv, key: &LiveRowKey, read: &mut Option<ReadOutput>) -> Result<TabContent, CommandFailure> {
+    let open = OpenWorktree::open(command_env)?;
+    let chosen = choose(command_env, &open, Some(&key.spec))?;
+    if read.as_ref().is_none_or(|read| read.path != chosen.path) {
+        let logs = command_env.state.logs();
+        let opened = if chosen.is_transcript { LogReader::open_alone(&chosen.path) } else { LogReader::open(&logs, &chosen.path) };
+        let reader = opened.map_err(|error| CommandFailure::usage(format!("cannot read {}: {error}", chosen.path.display())))?;
+        let events = if chosen.is_transcript { OutputEvents::of_events() } else { OutputEvents::default() };
+        let view = LogView::new(false, None);
+        *read = Some(ReadOutput { path: chosen.path.clone(), reader, events, view, lines: VecDeque::new(), over: false });
+    }
+    let phase = chosen.phase(&open);
+    let Some(output) = read else { return Ok(TabContent::default()) };
+    output
+        .read(phase == SessionPhase::Ended)
+        .map_err(|error| CommandFailure::usage(format!("cannot read {}: {error}", chosen.path.display())))?;
+    let mut lines: Vec<String> = output.lines.iter().cloned().collect();
+    if lines.is_empty() {
+        lines.push(if phase == SessionPhase::Runs { "the session has said nothing yet" } else { "the session said nothing" }.into());
+    }
+    Ok(text(lines))
+}
+
+fn verdict(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent, CommandFailure> {
+    let store = open_store(&command_env.state)?;
+    let work = (worktree_id(store.as_ref(), key)?, key.spec.clone());
+    let newest = store.newest_of(&[work], &[kind::VERDICT], HISTORY)?.into_iter().flatten().next();
+    let none = || {
+        let judge = command_env.commands(&key.worktree).watchdog("check --once");
+        vec!["This work was never judged.".to_owned(), format!("Judge it with: {judge}")]
+    };
+    Ok(text(newest.map_or_else(none, |event| verdict_lines(&RecordedVerdict::read(&event.data), event.at, &local_now()))))
+}
+
+fn snapshots(key: &LiveRowKey) -> Result<TabContent, CommandFailure> {
+    let worktree = Worktree::open(&key.worktree)?;
+    let root = worktree.root().to_string_lossy().into_owned();
+    let at = now();
+    let found = worktree.snapshots(None)?;
+    let here = found.into_iter().filter(|snapshot| snapshot.worktree == root || snapshot.spec == key.spec);
+    let snapshots: Vec<SnapshotChoice> = here
+        .map(|snapshot| SnapshotChoice { worktree: key.worktree.clone(), line: snapshot_line(&snapshot, at), id: snapshot.id })
+        .collect();
+    let lines = if snapshots.is_empty() { vec!["no snapshots".to_owned()] } else { Vec::new() };
+    Ok(TabContent { lines, snapshots })
+}
+
+fn diff(snapshot: &SnapshotChoice) -> TabContent {
+    let read = || -> Result<TabContent, CommandFailure> {
+        let worktree = Worktree::open(&snapshot.worktree)?;
+        let diff = worktree.snapshot_diff(&snapshot.id, PATCHES).map_err(|error| CommandFailure::usage(error.to_string()))?;
+        let mut lines = summary(&diff);
+        for patch in diff.files.iter().filter_map(|file| file.patch.as_ref()) {
+            lines.push(String::new());
+            lines.extend(patch.lines().map(escape_for_display));
+        }
+        if diff.cut {
+            lines.push(String::new());
+            lines.push("… the rest of the patches is left out here".into());
+        }
+        Ok(text(lines))
+    };
+    read().unwrap_or_else(|failure| text(failed(&failure)))
+}
+
+fn tasks(command_env: &CommandEnv) -> Result<TabContent, CommandFailure> {
+    let queue = TaskQueue::open(command_env)?;
+    let board = queue.board()?;
+    let mut lines = Vec::new();
+    for entry in in_order(&board) {
+        let why = why_waiting(&board, entry).map(|why| format!("  {why}")).unwrap_or_default();
+        let title = escape_to_one_line(&entry.loaded.task.title);
+        lines.push(format!("{:<11}  {:<8}  {title}{why}", entry.record.status.as_str(), escape_to_one_line(entry.id())));
+    }
+    lines.extend(queue.folder.problems.iter().map(|problem| escape_to_one_line(&problem.to_string())));
+    if lines.is_empty() {
+        lines.push(format!("no tasks in {}", escape_to_one_line(&queue.effective.settings.tasks.dir)));
+    }
+    Ok(text(lines))
+}

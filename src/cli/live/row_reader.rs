@@ -1,0 +1,162 @@
+//! Reads what git and the logs say of the rows on the screen, in a thread of its own: a repository may be large, and a disk slow.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::input::LiveInput;
+use super::live_data::{LiveRowKey, RowFacts, RowQuery, ShownFact};
+use crate::agent::stream::StreamTap;
+use crate::session::LogReader;
+use crate::wire::session_events::ended_session_cost;
+use watchdog_git::{HistoryPoint, Worktree};
+use watchdog_process::OutputReader as _;
+use watchdog_store::journal::kind;
+use watchdog_store::{LocalStore, StateDir, open_store};
+
+/// Between two rounds.
+const PAUSE: Duration = Duration::from_secs(1);
+/// A worktree in which something runs is read again after this; any other as soon as its records change, or after the second.
+const AGAIN: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(30));
+/// Bytes of a log that are read in one round, so that a long one delays no other.
+const ROUND: usize = 4 << 20;
+const CHUNK: usize = 64 << 10;
+/// How many events of a worktree are searched for the end of its last session.
+const HISTORY: usize = 200;
+
+/// The rows that are wanted, for the thread that reads them.
+#[derive(Clone, Default)]
+pub struct RowReader(Arc<(Mutex<Vec<RowQuery>>, Condvar)>);
+
+/// What was read of a row, and when.
+struct ReadRow {
+    facts: RowFacts,
+    query: RowQuery,
+    git_at: Instant,
+}
+
+/// The log of a session that runs, as far as it was read.
+struct TailedLog {
+    path: PathBuf,
+    reader: LogReader,
+    tap: StreamTap,
+}
+
+impl RowReader {
+    /// Begins; facts go to `to`.
+    pub fn start(&self, state: StateDir, to: Sender<LiveInput>) -> std::io::Result<()> {
+        let reader = self.clone();
+        std::thread::Builder::new().name("rows".into()).spawn(move || reader.keep_reading(&state, &to))?;
+        Ok(())
+    }
+
+    /// Takes the rows that are on the screen now.
+    pub fn want(&self, queries: Vec<RowQuery>) {
+        *self.wanted() = queries;
+        self.0.1.notify_all();
+    }
+
+    fn wanted(&self) -> MutexGuard<'_, Vec<RowQuery>> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep_reading(&self, state: &StateDir, to: &Sender<LiveInput>) {
+        let mut read: HashMap<LiveRowKey, ReadRow> = HashMap::new();
+        let mut logs: HashMap<LiveRowKey, TailedLog> = HashMap::new();
+        loop {
+            let queries = self.wanted().clone();
+            logs.retain(|key, _| queries.iter().any(|query| query.key == *key && query.log.is_some()));
+            for query in &queries {
+                let before = read.get(&query.key);
+                let mut facts = before.map(|row| row.facts.clone()).unwrap_or_default();
+                let again = if query.runs { AGAIN.0 } else { AGAIN.1 };
+                let fresh = before.is_some_and(|row| {
+                    row.git_at.elapsed() < again && row.query.changed == query.changed && row.query.baseline == query.baseline
+                });
+                let git_at = match before {
+                    Some(row) if fresh => row.git_at,
+                    _ => {
+                        read_worktree(query, state, &mut facts);
+                        Instant::now()
+                    }
+                };
+                read_log(query, state, &mut logs, &mut facts);
+                if before.is_none_or(|row| row.facts != facts) && to.send(LiveInput::Facts(query.key.clone(), facts.clone())).is_err() {
+                    return;
+                }
+                read.insert(query.key.clone(), ReadRow { facts, query: query.clone(), git_at });
+                // Other rows are on the screen by now: those first.
+                if *self.wanted() != queries {
+                    break;
+                }
+            }
+            let wanted = self.wanted();
+            if *wanted == queries {
+                drop(self.0.1.wait_timeout(wanted, PAUSE).unwrap_or_else(PoisonError::into_inner));
+            }
+        }
+    }
+}
+
+/// What git says: a fact that it does not tell is unreadable, and never zero.
+fn read_worktree(query: &RowQuery, state: &StateDir, facts: &mut RowFacts) {
+    let Ok(worktree) = (if query.readable { Worktree::open(&query.key.worktree).map_err(drop) } else { Err(()) }) else {
+        (facts.commits, facts.unsaved) = (ShownFact::Unreadable, ShownFact::Unreadable);
+        return;
+    };
+    let since = query.baseline.clone().map_or(HistoryPoint::Unborn, HistoryPoint::Commit);
+    facts.commits = known(worktree.commits_since(&since, None).map(|commits| commits.new_commits));
+    facts.unsaved = known(worktree.changes().map(|changes| {
+        let counted = changes.staged.max(changes.unstaged) + changes.untracked + changes.conflicted;
+        // The list has each path once; where it is not cut it is the count.
+        let listed = changes.paths.len() as u64;
+        if changes.paths.len() < watchdog_facts::evidence::Changes::LISTED { listed } else { counted.max(listed) }
+    }));
+    if query.log.is_none() {
+        let work = (worktree.worktree_id(), query.key.spec.clone());
+        facts.cost = open_store(state).map_or(ShownFact::Unreadable, |store| last_cost(store.as_ref(), work));
+    }
+}
+
+fn known<T, E>(read: Result<T, E>) -> ShownFact<T> {
+    read.map_or(ShownFact::Unreadable, ShownFact::Known)
+}
+
+/// What the last session cost, where its program told that.
+fn last_cost(store: &dyn LocalStore, work: (String, String)) -> ShownFact<f64> {
+    match store.newest_of(&[work], &[kind::SESSION_ENDED], HISTORY) {
+        Ok(found) => {
+            let cost = found.into_iter().flatten().next().and_then(|event| ended_session_cost(&event.data));
+            cost.map_or(ShownFact::Unknown, ShownFact::Known)
+        }
+        Err(_) => ShownFact::Unreadable,
+    }
+}
+
+fn read_log(query: &RowQuery, state: &StateDir, logs: &mut HashMap<LiveRowKey, TailedLog>, facts: &mut RowFacts) {
+    let Some(path) = &query.log else {
+        facts.last_line.clear();
+        return;
+    };
+    if logs.get(&query.key).is_none_or(|log| log.path != *path) {
+        facts.cost = ShownFact::Unknown;
+        let Ok(reader) = LogReader::open(&state.logs(), path) else { return };
+        logs.insert(query.key.clone(), TailedLog { path: path.clone(), reader, tap: StreamTap::default() });
+    }
+    let Some(log) = logs.get_mut(&query.key) else { return };
+    let mut buffer = vec![0; CHUNK];
+    for _ in 0..ROUND / CHUNK {
+        match log.reader.read(&mut buffer) {
+            Ok(0) | Err(_) => break,
+            Ok(count) => log.tap.push(&buffer[..count]),
+        }
+    }
+    let view = log.tap.view();
+    facts.last_line = match view.calls.last() {
+        Some(tool) if !view.last_line.contains(tool.as_str()) => format!("{tool} · {}", view.last_line),
+        _ => view.last_line,
+    };
+    facts.cost = view.usage.cost_usd.map_or(ShownFact::Unknown, ShownFact::Known);
+}

@@ -1,0 +1,80 @@
+//! Reads the records again and again, and only where something may have changed since: an event, a row, or the life of a process.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use crate::clock::now;
+use crate::report::PathFilter;
+use crate::report::overview::{StatusOverview, overview};
+use watchdog_store::{LocalStore, StateDir, StoreError, open_store};
+
+/// Between two readings.
+pub const POLL: Duration = Duration::from_secs(1);
+/// Processes end and folders vanish without a word in the records: they are read anew at least this often.
+const ANEW: Duration = Duration::from_secs(3);
+
+/// Reads the records of all worktrees.
+pub struct StorePoll {
+    state: StateDir,
+    below: PathFilter,
+    /// The store, and the file that it was opened with: one that takes its place is another store.
+    store: Option<(Arc<dyn LocalStore>, (u64, u64))>,
+    seen: Option<(u64, Instant)>,
+}
+
+impl StorePoll {
+    /// For the worktrees that are chosen.
+    pub fn new(state: StateDir, below: PathFilter) -> Self {
+        StorePoll { state, below, store: None, seen: None }
+    }
+
+    /// The state of all of them; `None` where nothing changed since the last call.
+    ///
+    /// # Errors
+    /// Where the store cannot be read; the next call opens it anew.
+    pub fn poll(&mut self) -> Result<Option<StatusOverview>, StoreError> {
+        let found = self.read();
+        if found.is_err() {
+            (self.store, self.seen) = (None, None);
+        }
+        found
+    }
+
+    fn file(&self) -> Option<(u64, u64)> {
+        self.state.database().metadata().ok().map(|file| (file.dev(), file.ino()))
+    }
+
+    fn read(&mut self) -> Result<Option<StatusOverview>, StoreError> {
+        let store = match &self.store {
+            Some((store, file)) if Some(file) == self.file().as_ref() => Arc::clone(store),
+            _ => {
+                self.state.ensure()?;
+                let store = open_store(&self.state)?;
+                self.store = self.file().map(|file| (Arc::clone(&store), file));
+                store
+            }
+        };
+        let stamp = stamp(store.as_ref())?;
+        if self.seen.is_some_and(|(seen, at)| seen == stamp && at.elapsed() < ANEW) {
+            return Ok(None);
+        }
+        let mut found = overview(store.as_ref(), &self.state, &self.below, now())?;
+        found.notes.extend(store.notes().into_iter().map(|note| note.detail));
+        self.seen = Some((stamp, Instant::now()));
+        Ok(Some(found))
+    }
+}
+
+/// Differs as soon as an event was written or a row changed.
+fn stamp(store: &dyn LocalStore) -> Result<u64, StoreError> {
+    let mut hasher = DefaultHasher::new();
+    store.cursor_at(Timestamp::MAX)?.hash(&mut hasher);
+    for (key, revision) in store.revisions("")? {
+        (key, revision).hash(&mut hasher);
+    }
+    Ok(hasher.finish())
+}

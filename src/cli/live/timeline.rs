@@ -1,0 +1,27 @@
+//! The events of a worktree and its snapshots, each on one line. Pure.
+
+use jiff::{Timestamp, Zoned};
+
+use crate::cli::amounts::{age, size};
+use crate::clock::local_time::local_time;
+use crate::wire::event_gist::event_gist;
+use watchdog_facts::display::{bounded, escape_to_one_line, plural};
+use watchdog_git::SnapshotSummary;
+use watchdog_store::engine::StoredEvent;
+
+/// Bytes of a sentence.
+const SENTENCE: usize = 400;
+
+/// An event on one line: when, and what happened.
+pub fn event_line(event: &StoredEvent, now: &Zoned) -> String {
+    let said = escape_to_one_line(&bounded(&event_gist(event), SENTENCE));
+    format!("{:<16}  {said}", local_time(event.at, now))
+}
+
+/// A snapshot on one line.
+pub fn snapshot_line(snapshot: &SnapshotSummary, now: Timestamp) -> String {
+    let id = escape_to_one_line(&snapshot.id);
+    let files = plural(snapshot.files, "file");
+    let why = escape_to_one_line(&snapshot.why);
+    format!("{:<14}  {files}, {}  {why}  {id}", age(snapshot.at, now), size(snapshot.bytes))
+}
