@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use super::wait_for;
 
@@ -80,8 +80,19 @@ impl AtTerminal {
 
     /// Makes the terminal wider or narrower.
     pub fn resize(&self, columns: u16) {
-        let size = Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        self.resize_to(columns, 40);
+    }
+
+    /// Gives the terminal so many columns and rows.
+    pub fn resize_to(&self, columns: u16, rows: u16) {
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&self.keyboard, size).expect("it takes a size");
+    }
+
+    /// Whether the terminal edits lines and echoes keys, as a shell expects to find it.
+    pub fn has_line_mode(&self) -> bool {
+        let shared = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
+        tcgetattr(&self.keyboard).is_ok_and(|modes| modes.local_modes.contains(shared))
     }
 
     /// All that it showed so far, with its control sequences.
