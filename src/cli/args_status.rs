@@ -19,13 +19,26 @@ Exit code: 0, whatever it shows.
   watchdog status ~/projects  those at or below a folder
   watchdog status --only needs_person
   watchdog status --only review,failed,error --json
-  watchdog status --prometheus /var/lib/prometheus/node-exporter/watchdog.prom";
+  watchdog status --prometheus /var/lib/prometheus/node-exporter/watchdog.prom
+
+--watch stays, and shows the same as it changes, with what git and the sessions' logs say of the rows on the screen. Its keys:
+
+  Enter    open the chosen worktree: timeline, output, verdict, snapshots, tasks
+  a        act on it; asks first, and names the command that does the same
+  / f s    search; filter by state; sort
+  ? q      all keys; quit (as Ctrl-C; Ctrl-Z stops it until fg)
+
+In a pipe, with TERM=dumb or with --plain it writes a line for every worktree and one for every change, and moves no cursor; with --json each \
+is an object as `status --json` has it, with one worktree.
+
+  watchdog status --watch
+  watchdog status --watch --plain --only review,stalled";
 
 /// The words of `--only` beside the statuses.
 const WORDS: &[&str] = &["needs_person", "running", "stalled", "interrupted", "not_judged", "broken", "gone"];
 
 /// Arguments of `watchdog status`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub struct StatusArgs {
     /// Only worktrees at or below these paths, or else the one that a path is in [default: every worktree, or those at or below -C]
@@ -39,6 +52,15 @@ pub struct StatusArgs {
     #[arg(long)]
     pub all_specs: bool,
     /// Write metrics for Prometheus into this file in place of the table; '-' is stdout
-    #[arg(long, value_name = "FILE", conflicts_with = "only", value_hint = clap::ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["only", "watch"], value_hint = clap::ValueHint::FilePath)]
     pub prometheus: Option<PathBuf>,
+    /// Stay, and show everything as it changes; press ? for the keys
+    #[arg(long)]
+    pub watch: bool,
+    /// Write plain lines instead of drawing, for screen readers
+    #[arg(long, requires = "watch")]
+    pub plain: bool,
+    /// Take clicks and the wheel; the terminal then selects text only with Shift
+    #[arg(long, requires = "watch")]
+    pub mouse: bool,
 }

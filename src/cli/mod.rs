@@ -27,6 +27,7 @@ mod exit;
 mod failure;
 mod held_back;
 mod help;
+mod live;
 mod live_view;
 mod log_lines;
 mod log_view;

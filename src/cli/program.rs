@@ -17,7 +17,7 @@ use watchdog_facts::verdict::Reason;
 use watchdog_store::StateDir;
 
 use super::args::{Cli, Command};
-use super::args_global::GlobalArgs;
+use super::args_global::{ColorWhen, GlobalArgs};
 use super::command_line::{calls_a_hook, read};
 use super::commands::{
     breaker, completions, demo, doctor, evaluate, events, explain, forget, hook, init, judging, logs, looping, manual, notify_test, probe,
@@ -25,7 +25,9 @@ use super::commands::{
 };
 use super::exit::{answer_all_the_same, complain, ended, without_room};
 use super::failure::{BUG, CommandFailure, USAGE};
+use super::held_back;
 use super::help;
+use super::live;
 use super::logging::start_logging;
 use super::result_output;
 use super::scarcity;
@@ -145,6 +147,7 @@ fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailure> 
         Command::Init(args) => init::init(&around()?, terminal, args),
         Command::Doctor(args) => doctor::doctor(&around()?, terminal, args),
         Command::Evaluate(args) => evaluate::evaluate(around, global.worktree.is_some(), terminal, args),
+        Command::Status(args) if args.watch => live::watch(&around()?, global.worktree.is_some(), terminal, args, run_words),
         Command::Status(args) => status::status(&around()?, global.worktree.is_some(), terminal, args),
         Command::Report(args) => report::report(&around()?, global.worktree.is_some(), terminal, args),
         Command::Events(args) => events::events(&around()?, terminal, args),
@@ -167,6 +170,30 @@ fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailure> 
         terminal.tell(&format!("watchdog: {} to be delivered; the next watchdog tries again", plural(left as u64, "notification")));
     }
     done
+}
+
+/// Does what a command line says, for the live view: what it prints is held back, and a panic is its own alone.
+fn run_words(line: &[OsString]) -> u8 {
+    let cli = match read(line) {
+        // People read what comes of it, whatever the environment says of JSON.
+        Ok(cli) => Cli { global: GlobalArgs { json: false, quiet: false, color: ColorWhen::Auto, ..cli.global }, ..cli },
+        Err(error) => {
+            held_back::keep(&error.to_string());
+            return USAGE;
+        }
+    };
+    let terminal = CommandTerminal::new(&cli.global);
+    match catch_unwind(AssertUnwindSafe(|| dispatch(cli, &terminal))) {
+        Ok(Ok(code)) => code,
+        Ok(Err(failure)) => {
+            complain(&terminal, &failure);
+            failure.code
+        }
+        Err(_) => {
+            terminal.complain("watchdog: this is a bug; please report it with the message above");
+            BUG
+        }
+    }
 }
 
 /// Reads the environment, once, into what the commands need.

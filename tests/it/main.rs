@@ -95,6 +95,8 @@ mod judged_heads;
 mod kill_nine;
 // Loops that are interrupted or killed, and go on where they were.
 mod loop_resumed;
+// The live view: keys, pages, deeds, sizes and signals in a terminal, and plain lines in a pipe.
+mod live;
 // Loops of scripted sessions: what ends them, and what the next session is told.
 mod looped;
 // What is wrong, how to mend it, and what is mended.

@@ -85,12 +85,7 @@ pub fn bare(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, 
         let here = overview(store.as_ref(), &command_env.state, &PathFilter::new(&command_env.worktree, &[".".into()]), now())?;
         if !here.rows.is_empty() {
             drop(store);
-            return status(
-                command_env,
-                true,
-                terminal,
-                StatusArgs { paths: Vec::new(), only: Vec::new(), all_specs: false, prometheus: None },
-            );
+            return status(command_env, true, terminal, StatusArgs::default());
         }
     }
     terminal.complain(&help::short());

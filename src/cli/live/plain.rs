@@ -1,0 +1,162 @@
+//! The view as lines, for pipes and for people who have their screen read to them: one for every worktree, then one for every change. No
+//! cursor moves, and nothing is drawn twice.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+
+use jiff::{Timestamp, Zoned};
+
+use super::cells::{breaker_text, sign, state_of};
+use super::input::LiveInput;
+use super::live_data::LiveRowKey;
+use super::session_poll::SessionPoll;
+use super::signals::read_signals;
+use super::store_poll::{POLL, StorePoll};
+use crate::cli::failure::CommandFailure;
+use crate::cli::reader;
+use crate::cli::table::{shown_path, style_of};
+use crate::cli::terminal::CommandTerminal;
+use crate::clock::local_now;
+use crate::judge::command_env::CommandEnv;
+use crate::modes::live_session::SessionLiveness;
+use crate::report::PathFilter;
+use crate::report::attention::{AttentionRank, attention};
+use crate::report::overview::{StatusOverview, StatusRow};
+use watchdog_facts::display::escape_to_one_line;
+use watchdog_facts::shell_line::WorktreeCommands;
+use watchdog_facts::verdict::Reason;
+
+/// What makes a row another one: a clock that goes on does not.
+type RowStamp = (String, AttentionRank, Option<Timestamp>, String);
+
+/// Writes lines until nobody reads any more or a signal comes.
+pub fn watch(command_env: &CommandEnv, below: PathFilter, terminal: &CommandTerminal, only: &[String]) -> Result<u8, CommandFailure> {
+    let no_room = |error: std::io::Error| CommandFailure::new(Reason::StoreError, format!("the view cannot begin: {error}"));
+    let (to, inputs) = channel();
+    read_signals(to.clone()).map_err(no_room)?;
+    let polled = SessionPoll::default();
+    polled.start(command_env.state.clone(), command_env.claude_home.clone(), to).map_err(no_room)?;
+    let mut poll = StorePoll::new(command_env.state.clone(), below);
+    let mut lines = PlainLines {
+        terminal: *terminal,
+        commands: WorktreeCommands::default().with_state_dir(command_env.state.named()),
+        only: only.to_vec(),
+        sessions: HashMap::new(),
+        shown: None,
+    };
+    let mut last = None;
+    let mut failed = false;
+    loop {
+        match poll.poll() {
+            Ok(Some(found)) => {
+                failed = false;
+                polled.set(&found.rows);
+                last = Some(found);
+            }
+            Ok(None) => failed = false,
+            Err(error) if !failed => {
+                failed = true;
+                terminal.complain(&format!("watchdog: cannot read the records, trying again: {}", escape_to_one_line(&error.to_string())));
+            }
+            Err(_) => {}
+        }
+        if let Some(found) = &mut last
+            && lines.show(found).is_err()
+        {
+            return Ok(0);
+        }
+        match inputs.recv_timeout(POLL) {
+            Ok(LiveInput::Ended(signal)) => return Ok(128_u8.saturating_add(u8::try_from(signal).unwrap_or(0))),
+            Ok(LiveInput::Session(key, live)) => {
+                lines.sessions.insert(key, live);
+            }
+            Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(0),
+        }
+        if reader::is_gone() {
+            return Ok(0);
+        }
+    }
+}
+
+/// The lines, and what they said already.
+struct PlainLines {
+    terminal: CommandTerminal,
+    commands: WorktreeCommands,
+    only: Vec<String>,
+    sessions: HashMap<LiveRowKey, SessionLiveness>,
+    /// The rows as they were shown last; `None` before the first time.
+    shown: Option<HashMap<LiveRowKey, RowStamp>>,
+}
+
+impl PlainLines {
+    /// Shows what is another than it was.
+    ///
+    /// # Errors
+    /// Where nobody reads any more.
+    fn show(&mut self, found: &mut StatusOverview) -> std::io::Result<()> {
+        for row in found.rows.iter_mut().filter(|row| row.session.is_some()) {
+            row.live = self.sessions.get(&LiveRowKey::of(row)).copied();
+        }
+        let now = local_now();
+        let first = self.shown.is_none();
+        if first && found.rows.is_empty() && !self.terminal.json {
+            let snapshot = self.commands.clone().with_worktree(std::path::Path::new("WORKTREE")).watchdog("snapshot");
+            self.terminal.tell(&format!("no worktree has a recorded baseline, so nothing is watched yet\n  begin with: {snapshot}"));
+        }
+        let mut before = self.shown.take().unwrap_or_default();
+        let mut shown = HashMap::new();
+        let mut order: Vec<&StatusRow> = found.rows.iter().collect();
+        order.sort_by_key(|row| AttentionRank::of(row));
+        for row in order {
+            let (key, stamp) = (LiveRowKey::of(row), stamp(row));
+            let is_new = before.remove(&key).is_none_or(|before| before != stamp);
+            if is_new && self.is_wanted(row) {
+                let line = if self.terminal.json {
+                    self.terminal.value_to(&found.to_json(|other| std::ptr::eq(row, other)))
+                } else {
+                    self.line(row, &now)
+                };
+                reader::write_line(&line)?;
+            }
+            shown.insert(key, stamp);
+        }
+        for key in before.keys().filter(|_| !self.terminal.json) {
+            reader::write_line(&format!("{}  forgotten    {}", time(&now), shown_path(&key.worktree.display().to_string())))?;
+        }
+        self.shown = Some(shown);
+        Ok(())
+    }
+
+    fn is_wanted(&self, row: &StatusRow) -> bool {
+        self.only.is_empty() || row.words().iter().any(|word| self.only.iter().any(|only| only == word))
+    }
+
+    fn line(&self, row: &StatusRow, now: &Zoned) -> String {
+        let found = attention(row, &self.commands, now);
+        let style = style_of(row.verdict.as_ref().and_then(|verdict| verdict.status).filter(|_| row.is_judged()));
+        let path = shown_path(&row.worktree.display().to_string());
+        let mut line = format!(
+            "{}  {style}{} {:<11}{style:#}  {path} [{}]",
+            time(now),
+            sign(found.rank),
+            state_of(row),
+            escape_to_one_line(&row.spec)
+        );
+        if !found.why.is_empty() {
+            line.push_str(&format!("  {}", found.why));
+        }
+        if let Some(command) = found.command.filter(|_| found.rank.needs_person()) {
+            line.push_str(&format!("; type: {command}"));
+        }
+        line
+    }
+}
+
+fn time(now: &Zoned) -> String {
+    now.strftime("%H:%M:%S").to_string()
+}
+
+fn stamp(row: &StatusRow) -> RowStamp {
+    (state_of(row), AttentionRank::of(row), row.verdict.as_ref().map(|verdict| verdict.at), breaker_text(row))
+}

@@ -1,0 +1,233 @@
+//! The shell around the view: threads that read, keys that come, frames that are drawn, deeds that are done.
+
+use std::io::{self, IsTerminal as _};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anstream::{AutoStream, ColorChoice};
+use rustix::process::{Signal, kill_current_process_group};
+use tracing::level_filters::LevelFilter;
+
+use super::crossterm_backend::terminal_size;
+use super::detail_reader::{self, DetailRequest};
+use super::draw::draw;
+use super::input::{LiveEffect, LiveInput};
+use super::model::LiveModel;
+use super::perform::{RunWords, perform};
+use super::plain;
+use super::row_reader::RowReader;
+use super::screen::LiveScreen;
+use super::session_poll::SessionPoll;
+use super::signals::{read_keys, read_signals};
+use super::store_poll::{POLL, StorePoll};
+use super::trust_reader::prepare_trust;
+use super::update::update;
+use crate::cli::args_status::StatusArgs;
+use crate::cli::failure::CommandFailure;
+use crate::cli::terminal::CommandTerminal;
+use crate::clock::local_now;
+use crate::judge::command_env::CommandEnv;
+use crate::report::PathFilter;
+use crate::session::inside;
+use watchdog_facts::display::escape_to_one_line;
+use watchdog_facts::shell_line::WorktreeCommands;
+use watchdog_facts::verdict::Reason;
+use watchdog_store::open_store;
+
+/// Clocks on the screen go on this often.
+const TICK: Duration = Duration::from_secs(1);
+/// Inputs that one frame takes at most: a flood of them still leaves frames between.
+const AT_ONCE: usize = 1_000;
+
+/// Watches until somebody has seen enough.
+pub fn watch(
+    command_env: &CommandEnv,
+    here: bool,
+    terminal: &CommandTerminal,
+    args: StatusArgs,
+    run: RunWords,
+) -> Result<u8, CommandFailure> {
+    command_env.state.ensure()?;
+    let paths = if args.paths.is_empty() && here { vec![".".into()] } else { args.paths.clone() };
+    let below = PathFilter::new(&command_env.worktree, &paths);
+    // A deed may end with notifications and progress: the view says what they came to.
+    let quiet = CommandEnv { narrate: std::sync::Arc::new(|_: &str| {}), ..command_env.clone() };
+    if terminal.json || args.plain || !is_drawable() {
+        return plain::watch(&quiet, below, terminal, &args.only);
+    }
+    let (to, inputs) = channel();
+    read_signals(to.clone()).map_err(no_room)?;
+    let screen = LiveScreen::take(args.mouse).map_err(|error| {
+        CommandFailure::new(Reason::StoreError, format!("the terminal cannot be drawn on: {error}")).hint("add --plain")
+    })?;
+    LiveShell::start(quiet, below, args.only, screen, run, to)?.run(&inputs)
+}
+
+/// Whether both ends are a terminal of a person's that can be drawn on, and the log does not write there, too.
+fn is_drawable() -> bool {
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    let logs = LevelFilter::current() != LevelFilter::OFF && io::stderr().is_terminal();
+    !dumb && !logs && io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+fn no_room(error: io::Error) -> CommandFailure {
+    CommandFailure::new(Reason::StoreError, format!("the view cannot begin: {error}")).hint("add --plain, which needs fewer threads")
+}
+
+/// Everything that the event loop holds.
+struct LiveShell {
+    model: LiveModel,
+    screen: LiveScreen,
+    rows: RowReader,
+    sessions: SessionPoll,
+    detail: Sender<DetailRequest>,
+    run: RunWords,
+    to: Sender<LiveInput>,
+    deed: Option<(String, JoinHandle<()>)>,
+}
+
+impl LiveShell {
+    fn start(
+        command_env: CommandEnv,
+        below: PathFilter,
+        only: Vec<String>,
+        mut screen: LiveScreen,
+        run: RunWords,
+        to: Sender<LiveInput>,
+    ) -> Result<Self, CommandFailure> {
+        let size = terminal_size();
+        let commands = WorktreeCommands::default().with_state_dir(command_env.state.named());
+        let mut model = LiveModel::new(local_now(), (size.width, size.height), commands);
+        model.colour = AutoStream::choice(&io::stdout()) != ColorChoice::Never;
+        model.home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        model.only = only;
+        screen.draw(|area, buffer| draw(&model, area, buffer)).map_err(no_room)?;
+        read_keys(to.clone()).map_err(no_room)?;
+        let (rows, sessions) = (RowReader::default(), SessionPoll::default());
+        let state = command_env.state.clone();
+        rows.start(state.clone(), to.clone()).map_err(no_room)?;
+        sessions.start(state.clone(), command_env.claude_home.clone(), to.clone()).map_err(no_room)?;
+        let (detail, requests) = channel();
+        detail_reader::start(command_env.clone(), requests, to.clone()).map_err(no_room)?;
+        poll_records(&command_env, below, to.clone()).map_err(no_room)?;
+        Ok(LiveShell { model, screen, rows, sessions, detail, run, to, deed: None })
+    }
+
+    fn run(mut self, inputs: &Receiver<LiveInput>) -> Result<u8, CommandFailure> {
+        let mut drawn = Instant::now();
+        loop {
+            let first = match inputs.recv_timeout(TICK.saturating_sub(drawn.elapsed())) {
+                Ok(input) => input,
+                Err(RecvTimeoutError::Timeout) => LiveInput::TimePassed(local_now()),
+                Err(RecvTimeoutError::Disconnected) => return Ok(0),
+            };
+            for input in std::iter::once(first).chain(inputs.try_iter().take(AT_ONCE)) {
+                if let Some(code) = self.take(input)? {
+                    return Ok(self.end(code));
+                }
+            }
+            self.model.now = local_now();
+            let size = terminal_size();
+            if (size.width, size.height) != self.model.size {
+                // Not every terminal sends a signal.
+                let effects = update(&mut self.model, LiveInput::Resized(size.width, size.height));
+                self.perform_all(effects)?;
+            }
+            let model = &self.model;
+            self.screen.draw(|area, buffer| draw(model, area, buffer)).map_err(no_room)?;
+            drawn = Instant::now();
+        }
+    }
+
+    /// Takes an input; returns the exit code where it is the last.
+    fn take(&mut self, input: LiveInput) -> Result<Option<u8>, CommandFailure> {
+        match &input {
+            LiveInput::Rows(rows, _) => self.sessions.set(rows),
+            LiveInput::Continued => self.screen.take_again().map_err(no_room)?,
+            _ => {}
+        }
+        let effects = update(&mut self.model, input);
+        self.perform_all(effects)
+    }
+
+    fn perform_all(&mut self, effects: Vec<LiveEffect>) -> Result<Option<u8>, CommandFailure> {
+        for effect in effects {
+            match effect {
+                LiveEffect::Quit(code) => return Ok(Some(code)),
+                LiveEffect::ReadRows(queries) => self.rows.want(queries),
+                LiveEffect::ReadTab(tab) => self.read(DetailRequest::Tab(tab)),
+                LiveEffect::ReadDiff(snapshot) => self.read(DetailRequest::Diff(snapshot)),
+                LiveEffect::ReadTrust(key) => {
+                    let commands = self.model.commands.clone();
+                    let to = self.to.clone();
+                    let prepare = move || drop(to.send(LiveInput::Prepared(prepare_trust(&commands, &key))));
+                    std::thread::Builder::new().name("trust".into()).spawn(prepare).map_err(no_room)?;
+                }
+                LiveEffect::Perform(deed) => {
+                    let name = deed.name.clone();
+                    match perform(deed, self.run, self.to.clone()) {
+                        Ok(thread) => self.deed = Some((name, thread)),
+                        Err(error) => {
+                            let _ = self.to.send(LiveInput::Performed(name, 1, vec![format!("it could not begin: {error}")]));
+                        }
+                    }
+                }
+                LiveEffect::Suspend => {
+                    self.screen.leave();
+                    // All of this job stands still here until the shell continues it.
+                    let _ = kill_current_process_group(Signal::STOP);
+                    self.screen.take_again().map_err(no_room)?;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn read(&self, request: DetailRequest) {
+        // A reader that ended leaves its page as it is.
+        let _ = self.detail.send(request);
+    }
+
+    /// Gives the terminal back, and waits for a deed that was begun.
+    fn end(self, code: u8) -> u8 {
+        drop(self.screen);
+        if let Some((name, thread)) = self.deed.filter(|(_, thread)| !thread.is_finished()) {
+            anstream::eprintln!("watchdog: waiting for the end of '{name}'");
+            // A deed that panicked has said so.
+            let _ = thread.join();
+        }
+        code
+    }
+}
+
+/// Reads the records again and again, and first of all whether deeds are allowed from here.
+fn poll_records(command_env: &CommandEnv, below: PathFilter, to: Sender<LiveInput>) -> io::Result<()> {
+    let state = command_env.state.clone();
+    std::thread::Builder::new().name("records".into()).spawn(move || {
+        let mut poll = StorePoll::new(state.clone(), below);
+        let mut answered = false;
+        loop {
+            // Before the rows: whoever sees one may act on it.
+            if !answered && let Ok(inside) = open_store(&state).and_then(|store| inside(store.as_ref())) {
+                answered = true;
+                let why = inside.map(|spec| {
+                    let spec = escape_to_one_line(&spec);
+                    format!("This view runs inside of the session of '{spec}': what only a person may do is not done from here.")
+                });
+                let _ = to.send(LiveInput::DeedsAllowed(why));
+            }
+            let input = match poll.poll() {
+                Ok(Some(found)) => Some(LiveInput::Rows(found.rows, found.notes)),
+                Ok(None) => None,
+                Err(error) => Some(LiveInput::StoreFailed(error.to_string())),
+            };
+            if input.is_some_and(|input| to.send(input).is_err()) {
+                return;
+            }
+            std::thread::sleep(POLL);
+        }
+    })?;
+    Ok(())
+}
