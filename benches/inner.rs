@@ -1,5 +1,5 @@
 //! What the inner parts cost, by themselves and without a process around them: the decision machine, the reading of a reply, the walk
-//! through new commits, the look for changes, the reading of a checklist. `cargo bench --bench inner`; whole processes are measured by `scripts/bench`.
+//! through new commits, the look for changes, the reading of a checklist, a frame of the live view. `cargo bench --bench inner`; whole processes are measured by `scripts/bench`.
 
 #![expect(clippy::disallowed_methods, reason = "the repositories to measure in are made with git itself")]
 
@@ -12,6 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use completion_watchdog::agent::reply;
+use completion_watchdog::cli::live::FrameBench;
 use watchdog_core::checks::{
     BoundedText, Capabilities, CheckContext, CommandRequest, CommandRun, CompletionCheck, JudgeAnswer, JudgeRequest, LineOutcome,
     MatchedFile, PlanCheck, PushState, TouchedPaths,
@@ -25,6 +26,8 @@ use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineEvent
 use watchdog_facts::evidence::{ActivityFacts, Changes, Commits, ProbeOutcome, ReadFact, Reply, ReplyStatus};
 use watchdog_facts::verdict::ProbeRecord;
 use watchdog_git::{HistoryPoint, Worktree};
+use watchdog_store::baseline::{self, BaselineRecord, BaselineRefs};
+use watchdog_store::{StateDir, open_store};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -159,5 +162,25 @@ impl Capabilities for OneFile {
 
 const ONLY: &str = "a checklist is read, and nothing else";
 
-criterion_group!(benches, machine, replies, git, checklist);
+/// A frame of the live view: a key that moves a page down, and the cells that differ then.
+fn frames(bench: &mut Criterion) {
+    let scratch = tempfile::tempdir().expect("a scratch folder");
+    let state = StateDir::resolve(Some(scratch.path().join("state")), None, None).expect("a folder of its own");
+    state.ensure().expect("it can be made");
+    let store = open_store(&state).expect("it opens");
+    for n in 0..1_000 {
+        let row = BaselineRecord {
+            commit: None,
+            branch: Some("main".into()),
+            refs: BaselineRefs::Here(Vec::new()),
+            at: Timestamp::UNIX_EPOCH,
+            worktree: format!("/nowhere/projects/worktree-{n}").into(),
+        };
+        baseline::record(store.as_ref(), &format!("w{n}"), "main", &row).expect("it can be recorded");
+    }
+    let mut view = FrameBench::open(&state, (120, 40)).expect("it can be read");
+    bench.bench_function("live view: a frame of 1,000 worktrees", |timed| timed.iter(|| view.scroll()));
+}
+
+criterion_group!(benches, machine, replies, git, checklist, frames);
 criterion_main!(benches);

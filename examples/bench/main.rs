@@ -7,6 +7,7 @@
 
 mod floor;
 mod journal;
+mod live;
 mod process;
 mod repository;
 mod sweep;
@@ -27,7 +28,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 type Measure = fn(&Bench) -> Result<()>;
 
 /// The rows, by the word that chooses them on the command line.
-const ROWS: [(&str, Measure); 7] = [
+const ROWS: [(&str, Measure); 8] = [
     ("commits", commits),
     ("changes", changes),
     ("sweep", sweep::measure),
@@ -35,6 +36,7 @@ const ROWS: [(&str, Measure); 7] = [
     ("reply", reply),
     ("journal", journal_rows),
     ("hooks", hooks),
+    ("live", live::measure),
 ];
 
 struct Bench {

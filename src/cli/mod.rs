@@ -27,7 +27,7 @@ mod exit;
 mod failure;
 mod held_back;
 mod help;
-mod live;
+pub mod live;
 mod live_view;
 mod log_lines;
 mod log_view;

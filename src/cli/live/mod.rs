@@ -13,6 +13,7 @@ mod draw;
 mod draw_detail;
 mod draw_list;
 mod draw_overlay;
+mod frame_bench;
 mod input;
 mod live_data;
 mod model;
@@ -38,4 +39,5 @@ mod test_rows;
 #[cfg(test)]
 mod update_tests;
 
+pub use frame_bench::FrameBench;
 pub(super) use shell::watch;

@@ -1,0 +1,50 @@
+//! Frames of real records without a terminal, for the benchmark alone.
+
+use ratatui_core::backend::TestBackend;
+use ratatui_core::terminal::Terminal;
+
+use super::draw::draw;
+use super::input::{LiveInput, LiveKey};
+use super::model::LiveModel;
+use super::update::update;
+use crate::clock::{local_now, now};
+use crate::report::PathFilter;
+use crate::report::overview::overview;
+use watchdog_facts::shell_line::WorktreeCommands;
+use watchdog_store::{StateDir, StoreError, open_store};
+
+/// A view of real records that is drawn into memory.
+pub struct FrameBench {
+    model: LiveModel,
+    terminal: Terminal<TestBackend>,
+}
+
+impl FrameBench {
+    /// Reads the records of a state directory for a terminal of this size.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    pub fn open(state: &StateDir, (columns, rows): (u16, u16)) -> Result<Self, StoreError> {
+        let found = overview(open_store(state)?.as_ref(), state, &PathFilter::default(), now())?;
+        let mut model = LiveModel::new(local_now(), (columns, rows), WorktreeCommands::default());
+        model.colour = true;
+        update(&mut model, LiveInput::Rows(found.rows, found.notes));
+        let Ok(terminal) = Terminal::new(TestBackend::new(columns, rows));
+        Ok(FrameBench { model, terminal })
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.model.rows.len()
+    }
+
+    /// What a key costs: the view takes it, and draws what is another cell than before.
+    pub fn scroll(&mut self) {
+        update(&mut self.model, LiveInput::Key(LiveKey::PageDown));
+        if self.model.selected_at() == Some(self.model.order.len().saturating_sub(1)) {
+            update(&mut self.model, LiveInput::Key(LiveKey::Home));
+        }
+        let model = &self.model;
+        let Ok(_) = self.terminal.draw(|frame| draw(model, frame.area(), frame.buffer_mut()));
+    }
+}
