@@ -25,8 +25,6 @@ const REFUSED: u8 = 2;
 /// Begins; what came of it goes to `to`.
 pub fn perform(deed: PlannedDeed, run: RunWords, to: Sender<LiveInput>) -> std::io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name("deed".into()).spawn(move || {
-        // What others said before is not what this one says.
-        let _said_before = held_back::take();
         let code = match &deed.means {
             Some(DeedMeans::Words(words)) => run(words),
             Some(DeedMeans::EndProcess { pid, since }) => match end_process(*pid, *since) {
