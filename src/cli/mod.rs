@@ -22,6 +22,7 @@ mod command_line;
 mod commands;
 mod completed_value;
 mod event_lines;
+mod event_order;
 mod examples;
 mod exit;
 mod failure;

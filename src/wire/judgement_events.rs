@@ -13,6 +13,8 @@ use watchdog_store::journal::kind;
 use watchdog_store::verdict_parts::{probe_json, rescue_data};
 use watchdog_store::verdict_row::{FACT, RECORD};
 
+/// Between a verdict's id and the number of an event that its row holds; no id that is written has it.
+const WITHIN: char = '.';
 /// How many snapshots one event names.
 const NAMED: usize = 50;
 
@@ -105,6 +107,18 @@ pub fn read_data(event: &MachineEvent) -> Vec<(&'static str, Value)> {
     }
 }
 
+/// An event, and before it those that its row holds.
+pub fn with_those_within(event: StoredEvent) -> Vec<StoredEvent> {
+    let mut events = if event.kind == kind::VERDICT { events_within(&event) } else { Vec::new() };
+    events.push(event);
+    events
+}
+
+/// Whether an event is held by the row of its verdict.
+pub fn is_within(event: &StoredEvent) -> bool {
+    event.id.contains(WITHIN)
+}
+
 /// The events that the row of a verdict holds: what was only read, at the time of each. Their ids are that of the verdict with a number.
 pub fn events_within(verdict: &StoredEvent) -> Vec<StoredEvent> {
     let Ok(record) = form::read(&verdict.data[RECORD]) else { return Vec::new() };
@@ -115,7 +129,7 @@ pub fn events_within(verdict: &StoredEvent) -> Vec<StoredEvent> {
         let after = SignedDuration::from_millis(i64::try_from(step.after_ms).unwrap_or(i64::MAX));
         for (kind, data) in step.event.iter().flat_map(read_data) {
             found.push(StoredEvent {
-                id: format!("{}.{}", verdict.id, found.len()),
+                id: format!("{}{WITHIN}{}", verdict.id, found.len()),
                 at: begun.checked_add(after).map_or(verdict.at, |at| at.min(verdict.at)),
                 kind: kind.to_owned(),
                 data,

@@ -3,7 +3,6 @@
 pub(crate) mod baseline_json;
 pub(crate) mod breaker_json;
 pub(crate) mod doctor_json;
-pub(crate) mod event_gist;
 pub mod event_json;
 pub(crate) mod event_sentences;
 pub(crate) mod event_words;

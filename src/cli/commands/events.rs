@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use crate::cli::args::EventsArgs;
 use crate::cli::event_lines::{EventLineStyle, EventLines, zone};
+use crate::cli::event_order::by_time;
 use crate::cli::failure::CommandFailure;
 use crate::cli::reader;
 use crate::cli::table::terminal_width;
@@ -21,9 +22,8 @@ use crate::judge::signals::SignalUrgency;
 use crate::notify::event_tail::EventTail;
 use crate::wire::event_json::event_json;
 use crate::wire::event_words::answers_to;
-use crate::wire::judgement_events::events_within;
+use crate::wire::judgement_events::with_those_within;
 use watchdog_store::engine::{EventCursor, StoredEvent};
-use watchdog_store::journal::kind;
 use watchdog_store::{LocalStore, baseline, open_store};
 
 use super::runtime::in_runtime;
@@ -66,10 +66,7 @@ pub fn events(command_env: &CommandEnv, terminal: &CommandTerminal, args: Events
     };
     let lines = EventLines::new(style, found.iter());
     let mut printer = EventPrinter { terminal: *terminal, lines, store: Arc::clone(&store) };
-    if found.iter().any(|event| printer.show(event).is_err()) {
-        return Ok(0);
-    }
-    if !args.follow {
+    if printer.show_all(found.into()).is_err() || !args.follow {
         return Ok(0);
     }
     in_runtime(async |signals| {
@@ -80,8 +77,8 @@ pub fn events(command_env: &CommandEnv, terminal: &CommandTerminal, args: Events
                 Ok(events) => {
                     reported = false;
                     let read = events.len();
-                    let mut within = events.into_iter().flat_map(with_those_within).filter(|event| chosen.has(event));
-                    if within.any(|event| printer.show(&event).is_err()) {
+                    let within = events.into_iter().flat_map(with_those_within).filter(|event| chosen.has(event));
+                    if printer.show_all(within.collect()).is_err() {
                         return 0;
                     }
                     if read > 0 {
@@ -147,13 +144,6 @@ fn folders(store: &dyn LocalStore) -> HashMap<String, PathBuf> {
     rows.into_iter().filter_map(|(id, _, row)| Some((id, row.ok()?.worktree))).collect()
 }
 
-/// An event, and before it those that its row holds.
-fn with_those_within(event: StoredEvent) -> Vec<StoredEvent> {
-    let mut events = if event.kind == kind::VERDICT { events_within(&event) } else { Vec::new() };
-    events.push(event);
-    events
-}
-
 /// Prints events, as they come.
 struct EventPrinter {
     terminal: CommandTerminal,
@@ -162,6 +152,11 @@ struct EventPrinter {
 }
 
 impl EventPrinter {
+    fn show_all(&mut self, events: Vec<StoredEvent>) -> io::Result<()> {
+        let events = if self.terminal.json { events } else { by_time(events) };
+        events.iter().try_for_each(|event| self.show(event))
+    }
+
     fn show(&mut self, event: &StoredEvent) -> io::Result<()> {
         if self.terminal.json {
             return reader::write_line(&self.terminal.value_to(&event_json(event)));

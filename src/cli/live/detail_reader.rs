@@ -15,6 +15,7 @@ use crate::agent::stream::OutputEvents;
 use crate::cli::commands::logs_choice::{SessionPhase, choose};
 use crate::cli::commands::snapshots::summary;
 use crate::cli::commands::task::{in_order, why_waiting};
+use crate::cli::event_order::by_time;
 use crate::cli::failure::CommandFailure;
 use crate::cli::log_view::LogView;
 use crate::clock::{local_now, now};
@@ -22,10 +23,12 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::modes::work::task_queue::TaskQueue;
 use crate::session::LogReader;
+use crate::wire::judgement_events::with_those_within;
 use crate::wire::recorded_verdict::RecordedVerdict;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_git::Worktree;
 use watchdog_store::baseline;
+use watchdog_store::engine::{EventCursor, WantedKind};
 use watchdog_store::journal::kind;
 use watchdog_store::{LocalStore, open_store};
 
@@ -115,9 +118,11 @@ fn timeline(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent, Co
     let id = worktree_id(store.as_ref(), key)?;
     let (events, before) = store.read_back(store.cursor_at(Timestamp::MAX)?, Some(&id), EVENTS)?;
     let at = local_now();
-    let of_spec = events.iter().filter(|event| event.spec.as_ref().is_none_or(|spec| *spec == key.spec));
-    let mut lines: Vec<String> = of_spec.map(|event| event_line(event, &at)).collect();
-    if before != watchdog_store::engine::EventCursor::START && events.len() == EVENTS {
+    let whole = events.len() < EVENTS || before == EventCursor::START;
+    let of_spec = events.into_iter().filter(|event| event.spec.as_ref().is_none_or(|spec| *spec == key.spec));
+    let mut lines: Vec<String> =
+        by_time(of_spec.flat_map(with_those_within).collect()).iter().map(|event| event_line(event, &at)).collect();
+    if !whole {
         lines.insert(
             0,
             format!("(the last {EVENTS} events; all are in: {})", command_env.commands(&key.worktree).watchdog("events --last 100000")),
@@ -202,7 +207,7 @@ fn read_output(command_env: &CommandEnv, key: &LiveRowKey, read: &mut Option<Rea
 fn verdict(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent, CommandFailure> {
     let store = open_store(&command_env.state)?;
     let work = (worktree_id(store.as_ref(), key)?, key.spec.clone());
-    let newest = store.newest_of(&[work], &[kind::VERDICT], HISTORY)?.into_iter().flatten().next();
+    let newest = store.newest_of(&[work], &[WantedKind::any(kind::VERDICT)], HISTORY)?.into_iter().flatten().next();
     let none = || {
         let judge = command_env.commands(&key.worktree).watchdog("check --once");
         vec!["This work was never judged.".to_owned(), format!("Judge it with: {judge}")]

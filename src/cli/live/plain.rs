@@ -21,7 +21,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::modes::live_session::SessionLiveness;
 use crate::report::PathFilter;
 use crate::report::attention::{AttentionRank, attention};
-use crate::report::overview::{StatusOverview, StatusRow};
+use crate::report::overview::{ShownSpecs, StatusOverview, StatusRow};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
@@ -30,13 +30,18 @@ use watchdog_facts::verdict::Reason;
 type RowStamp = (String, AttentionRank, Option<Timestamp>, String);
 
 /// Writes lines until nobody reads any more or a signal comes.
-pub fn watch(command_env: &CommandEnv, below: PathFilter, terminal: &CommandTerminal, only: &[String]) -> Result<u8, CommandFailure> {
+pub fn watch(
+    command_env: &CommandEnv,
+    (below, specs): (PathFilter, ShownSpecs),
+    terminal: &CommandTerminal,
+    only: &[String],
+) -> Result<u8, CommandFailure> {
     let no_room = |error: std::io::Error| CommandFailure::new(Reason::StoreError, format!("the view cannot begin: {error}"));
     let (to, inputs) = channel();
     read_signals(to.clone()).map_err(no_room)?;
     let polled = SessionPoll::default();
     polled.start(command_env.state.clone(), command_env.claude_home.clone(), to).map_err(no_room)?;
-    let mut poll = StorePoll::new(command_env.state.clone(), below);
+    let mut poll = StorePoll::new(command_env.state.clone(), below, specs);
     let mut lines = PlainLines {
         terminal: *terminal,
         commands: WorktreeCommands::default().with_state_dir(command_env.state.named()),

@@ -13,6 +13,7 @@ use crate::session::LogReader;
 use crate::wire::session_events::ended_session_cost;
 use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_process::OutputReader as _;
+use watchdog_store::engine::WantedKind;
 use watchdog_store::journal::kind;
 use watchdog_store::{LocalStore, StateDir, open_store};
 
@@ -126,7 +127,7 @@ fn known<T, E>(read: Result<T, E>) -> ShownFact<T> {
 
 /// What the last session cost, where its program told that.
 fn last_cost(store: &dyn LocalStore, work: (String, String)) -> ShownFact<f64> {
-    match store.newest_of(&[work], &[kind::SESSION_ENDED], HISTORY) {
+    match store.newest_of(&[work], &[WantedKind::any(kind::SESSION_ENDED)], HISTORY) {
         Ok(found) => {
             let cost = found.into_iter().flatten().next().and_then(|event| ended_session_cost(&event.data));
             cost.map_or(ShownFact::Unknown, ShownFact::Known)

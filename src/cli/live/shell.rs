@@ -30,6 +30,7 @@ use crate::cli::terminal::CommandTerminal;
 use crate::clock::local_now;
 use crate::judge::command_env::CommandEnv;
 use crate::report::PathFilter;
+use crate::report::overview::ShownSpecs;
 use crate::session::inside;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::WorktreeCommands;
@@ -52,17 +53,18 @@ pub fn watch(
     command_env.state.ensure()?;
     let paths = if args.paths.is_empty() && here { vec![".".into()] } else { args.paths.clone() };
     let below = PathFilter::new(&command_env.worktree, &paths);
+    let specs = if args.all_specs { ShownSpecs::All } else { ShownSpecs::Live };
     // A deed may end with notifications and progress: the view says what they came to.
     let quiet = CommandEnv { narrate: std::sync::Arc::new(|_: &str| {}), ..command_env.clone() };
     if terminal.json || args.plain || !is_drawable() {
-        return plain::watch(&quiet, below, terminal, &args.only);
+        return plain::watch(&quiet, (below, specs), terminal, &args.only);
     }
     let (to, inputs) = channel();
     read_signals(to.clone()).map_err(no_room)?;
     let screen = LiveScreen::take(args.mouse).map_err(|error| {
         CommandFailure::new(Reason::StoreError, format!("the terminal cannot be drawn on: {error}")).hint("add --plain")
     })?;
-    LiveShell::start(quiet, below, args.only, screen, run, to)?.run(&inputs)
+    LiveShell::start(quiet, (below, specs), args.only, screen, run, to)?.run(&inputs)
 }
 
 /// Whether both ends are a terminal of a person's that can be drawn on, and the log does not write there, too.
@@ -91,7 +93,7 @@ struct LiveShell {
 impl LiveShell {
     fn start(
         command_env: CommandEnv,
-        below: PathFilter,
+        chosen: (PathFilter, ShownSpecs),
         only: Vec<String>,
         mut screen: LiveScreen,
         run: RunWords,
@@ -111,7 +113,7 @@ impl LiveShell {
         sessions.start(state.clone(), command_env.claude_home.clone(), to.clone()).map_err(no_room)?;
         let (detail, requests) = channel();
         detail_reader::start(command_env.clone(), requests, to.clone()).map_err(no_room)?;
-        poll_records(&command_env, below, to.clone()).map_err(no_room)?;
+        poll_records(&command_env, chosen, to.clone()).map_err(no_room)?;
         Ok(LiveShell { model, screen, rows, sessions, detail, run, to, deed: None })
     }
 
@@ -203,10 +205,10 @@ impl LiveShell {
 }
 
 /// Reads the records again and again, and first of all whether deeds are allowed from here.
-fn poll_records(command_env: &CommandEnv, below: PathFilter, to: Sender<LiveInput>) -> io::Result<()> {
+fn poll_records(command_env: &CommandEnv, (below, specs): (PathFilter, ShownSpecs), to: Sender<LiveInput>) -> io::Result<()> {
     let state = command_env.state.clone();
     std::thread::Builder::new().name("records".into()).spawn(move || {
-        let mut poll = StorePoll::new(state.clone(), below);
+        let mut poll = StorePoll::new(state.clone(), below, specs);
         let mut answered = false;
         loop {
             // Before the rows: whoever sees one may act on it.

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use crate::clock::now;
 use crate::report::PathFilter;
-use crate::report::overview::{StatusOverview, overview};
+use crate::report::overview::{ShownSpecs, StatusOverview, overview_of};
 use watchdog_store::{LocalStore, StateDir, StoreError, open_store};
 
 /// Between two readings.
@@ -21,6 +21,7 @@ const ANEW: Duration = Duration::from_secs(3);
 pub struct StorePoll {
     state: StateDir,
     below: PathFilter,
+    specs: ShownSpecs,
     /// The store, and the file that it was opened with: one that takes its place is another store.
     store: Option<(Arc<dyn LocalStore>, (u64, u64))>,
     seen: Option<(u64, Instant)>,
@@ -28,8 +29,8 @@ pub struct StorePoll {
 
 impl StorePoll {
     /// For the worktrees that are chosen.
-    pub fn new(state: StateDir, below: PathFilter) -> Self {
-        StorePoll { state, below, store: None, seen: None }
+    pub fn new(state: StateDir, below: PathFilter, specs: ShownSpecs) -> Self {
+        StorePoll { state, below, specs, store: None, seen: None }
     }
 
     /// The state of all of them; `None` where nothing changed since the last call.
@@ -62,7 +63,7 @@ impl StorePoll {
         if self.seen.is_some_and(|(seen, at)| seen == stamp && at.elapsed() < ANEW) {
             return Ok(None);
         }
-        let mut found = overview(store.as_ref(), &self.state, &self.below, now())?;
+        let mut found = overview_of(store.as_ref(), &self.state, &self.below, self.specs, now())?;
         found.notes.extend(store.notes().into_iter().map(|note| note.detail));
         self.seen = Some((stamp, Instant::now()));
         Ok(Some(found))

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::live_data::{LiveRowKey, RowFacts, ShownFact};
 use super::model::LiveModel;
 use crate::modes::live_session::{SessionActivity, SessionLiveness};
-use crate::report::overview::{RecordedBreaker, StatusRow};
+use crate::report::overview::{OlderSpecs, RecordedBreaker, StatusRow};
 use crate::wire::last_verdict::LastVerdict;
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_core::decision::iteration::standing::LoopStanding;
@@ -33,6 +33,9 @@ pub fn row(path: &str, spec: &str) -> StatusRow {
     let breaker = RecordedBreaker { state: BreakerState::Closed, strikes: 0, limit: Some(3), open_until: None, since: None, why: None };
     StatusRow {
         worktree: PathBuf::from(path),
+        is_newest: true,
+        older: OlderSpecs::default(),
+        judgement_known: true,
         spec: spec.into(),
         branch: Some("main".into()),
         baseline: Some("a".repeat(40)),

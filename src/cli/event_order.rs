@@ -1,0 +1,61 @@
+//! The order in which a person reads events: that in which they were written, but what a judgement only read stands before what it did
+//! after that. A verdict's row holds what was read, and is written last. Pure.
+
+use watchdog_store::engine::StoredEvent;
+use watchdog_store::journal::kind;
+
+use crate::wire::judgement_events::is_within;
+
+/// Puts what judgements read among the deeds of the same judgements, by time.
+pub fn by_time(events: Vec<StoredEvent>) -> Vec<StoredEvent> {
+    let mut ordered: Vec<StoredEvent> = Vec::with_capacity(events.len());
+    for event in events {
+        let mut place = ordered.len();
+        if is_within(&event) {
+            let of_same = |other: &StoredEvent| other.worktree == event.worktree && other.spec == event.spec;
+            let later = |other: &&StoredEvent| other.at > event.at && !(other.kind == kind::VERDICT && of_same(other));
+            // Behind the last one that is no later, so that equal times keep their order.
+            place -= ordered.iter().rev().take_while(later).count();
+        }
+        ordered.insert(place, event);
+    }
+    ordered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use watchdog_store::journal::event;
+
+    fn at(second: i64, spec: &str, kind: &str, within: bool) -> StoredEvent {
+        let found = event(jiff::Timestamp::from_second(second).unwrap(), "w", Some(spec), kind, json!({}));
+        StoredEvent { id: if within { "v.0".into() } else { "v".into() }, ..found }
+    }
+
+    #[test]
+    fn what_was_read_stands_before_the_deeds_that_came_after_it_and_behind_the_verdict_before() {
+        let written = vec![
+            at(50, "a", "verdict", false),
+            at(12, "b", "session_started", false),
+            at(20, "a", "snapshot", false),
+            at(30, "a", "probe", false),
+            at(10, "a", "commits", true),
+            at(10, "a", "changes", true),
+            at(25, "a", "commits", true),
+            at(40, "a", "verdict", false),
+        ];
+        let read: Vec<(i64, String)> = by_time(written).into_iter().map(|event| (event.at.as_second(), event.kind)).collect();
+        let expected = [
+            (50, "verdict"),
+            (10, "commits"),
+            (10, "changes"),
+            (12, "session_started"),
+            (20, "snapshot"),
+            (25, "commits"),
+            (30, "probe"),
+            (40, "verdict"),
+        ];
+        assert_eq!(read, expected.map(|(second, kind)| (second, kind.to_owned())));
+    }
+}
