@@ -18,7 +18,8 @@ From the second session on it also says what happened, what is not done yet, and
 Placeholders in prompts: {{task}} {{criteria}} {{feedback}} {{remaining}} {{summaries}} {{iteration}} {{max_iterations}} {{budget}} \
 {{last_end}} {{spec}} {{branch}} {{worktree}} {{baseline}}; what stands between {{#feedback}} and {{/feedback}} is left out where there is none.
 
-A loop that is cut short (a crash, Ctrl-C, a usage limit, a spent budget) goes on where it was when it is started again.
+A loop that is cut short (a crash, Ctrl-C, a usage limit, a spent budget) goes on where it was when it is started again. `kill -USR1 PID` \
+asks it to pause: it ends, in the same way, once its session has been judged.
 
   watchdog loop --prompt PROMPT.md --agent claude -- --allowedTools Bash Edit
   watchdog loop --prompt PROMPT.md --max-cost-usd 5 -- my-agent --yes

@@ -17,7 +17,7 @@ Examples:
   watchdog watch                                this repository
   watchdog watch ~/work --json | ./dispatch.py  all below a folder
   watchdog watch --work-trees --quiet-for 2m    uncommitted changes, too
-  watchdog watch ~/work --metrics 9477          http://127.0.0.1:9477/metrics for Prometheus";
+  watchdog watch ~/work --metrics 9477          metrics for Prometheus";
 
 /// Arguments of `watchdog watch`.
 #[derive(Debug, Args)]

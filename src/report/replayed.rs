@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::wire::explain_json::RecordedVerdict;
+use crate::wire::explain_json::PastVerdict;
 use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::decision::record::explanation::next_words;
 use watchdog_core::decision::record::run::{RecordedRun, RunEnd, run};
@@ -38,7 +38,7 @@ pub enum ReplayOutcome {
 #[derive(Debug, Default)]
 pub struct ReplayReport {
     /// In the order of the journal.
-    pub verdicts: Vec<(RecordedVerdict, ReplayOutcome)>,
+    pub verdicts: Vec<(PastVerdict, ReplayOutcome)>,
 }
 
 impl ReplayReport {
@@ -54,8 +54,8 @@ impl ReplayReport {
 }
 
 /// Runs each of them through the rules of today, with the settings of another configuration where one is given.
-pub fn replay(verdicts: Vec<RecordedVerdict>, settings: Option<&ConfigSettings>) -> ReplayReport {
-    let outcome = |verdict: &RecordedVerdict| replay_one(&verdict.data, settings).unwrap_or_else(|outcome| outcome);
+pub fn replay(verdicts: Vec<PastVerdict>, settings: Option<&ConfigSettings>) -> ReplayReport {
+    let outcome = |verdict: &PastVerdict| replay_one(&verdict.data, settings).unwrap_or_else(|outcome| outcome);
     ReplayReport {
         verdicts: verdicts
             .into_iter()

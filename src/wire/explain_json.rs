@@ -85,7 +85,7 @@ fn change_json((change, end): &(SingleChange, ChangedEnd)) -> Value {
 /// A verdict that another run gave otherwise, or could not give.
 pub struct ReplayedFields<'a> {
     /// What was recorded.
-    pub old: &'a RecordedVerdict,
+    pub old: &'a PastVerdict,
     /// What today's rules say, where they say something else.
     pub new: Option<&'a Verdict>,
     /// Why it differs, or is not replayed.
@@ -122,7 +122,7 @@ pub fn replay_json(judged: usize, alike: usize, others: &[ReplayedFields<'_>]) -
 
 /// A recorded verdict: what an event of it holds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RecordedVerdict {
+pub struct PastVerdict {
     /// The event's id.
     pub event: String,
     /// When it was reached, as the event has it.
@@ -137,7 +137,7 @@ pub struct RecordedVerdict {
 ///
 /// # Errors
 /// Says why it is no such line.
-pub fn read_event_line(line: &str) -> Result<Option<RecordedVerdict>, String> {
+pub fn read_event_line(line: &str) -> Result<Option<PastVerdict>, String> {
     let event: Value = serde_json::from_str(line).map_err(|error| format!("it is no JSON: {error}"))?;
     let text = |key: &str| event.get(key).and_then(Value::as_str).map(str::to_owned);
     let kind = text("kind").ok_or("it has no kind, as each line of `watchdog events --json` has")?;
@@ -145,5 +145,5 @@ pub fn read_event_line(line: &str) -> Result<Option<RecordedVerdict>, String> {
         return Ok(None);
     }
     let (event_id, at) = (text("id").unwrap_or_default(), text("at").unwrap_or_default());
-    Ok(Some(RecordedVerdict { event: event_id, at, spec: text("spec"), data: event["data"].clone() }))
+    Ok(Some(PastVerdict { event: event_id, at, spec: text("spec"), data: event["data"].clone() }))
 }

@@ -122,7 +122,8 @@ pub fn is_within(event: &StoredEvent) -> bool {
 /// The events that the row of a verdict holds: what was only read, at the time of each. Their ids are that of the verdict with a number.
 pub fn events_within(verdict: &StoredEvent) -> Vec<StoredEvent> {
     let Ok(record) = form::read(&verdict.data[RECORD]) else { return Vec::new() };
-    let took = verdict.data["duration_ms"].as_i64().unwrap_or(0);
+    // A verdict's own duration counts its session, too.
+    let took = record.steps.last().map_or(0, |step| i64::try_from(step.after_ms).unwrap_or(0));
     let begun = verdict.at.checked_sub(SignedDuration::from_millis(took)).unwrap_or(verdict.at);
     let mut found = Vec::new();
     for step in &record.steps {

@@ -178,3 +178,15 @@ fn the_page_and_the_schema_know_every_kind_and_every_field() {
     let required = schema["required"].as_array().expect("a list");
     assert_eq!(fields, required.iter().filter_map(Value::as_str).collect(), "{event}");
 }
+
+#[test]
+fn what_a_judgement_read_stands_behind_the_session_that_it_is_about() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let session = "echo x > f; git add f; git commit -qm f; echo left > g";
+    repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", session]).expect(0);
+    let shown = repo.watchdog(&["events"]).expect(0).stdout;
+    let place = |text: &str| shown.find(text).unwrap_or_else(|| panic!("{text} is missing in {shown}"));
+    let said = ["a session started", "the session ended", "1 new commit", "uncommitted work is kept", "complete (new_commits)"];
+    assert!(said.map(place).is_sorted(), "{shown}");
+}

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{Running, Step, TestEnv, peak_resident_kib, wait_for};
+use crate::support::{Running, Step, TestEnv, peak_own_kib, wait_for};
 
 /// The most memory that watchdog may ever hold, whatever is printed at it.
-const MEMORY_KIB: u64 = 64 * 1024;
+const MEMORY_KIB: u64 = 32 * 1024;
 
 /// The most that a session's output may take on disk.
 const DISK_BYTES: u64 = 256 << 20;
@@ -19,7 +19,7 @@ fn peak_until_the_end(running: &mut Running, timeout: Duration) -> u64 {
     let pid = running.pid();
     let mut peak = 0;
     let ended = wait_for(timeout, || {
-        peak = peak.max(peak_resident_kib(pid).unwrap_or(0));
+        peak = peak.max(peak_own_kib(pid).unwrap_or(0));
         running.ended().then_some(())
     });
     assert!(ended.is_some(), "still runs after {timeout:?}\n{}", running.stderr_so_far());

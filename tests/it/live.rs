@@ -95,7 +95,7 @@ fn worktrees_are_listed_searched_and_opened_and_the_terminal_is_given_back() {
     live.gone("/beta");
     live.press(&[keys::ENTER, keys::ENTER]);
     live.line(&["[1 timeline]"]);
-    live.line(&["judged complete (new_commits)"]);
+    live.line(&["complete (new_commits)"]);
     live.press(&[TAB, TAB]);
     live.line(&["[3 verdict]"]);
     live.line(&["feat: new (made here)"]);
@@ -351,7 +351,10 @@ fn a_loop_is_ended_from_the_view_and_goes_on_when_it_is_started_again() {
     let mut live = LiveTerminal::open(&env, 120, &[]);
     live.line(&["* loop 1/5", "alpha", "reading"]);
     live.press(&["a"]);
-    live.line(&["> 1 end the loop"]);
+    live.line(&["> 1 pause the loop"]);
+    live.line(&[&format!("kill -USR1 {}", looped.pid())]);
+    live.press(&["j"]);
+    live.line(&["> 2 end the loop"]);
     live.line(&[&format!("kill -TERM {}", looped.pid())]);
     live.press(&[keys::ENTER]);
     live.line(&["it resumes at iteration 1"]);
@@ -363,6 +366,31 @@ fn a_loop_is_ended_from_the_view_and_goes_on_when_it_is_started_again() {
     live.gone("loop 1/5");
     live.press(&["q"]);
     live.ended(0);
+}
+
+#[test]
+fn a_loop_is_paused_from_the_view_once_its_session_was_judged() {
+    let env = TestEnv::new();
+    let repo = env.repo_named("alpha");
+    let go = env.root().join("go");
+    let session = format!("echo reading; until test -e '{}'; do sleep 0.1; done; echo 1 >> f; git add f; git commit -qm f", go.display());
+    env.write("never.json", r#"{"checks": [{"type": "files", "paths": ["never"]}]}"#);
+    let config = env.root().join("never.json");
+    let args = ["loop", "--config", config.to_str().unwrap(), "--no-probe", "--", "sh", "-c", &session];
+    let looped = repo.watchdog_command(&args).timeout(PATIENCE).spawn();
+    let mut live = LiveTerminal::open(&env, 120, &[]);
+    live.line(&["* loop 1/", "alpha", "reading"]);
+    live.press(&["a"]);
+    live.line(&["> 1 pause the loop"]);
+    live.press(&[keys::ENTER]);
+    live.line(&["its session goes on and is judged"]);
+    live.press(&["y"]);
+    live.line(&["pause the loop: exit code 0"]);
+    std::fs::write(&go, "").unwrap();
+    let ended = looped.wait().expect(14);
+    assert!(ended.stdout.contains("paused between two iterations"), "{ended}");
+    live.press(&[keys::CTRL_C]);
+    live.ended(130);
 }
 
 #[test]

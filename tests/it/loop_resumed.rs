@@ -100,6 +100,49 @@ fn a_signal_ends_a_pause_at_once() {
 }
 
 #[test]
+fn a_loop_that_is_asked_to_pause_judges_its_session_first_and_goes_on_later() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let (up, go) = (env.root().join("up"), env.root().join("go"));
+    let first = [Step::write(&up.to_string_lossy(), ""), Step::wait_for(&go), Step::write("a.txt", "a"), Step::commit("a")];
+    let agent = sessions(&env, &[&first, &[Step::write("b.txt", "b"), Step::commit("b")]]);
+    let config = config(&env, needs("b.txt"));
+    let args = ["loop", "--json", "--config", &config, "--", &agent[0], &agent[1]];
+    let running = repo.watchdog_spawn(&args);
+    wait_until("the session runs", LONG, || up.exists());
+    running.signal(Signal::USR1);
+    env.write("go", "");
+    let out = running.wait().expect(14);
+    let json = out.json();
+    assert_eq!(
+        (out.verdict().as_str(), &json["loop"]["over"], &json["iterations"]),
+        ("stopped/interrupted", &json!(false), &json!(1)),
+        "{out}"
+    );
+    assert!(json["message"].as_str().unwrap().starts_with("paused between two iterations, as was asked for"), "{out}");
+    assert_eq!(json["commits"][0]["subject"], "a", "the session was not cut short");
+    let out = repo.watchdog(&args).expect(0);
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["loop"]["resumed"], started(&env)),
+        ("complete/checks_passed", &json!(true), 2),
+        "{out}"
+    );
+}
+
+#[test]
+fn a_pause_for_a_cooldown_ends_where_a_person_asks_for_one() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let agent = sessions(&env, &[&[Step::write("a.txt", "a"), Step::commit("a")]]);
+    let config = config(&env, needs("never.txt"));
+    let running = repo.watchdog_spawn(&["loop", "--json", "--config", &config, "--cooldown", "1h", "--", &agent[0], &agent[1]]);
+    wait_until("the first iteration is over", LONG, || running.stderr_so_far().contains("iteration 1 after"));
+    running.signal(Signal::USR1);
+    let out = running.wait().expect(14);
+    assert!(out.json()["message"].as_str().unwrap().starts_with("paused between two iterations"), "{out}");
+}
+
+#[test]
 fn two_loops_never_work_in_one_worktree() {
     let env = TestEnv::new();
     let repo = env.repo();

@@ -10,7 +10,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::live_view::LiveView;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
-use crate::modes::iterate::{LoopLimitOverrides, LoopRequest, about_silence, plan_loop, run_loop};
+use crate::modes::iterate::{LoopLimitOverrides, LoopRequest, PauseRequest, about_silence, plan_loop, run_loop};
 use crate::wire::loop_plan_json::LoopPlan;
 use watchdog_core::decision::iteration::prompt::{PromptSet, PromptTexts};
 use watchdog_facts::display::escape_for_display;
@@ -37,11 +37,11 @@ pub fn repeat(command_env: &CommandEnv, terminal: &CommandTerminal, args: LoopAr
         Some(live) => {
             let around = CommandEnv { narrate: live.narrator(), ..command_env.clone() };
             let view = live.of(String::new());
-            let judgement = in_runtime(async |signals| run_loop(&around, request, view, signals).await);
+            let judgement = in_runtime(async |signals| run_loop(&around, with_pause(request), view, signals).await);
             live.end();
             judgement?
         }
-        None => in_runtime(async |signals| run_loop(command_env, request, Arc::new(()), signals).await)?,
+        None => in_runtime(async |signals| run_loop(command_env, with_pause(request), Arc::new(()), signals).await)?,
     };
     terminal.verdict(&judgement, false);
     Ok(judgement.exit_code())
@@ -99,7 +99,13 @@ fn request(command_env: &CommandEnv, args: LoopArgs) -> Result<LoopRequest, Comm
         mirror: if args.show_output { MirrorTarget::ToStderr } else { MirrorTarget::Off },
         overrides: adopting(overrides(&args.judge, false), args.uncommitted),
         effective: None,
+        pause: PauseRequest::none(),
     })
+}
+
+/// The request of a loop that a person can ask to pause. Without the signal it can still be ended.
+fn with_pause(request: LoopRequest) -> LoopRequest {
+    LoopRequest { pause: PauseRequest::listen().unwrap_or_else(|_| PauseRequest::none()), ..request }
 }
 
 fn read_prompt(path: &Path) -> Result<String, CommandFailure> {

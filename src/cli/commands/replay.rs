@@ -16,7 +16,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::bad as bad_configuration;
 use crate::report::replayed::{ReplayOutcome, ReplayReport, replay};
 use crate::report::verdict_choice::{JournalScope, verdicts};
-use crate::wire::explain_json::{RecordedVerdict, ReplayedFields, read_event_line, replay_json};
+use crate::wire::explain_json::{PastVerdict, ReplayedFields, read_event_line, replay_json};
 use watchdog_core::config::parse_bytes;
 use watchdog_core::config::settings::ConfigSettings;
 use watchdog_facts::display::{escape_to_one_line, plural};
@@ -59,7 +59,7 @@ fn read_settings(path: &Path) -> Result<ConfigSettings, CommandFailure> {
     Ok(parse_bytes(&bytes, path).map_err(|error| bad_configuration(&error))?.settings)
 }
 
-fn from_journal(command_env: &CommandEnv, args: &ReplayArgs) -> Result<Vec<RecordedVerdict>, CommandFailure> {
+fn from_journal(command_env: &CommandEnv, args: &ReplayArgs) -> Result<Vec<PastVerdict>, CommandFailure> {
     let (store, scope) = match args.all {
         true => {
             command_env.state.ensure()?;
@@ -74,11 +74,11 @@ fn from_journal(command_env: &CommandEnv, args: &ReplayArgs) -> Result<Vec<Recor
     let found = verdicts(store.as_ref(), &scope, args.spec.as_deref(), since)?;
     Ok(found
         .into_iter()
-        .map(|event| RecordedVerdict { event: event.id, at: event.at.to_string(), spec: event.spec, data: event.data })
+        .map(|event| PastVerdict { event: event.id, at: event.at.to_string(), spec: event.spec, data: event.data })
         .collect())
 }
 
-fn from_lines(name: &str, mut lines: impl BufRead, spec: Option<&str>) -> Result<Vec<RecordedVerdict>, CommandFailure> {
+fn from_lines(name: &str, mut lines: impl BufRead, spec: Option<&str>) -> Result<Vec<PastVerdict>, CommandFailure> {
     let (mut found, mut number, mut line) = (Vec::new(), 0u64, String::new());
     loop {
         line.clear();
@@ -103,7 +103,7 @@ fn fields(report: &ReplayReport) -> Vec<ReplayedFields<'_>> {
     report.verdicts.iter().filter_map(|(verdict, outcome)| of(verdict, outcome)).collect()
 }
 
-fn of<'a>(verdict: &'a RecordedVerdict, outcome: &'a ReplayOutcome) -> Option<ReplayedFields<'a>> {
+fn of<'a>(verdict: &'a PastVerdict, outcome: &'a ReplayOutcome) -> Option<ReplayedFields<'a>> {
     let (new, why, not_recorded) = match outcome {
         ReplayOutcome::Alike => return None,
         ReplayOutcome::Differs { new, why } => (Some(new.as_ref()), Some(why.as_str()), None),
@@ -127,7 +127,7 @@ fn show(terminal: &CommandTerminal, report: &ReplayReport, by_another: bool) {
     rows.iter().for_each(|row| terminal.line(&table.line(row, Style::new())));
 }
 
-fn row((verdict, outcome): &(RecordedVerdict, ReplayOutcome)) -> Option<[String; 5]> {
+fn row((verdict, outcome): &(PastVerdict, ReplayOutcome)) -> Option<[String; 5]> {
     let (is, why) = match outcome {
         ReplayOutcome::Alike => return None,
         ReplayOutcome::Differs { new, why } => (format!("{} ({})", new.status().as_str(), new.reason.as_str()), why.clone()),

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::live_data::{DeedMeans, LiveRowKey, PlannedDeed, SnapshotChoice};
+use super::live_data::{DeedMeans, LiveRowKey, PlannedDeed, ProcessRequest, SnapshotChoice};
 use super::model::LiveModel;
 use crate::report::overview::StatusRow;
 use watchdog_core::decision::breaker::BreakerState;
@@ -44,14 +44,27 @@ pub fn deeds(model: &LiveModel, row: &StatusRow, chosen: Option<&SnapshotChoice>
     if let (true, Some(holder)) = (row.loops(), &row.holder) {
         let at = row.looped.as_ref().map_or(0, |looped| looped.iteration());
         found.push(PlannedDeed {
+            name: "pause the loop".into(),
+            key: key.clone(),
+            says: vec![
+                format!(
+                    "Ask the loop (process {}) to pause: its session goes on and is judged, then it ends and keeps its state.",
+                    holder.pid
+                ),
+                "To go on, type the same loop command again; it resumes at the next iteration.".into(),
+            ],
+            command: format!("kill -USR1 {}", holder.pid),
+            means: Some(DeedMeans::Signal { request: ProcessRequest::Pause, pid: holder.pid, since: holder.since }),
+        });
+        found.push(PlannedDeed {
             name: "end the loop".into(),
             key: key.clone(),
             says: vec![
                 format!("Ask the loop (process {}) to end. It ends its session, judges what is there, and keeps its state.", holder.pid),
-                format!("There is no pause: to go on, type the same loop command again; it resumes at iteration {at}."),
+                format!("To go on, type the same loop command again; it resumes at iteration {at}."),
             ],
             command: format!("kill -TERM {}", holder.pid),
-            means: Some(DeedMeans::EndProcess { pid: holder.pid, since: holder.since }),
+            means: Some(DeedMeans::Signal { request: ProcessRequest::End, pid: holder.pid, since: holder.since }),
         });
     }
     if let Some(snapshot) = chosen {

@@ -132,13 +132,24 @@ pub struct PlannedDeed {
     pub means: Option<DeedMeans>,
 }
 
+/// What a loop's process can be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProcessRequest {
+    /// To end its session, and itself.
+    End,
+    /// To end once its session has been judged.
+    Pause,
+}
+
 /// How a deed is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeedMeans {
     /// By the command line of watchdog itself, the program's name first.
     Words(Vec<OsString>),
-    /// By a request to end, sent to a process that still is the one that was recorded.
-    EndProcess {
+    /// By a signal, sent to a process that still is the one that was recorded.
+    Signal {
+        /// What it is asked for.
+        request: ProcessRequest,
         /// Its number.
         pid: u32,
         /// When it was recorded.

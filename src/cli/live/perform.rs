@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal};
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 
 use super::input::LiveInput;
-use super::live_data::{DeedMeans, PlannedDeed};
+use super::live_data::{DeedMeans, PlannedDeed, ProcessRequest};
 use crate::cli::held_back;
 use watchdog_process::still_runs;
 
@@ -27,9 +27,12 @@ pub fn perform(deed: PlannedDeed, run: RunWords, to: Sender<LiveInput>) -> std::
     std::thread::Builder::new().name("deed".into()).spawn(move || {
         let code = match &deed.means {
             Some(DeedMeans::Words(words)) => run(words),
-            Some(DeedMeans::EndProcess { pid, since }) => match end_process(*pid, *since) {
+            Some(DeedMeans::Signal { request, pid, since }) => match send(*request, *pid, *since) {
                 Ok(()) => {
-                    held_back::keep("The loop was asked to end. Its verdict comes when its session has ended.");
+                    held_back::keep(match request {
+                        ProcessRequest::End => "The loop was asked to end. Its verdict comes when its session has ended.",
+                        ProcessRequest::Pause => "The loop was asked to pause. It ends when its session has been judged.",
+                    });
                     0
                 }
                 Err(why) => {
@@ -52,23 +55,43 @@ pub fn perform(deed: PlannedDeed, run: RunWords, to: Sender<LiveInput>) -> std::
     })
 }
 
-/// Asks a process to end, if it still is the one that was recorded: a number may be another's by now.
+fn signal_of(request: ProcessRequest) -> Signal {
+    match request {
+        ProcessRequest::End => Signal::TERM,
+        ProcessRequest::Pause => Signal::USR1,
+    }
+}
+
+/// Whether the process has a handler of this signal: USR1 would kill a loop of an older version.
 #[cfg(target_os = "linux")]
-fn end_process(pid: u32, since: Timestamp) -> Result<(), String> {
+fn handles(pid: u32, signal: Signal) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let mask = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask & (1 << (signal.as_raw() - 1)) != 0
+}
+
+/// Asks a process for something, if it still is the one that was recorded: a number may be another's by now.
+#[cfg(target_os = "linux")]
+fn send(request: ProcessRequest, pid: u32, since: Timestamp) -> Result<(), String> {
+    let signal = signal_of(request);
     // Opened before it is known for the right one, so that it stays that one.
     let process = pidfd_open(raw(pid)?, PidfdFlags::empty()).map_err(|_| gone())?;
     if !still_runs(pid, since) {
         return Err(gone());
     }
-    pidfd_send_signal(process, Signal::TERM).map_err(|error| format!("The loop could not be asked to end: {error}"))
+    if !handles(pid, signal) {
+        return Err("This loop cannot be asked for that: it has just begun, or is of an older version.".to_owned());
+    }
+    pidfd_send_signal(process, signal).map_err(|error| format!("The loop could not be asked: {error}"))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn end_process(pid: u32, since: Timestamp) -> Result<(), String> {
+fn send(request: ProcessRequest, pid: u32, since: Timestamp) -> Result<(), String> {
     if !still_runs(pid, since) {
         return Err(gone());
     }
-    kill_process(raw(pid)?, Signal::TERM).map_err(|error| format!("The loop could not be asked to end: {error}"))
+    kill_process(raw(pid)?, signal_of(request)).map_err(|error| format!("The loop could not be asked: {error}"))
 }
 
 fn raw(pid: u32) -> Result<Pid, String> {

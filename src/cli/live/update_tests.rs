@@ -141,7 +141,11 @@ fn every_deed_names_its_command_and_none_is_offered_that_would_be_refused() {
         ),
         (
             looping(running(row("/w", "s"), 80_000, SessionActivity::Running)),
-            vec![("end the loop", "kill -TERM 7".into()), ("trust completion.json", format!("{dir} trust"))],
+            vec![
+                ("pause the loop", "kill -USR1 7".into()),
+                ("end the loop", "kill -TERM 7".into()),
+                ("trust completion.json", format!("{dir} trust")),
+            ],
         ),
         (StatusRow { gone: true, ..row("/w", "s") }, vec![("-", "Nothing can be done here: its folder is gone.".into())]),
     ] {

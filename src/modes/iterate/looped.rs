@@ -199,6 +199,7 @@ impl LoopRun {
         loop {
             came = match self.next(came) {
                 LoopAction::Iterate { .. } if signals.urgency() >= SignalUrgency::Interrupted => return self.interrupted(),
+                LoopAction::Iterate { .. } if self.context.request.pause.came() => return self.paused(),
                 LoopAction::Iterate { number } => match self.iterate(number, signals).await {
                     Ok(played) => LoopStepInput::Played(Box::new(played)),
                     Err(refusal) => {
@@ -212,7 +213,8 @@ impl LoopRun {
                 },
                 LoopAction::Pause { length, why } => match self.pause(length, why, signals).await {
                     true => LoopStepInput::PauseOver,
-                    false => return self.interrupted(),
+                    false if signals.urgency() >= SignalUrgency::Interrupted => return self.interrupted(),
+                    false => return self.paused(),
                 },
                 LoopAction::End(end) => return self.finish(&end),
             };
@@ -362,10 +364,14 @@ impl LoopRun {
         }
         self.show(LoopPhase::Pause { until, why });
         let command_env = &self.context.command_env;
-        pause::wait_until(until, signals, |left| {
+        let tell = |left: Duration| {
             command_env.tell(&format!("{}: going on in {} min", why_in_words(why), left.as_secs().div_ceil(60)));
-        })
-        .await
+        };
+        let mut request = self.context.request.pause.clone();
+        tokio::select! {
+            whole = pause::wait_until(until, signals, tell) => whole,
+            () = request.wait() => false,
+        }
     }
 
     fn prompt(&self, number: u32, input: &JudgementInput) -> String {
@@ -405,8 +411,16 @@ impl LoopRun {
     }
 
     fn interrupted(&mut self) -> Judgement {
+        self.ended_between("interrupted between two iterations")
+    }
+
+    fn paused(&mut self) -> Judgement {
+        self.ended_between("paused between two iterations, as was asked for; the same loop command goes on")
+    }
+
+    fn ended_between(&mut self, why: &str) -> Judgement {
         let so_far = self.last.as_ref().map(|last| format!("; the last verdict: {}", last.verdict.message)).unwrap_or_default();
-        let verdict = Verdict::new(Reason::Interrupted, format!("interrupted between two iterations{so_far}"));
+        let verdict = Verdict::new(Reason::Interrupted, format!("{why}{so_far}"));
         self.finish_with(verdict)
     }
 

@@ -1,7 +1,8 @@
 //! `watchdog loop`: runs sessions one after the other, and judges each, until the work is complete or a limit is reached.
 //!
 //! `request` holds the options, `looped` drives the state machine of [`watchdog_core::decision::iteration`], `session` runs one iteration,
-//! `loop_state` stores the state of the loop, `pause` waits, `left_over` waits for the session of a killed watchdog, `view` is the
+//! `loop_state` stores the state of the loop, `pause` waits, `pause_request` is a person's,
+//! `left_over` waits for the session of a killed watchdog, `view` is the
 //! interface to a terminal.
 
 mod left_over;
@@ -9,6 +10,7 @@ mod loop_messages;
 mod loop_state;
 mod looped;
 mod pause;
+mod pause_request;
 mod plan;
 mod request;
 mod session;
@@ -16,6 +18,7 @@ mod view;
 
 pub use loop_messages::about_silence;
 pub use looped::run_loop;
+pub use pause_request::PauseRequest;
 pub use plan::plan_loop;
 pub use request::{LoopLimitOverrides, LoopRequest};
 pub use view::{LoopPhase, LoopStatus, LoopView};

@@ -11,6 +11,8 @@ use watchdog_process::MirrorTarget;
 use crate::judge::configuration::EffectiveConfig;
 use crate::judge::judgement_input::Overrides;
 
+use super::pause_request::PauseRequest;
+
 /// The sessions to repeat, and the limits.
 #[derive(Debug, Clone)]
 pub struct LoopRequest {
@@ -46,6 +48,8 @@ pub struct LoopRequest {
     pub overrides: Overrides,
     /// The criteria, where they do not come from a `completion.json`.
     pub effective: Option<EffectiveConfig>,
+    /// A person's request to pause.
+    pub pause: PauseRequest,
 }
 
 impl LoopRequest {

@@ -12,7 +12,7 @@ use crate::judge::configuration::{EffectiveConfig, effective};
 use crate::judge::judgement_about::about;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
-use crate::modes::iterate::{LoopLimitOverrides, LoopRequest, LoopView, run_loop};
+use crate::modes::iterate::{LoopLimitOverrides, LoopRequest, LoopView, PauseRequest, run_loop};
 use crate::tasks::task_board::{BoardTask, LeasedTask, TaskClaimant};
 use crate::tasks::task_transition::TaskBoardError;
 use crate::wire::task_work_json::{WorkedTask, worked_task_json};
@@ -309,6 +309,7 @@ impl RunningTask<'_> {
             mirror: options.mirror,
             overrides: options.overrides.clone(),
             effective: Some(effective),
+            pause: PauseRequest::none(),
         })
     }
 

@@ -30,7 +30,7 @@ pub use fake_agent::{Step, config_asking};
 pub use full_screen::full_screen;
 pub use http_receiver::{Receiver, Reply};
 pub use messages_api::MessagesApi;
-pub use processes::{is_stopped, peak_resident_kib, with_variable as processes_with};
+pub use processes::{is_stopped, peak_own_kib, with_variable as processes_with};
 pub use repo::Repo;
 pub use screen::screen;
 pub use wait::{wait_for, wait_until};

@@ -42,10 +42,12 @@ pub fn with_variable(name: &str, value: &str) -> Vec<Process> {
         .collect()
 }
 
-/// The most memory that a live process ever held, in KiB (`VmHWM`).
-pub fn peak_resident_kib(pid: u32) -> Option<u64> {
+/// The most memory of its own that a live process ever held, in KiB: without the pages of its program, of which an unoptimised one has
+/// many (`VmHWM` less `RssFile`).
+pub fn peak_own_kib(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix(" kB")?.parse().ok()
+    let of = |key: &str| status.lines().find_map(|line| line.strip_prefix(key))?.trim().strip_suffix(" kB")?.parse::<u64>().ok();
+    Some(of("VmHWM:")?.saturating_sub(of("RssFile:")?))
 }
 
 /// Whether a process was stopped by a signal.

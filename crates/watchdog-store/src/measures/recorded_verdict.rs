@@ -7,7 +7,7 @@ use watchdog_facts::verdict::{Reason, Status};
 const LONGEST_NAME: usize = 60;
 
 /// A verdict as its event has it.
-pub(super) struct RecordedVerdict<'a> {
+pub(super) struct VerdictFields<'a> {
     /// `None` = a reason that this version does not know.
     pub reason: Option<Reason>,
     /// Whether it repeats an answer that stood.
@@ -25,13 +25,13 @@ pub(super) struct RecordedVerdict<'a> {
     word: &'a str,
 }
 
-impl<'a> RecordedVerdict<'a> {
+impl<'a> VerdictFields<'a> {
     pub(super) fn new(data: &'a Value) -> Self {
         let text = |key: &str| data[key].as_str().unwrap_or_default();
         let word = text("reason");
         let checks = data["checks"].as_array().map(Vec::as_slice).unwrap_or_default();
         let unmet = checks.iter().filter(|check| check["outcome"] == "unmet").filter_map(|check| check["name"].as_str());
-        RecordedVerdict {
+        VerdictFields {
             reason: Reason::ALL.iter().copied().find(|reason| reason.as_str() == word),
             unchanged: !data["unchanged_since"].is_null(),
             strike: data["strike"] == true,

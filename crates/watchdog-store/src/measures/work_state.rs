@@ -9,7 +9,7 @@ use watchdog_facts::verdict::{Reason, Status};
 
 use super::counter_names::{ABORT_WINDOW, VerdictClass, measure};
 use super::gains::{CompletedSpec, MeasureGains};
-use super::recorded_verdict::RecordedVerdict;
+use super::recorded_verdict::VerdictFields;
 use crate::counters::{cost_micros, day_of};
 use crate::engine::StoredEvent;
 use crate::event_kinds as kind;
@@ -215,7 +215,7 @@ impl WorkState {
     }
 
     fn judged(&mut self, event: &StoredEvent, list: &mut GainList) {
-        let verdict = RecordedVerdict::new(&event.data);
+        let verdict = VerdictFields::new(&event.data);
         let class = self.class_of(&verdict);
         if verdict.questions > 0 {
             list.add(measure::QUESTION_VERDICTS, 1);
@@ -250,7 +250,7 @@ impl WorkState {
         }
     }
 
-    fn class_of(&self, verdict: &RecordedVerdict<'_>) -> VerdictClass {
+    fn class_of(&self, verdict: &VerdictFields<'_>) -> VerdictClass {
         match self.session {
             _ if verdict.waits() => VerdictClass::Repeated,
             SessionPhase::Running | SessionPhase::Ended => VerdictClass::Session,
@@ -259,7 +259,7 @@ impl WorkState {
         }
     }
 
-    fn count_judgement(&mut self, event: &StoredEvent, verdict: &RecordedVerdict<'_>, class: VerdictClass, list: &mut GainList) {
+    fn count_judgement(&mut self, event: &StoredEvent, verdict: &VerdictFields<'_>, class: VerdictClass, list: &mut GainList) {
         list.add(format!("{}{}/{}", measure::JUDGED, class.as_str(), verdict.reason_word()), 1);
         if class == VerdictClass::Session && verdict.strike && verdict.status() == Some(Status::Timeout) {
             list.add(measure::TIMEOUTS, 1);
