@@ -120,7 +120,7 @@ fn a_newer_format_is_refused_and_not_a_byte_of_it_changes() {
     Connection::open(scratch.dir.database()).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let before = fs::read(scratch.dir.database()).unwrap();
     let error = SqliteStore::open(&scratch.dir).err().unwrap();
-    assert!(matches!(error, StoreError::Newer { found: 99, known: 2, .. }), "{error}");
+    assert!(matches!(error, StoreError::Newer { found: 99, known: 3, .. }), "{error}");
     assert!(error.hint().contains("newer watchdog"));
     assert!(fs::read(scratch.dir.database()).unwrap() == before);
 }
