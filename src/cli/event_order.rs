@@ -10,14 +10,14 @@ use crate::wire::judgement_events::is_within;
 pub fn by_time(events: Vec<StoredEvent>) -> Vec<StoredEvent> {
     let mut ordered: Vec<StoredEvent> = Vec::with_capacity(events.len());
     for event in events {
-        let mut place = ordered.len();
+        let mut index = ordered.len();
         if is_within(&event) {
             let of_same = |other: &StoredEvent| other.worktree == event.worktree && other.spec == event.spec;
             let later = |other: &&StoredEvent| other.at > event.at && !(other.kind == kind::VERDICT && of_same(other));
             // Behind the last one that is no later, so that equal times keep their order.
-            place -= ordered.iter().rev().take_while(later).count();
+            index -= ordered.iter().rev().take_while(later).count();
         }
-        ordered.insert(place, event);
+        ordered.insert(index, event);
     }
     ordered
 }

@@ -2,7 +2,7 @@
 //! judgement can be explained ([`explanation`]), run again by the rules of today ([`run`](mod@run)), and asked what would have changed it
 //! ([`what_if`]).
 //!
-//! [`form`] writes it down: short and versioned, with bounded lists and texts ([`bounds`]).
+//! [`form`] writes it down: short and versioned, with bounded lists and texts (`bounds`).
 
 mod bounds;
 pub mod explanation;
