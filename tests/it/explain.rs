@@ -192,3 +192,16 @@ fn a_row_of_an_earlier_version_is_explained_as_far_as_it_goes() {
     assert!(text.contains("complete (new_commits)") && text.contains("Not known:"), "{text}");
     assert!(repo.watchdog(&["status", "--json"]).expect(0).stdout.contains("new_commits"), "it is read as ever");
 }
+
+#[test]
+fn a_damaged_row_is_said_to_be_one_and_nothing_is_made_up() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    repo.watchdog(&["check", "--no-probe"]).expect(10);
+    let database = rusqlite::Connection::open(env.state().join("watchdog.db")).expect("it is there");
+    database.execute("UPDATE event SET data = '{\"x\":' WHERE kind = 'verdict'", []).expect("it is written");
+    drop(database);
+    let out = repo.watchdog(&["explain"]).expect(16);
+    assert!(out.stdout.is_empty() && out.stderr.contains("its row is damaged") && out.stderr.contains(" check"), "{out}");
+}

@@ -10,10 +10,12 @@ use crate::judge::open_worktree::OpenWorktree;
 use crate::report::explained::{ExplainedFacts, ExplainedVerdict, explained};
 use crate::report::verdict_choice::{JournalScope, VerdictChoice, choose};
 use crate::wire::explain_json::{ExplainedFields, explain_json};
+use crate::wire::last_verdict::LastVerdict;
 use watchdog_core::decision::record::explanation::ExplainedStep;
 use watchdog_core::decision::record::run::RunEnd;
 use watchdog_core::decision::record::what_if::ChangedEnd;
 use watchdog_facts::display::escape_to_one_line;
+use watchdog_facts::verdict::Reason;
 use watchdog_store::{LocalStore, open_store};
 
 /// Prints why a verdict is as it is.
@@ -22,6 +24,10 @@ pub fn explain(command_env: &CommandEnv, terminal: &CommandTerminal, args: Expla
     let named = args.verdict.as_deref();
     let commands = command_env.commands_here();
     let found = match choose(store.as_ref(), &scope, named)? {
+        VerdictChoice::Found(event) if LastVerdict::new((*event).clone(), true).text("reason").is_none() => {
+            let why = format!("the verdict of event {} cannot be read: its row is damaged", escape_to_one_line(&event.id));
+            return Err(CommandFailure::new(Reason::StoreError, why).hint(format!("judge again with: {}", commands.watchdog("check"))));
+        }
         VerdictChoice::Found(event) => explained(*event),
         VerdictChoice::Ambiguous(count) => {
             let name = escape_to_one_line(named.unwrap_or_default());
