@@ -54,6 +54,8 @@ fn a_session_that_outlives_a_killed_watchdog_is_waited_for_and_its_commit_counts
     let args = ["loop", "--json", "--config", &config, "--", &agent[0], &agent[1]];
     let running = repo.watchdog_spawn(&args);
     wait_until("the session runs", LONG, || up.exists());
+    let recorded = || repo.watchdog(&["status", "--json"]).expect(0).json()["worktrees"][0]["session"]["pid"].is_number();
+    wait_until("the session is recorded", LONG, recorded);
     running.signal(Signal::KILL);
     assert_eq!(running.wait().code, Some(137));
     let second = repo.watchdog_spawn(&args);
