@@ -187,6 +187,6 @@ fn what_a_judgement_read_stands_behind_the_session_that_it_is_about() {
     repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", session]).expect(0);
     let shown = repo.watchdog(&["events"]).expect(0).stdout;
     let place = |text: &str| shown.find(text).unwrap_or_else(|| panic!("{text} is missing in {shown}"));
-    let said = ["a session started", "the session ended", "1 new commit", "uncommitted work is kept", "complete (new_commits)"];
+    let said = ["a session started", "the session ended", "1 new commit", "complete (new_commits)"];
     assert!(said.map(place).is_sorted(), "{shown}");
 }
