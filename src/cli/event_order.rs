@@ -1,5 +1,6 @@
 //! The order in which a person reads events: that in which they were written, but what a judgement only read stands before what it did
-//! after that. A verdict's row holds what was read, and is written last. Pure.
+//! after that. A verdict's row holds what was read, and is written last; the times in it
+//! are counted back from it, and can be some milliseconds late. Pure.
 
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::journal::kind;

@@ -89,16 +89,19 @@ fn an_interrupted_loop_leaves_nothing_running_keeps_the_work_and_goes_on_later()
 }
 
 #[test]
-fn a_signal_ends_a_pause_at_once() {
-    let env = TestEnv::new();
-    let repo = env.repo();
-    let agent = sessions(&env, &[&[Step::write("a.txt", "a"), Step::commit("a")]]);
-    let config = config(&env, needs("never.txt"));
-    let running = repo.watchdog_spawn(&["loop", "--json", "--config", &config, "--cooldown", "1h", "--", &agent[0], &agent[1]]);
-    wait_until("the first iteration is over", LONG, || running.stderr_so_far().contains("iteration 1 after"));
-    running.signal(Signal::TERM);
-    let out = running.wait().expect(14);
-    assert_eq!((out.verdict().as_str(), &out.json()["iterations"], started(&env)), ("stopped/interrupted", &json!(1), 1), "{out}");
+fn a_signal_ends_a_wait_at_once_and_a_request_to_pause_does_so_too() {
+    for (signal, why) in [(Signal::TERM, "interrupted between two iterations"), (Signal::USR1, "paused between two iterations")] {
+        let env = TestEnv::new();
+        let repo = env.repo();
+        let agent = sessions(&env, &[&[Step::write("a.txt", "a"), Step::commit("a")]]);
+        let config = config(&env, needs("never.txt"));
+        let running = repo.watchdog_spawn(&["loop", "--json", "--config", &config, "--cooldown", "1h", "--", &agent[0], &agent[1]]);
+        wait_until("the first iteration is over", LONG, || running.stderr_so_far().contains("iteration 1 after"));
+        running.signal(signal);
+        let out = running.wait().expect(14);
+        assert_eq!((out.verdict().as_str(), &out.json()["iterations"], started(&env)), ("stopped/interrupted", &json!(1), 1), "{out}");
+        assert!(out.json()["message"].as_str().unwrap().starts_with(why), "{out}");
+    }
 }
 
 #[test]
@@ -129,19 +132,6 @@ fn a_loop_that_is_asked_to_pause_judges_its_session_first_and_goes_on_later() {
         ("complete/checks_passed", &json!(true), 2),
         "{out}"
     );
-}
-
-#[test]
-fn a_pause_for_a_cooldown_ends_where_a_person_asks_for_one() {
-    let env = TestEnv::new();
-    let repo = env.repo();
-    let agent = sessions(&env, &[&[Step::write("a.txt", "a"), Step::commit("a")]]);
-    let config = config(&env, needs("never.txt"));
-    let running = repo.watchdog_spawn(&["loop", "--json", "--config", &config, "--cooldown", "1h", "--", &agent[0], &agent[1]]);
-    wait_until("the first iteration is over", LONG, || running.stderr_so_far().contains("iteration 1 after"));
-    running.signal(Signal::USR1);
-    let out = running.wait().expect(14);
-    assert!(out.json()["message"].as_str().unwrap().starts_with("paused between two iterations"), "{out}");
 }
 
 #[test]
