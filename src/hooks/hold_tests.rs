@@ -9,15 +9,6 @@ use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::decision::machine::{ChecksResult, MachineSetup};
 use watchdog_facts::evidence::{CheckOutcome, CriteriaChanged};
 
-const OUTCOMES: [CheckOutcome; 6] = [
-    CheckOutcome::Pass,
-    CheckOutcome::Unmet,
-    CheckOutcome::Waiting,
-    CheckOutcome::Unrunnable,
-    CheckOutcome::Failed,
-    CheckOutcome::TimedOut,
-];
-
 fn judged(outcome: CheckOutcome, feedback: &str) -> StopFacts {
     judged_with(outcome, feedback, Evidence::Verified, Evidence::Claimed)
 }
@@ -144,7 +135,7 @@ fn grounds() -> impl Strategy<Value = StopFacts> {
         word.prop_map(|allow_with| StopFacts::Untrusted { allow_with }),
         word.prop_map(|why| StopFacts::Limit(StopReason { reason: Reason::BudgetExhausted, why })),
         prop::collection::vec(word, 1..5).prop_map(|tasks| StopFacts::Background { tasks }),
-        (prop::sample::select(OUTCOMES.to_vec()), word).prop_map(|(outcome, feedback)| judged(outcome, &feedback)),
+        (prop::sample::select(CheckOutcome::ALL.to_vec()), word).prop_map(|(outcome, feedback)| judged(outcome, &feedback)),
     ]
 }
 

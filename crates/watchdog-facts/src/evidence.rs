@@ -417,6 +417,16 @@ pub enum CheckOutcome {
 }
 
 impl CheckOutcome {
+    /// Every outcome.
+    pub const ALL: [CheckOutcome; 6] = [
+        CheckOutcome::Pass,
+        CheckOutcome::Unmet,
+        CheckOutcome::Waiting,
+        CheckOutcome::Unrunnable,
+        CheckOutcome::Failed,
+        CheckOutcome::TimedOut,
+    ];
+
     /// The word used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -157,6 +157,23 @@ impl ProbeOutcome {
         }
     }
 
+    /// The outcome of that word, with what belongs to it; `None` for an unknown word, or a reply that is missing.
+    pub fn named(word: &str, why: String, retry_at: Option<Timestamp>, reply: Option<Reply>) -> Option<Self> {
+        Some(match word {
+            "reply" => ProbeOutcome::Reply(reply?),
+            "unreadable" => ProbeOutcome::Unreadable { why },
+            "empty" => ProbeOutcome::Empty,
+            "timed_out" => ProbeOutcome::TimedOut,
+            "no_conversation" => ProbeOutcome::NoConversation { why },
+            "not_installed" => ProbeOutcome::NotInstalled { why },
+            "not_logged_in" => ProbeOutcome::NotLoggedIn { why },
+            "overloaded" => ProbeOutcome::Overloaded { why },
+            "rate_limited" => ProbeOutcome::RateLimited { why, retry_at },
+            "failed" => ProbeOutcome::Failed { why },
+            _ => return None,
+        })
+    }
+
     /// That there was no answer, in words: `probe failed (timed_out)`.
     pub fn failure(&self) -> String {
         match self.why() {

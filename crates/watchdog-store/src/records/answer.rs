@@ -119,20 +119,9 @@ impl RecordType for StandingAnswer {
     }
 
     fn from_disk(disk: AnswerV1) -> Result<Self, String> {
-        let why = disk.why.unwrap_or_default();
-        let outcome = match disk.outcome.as_str() {
-            "reply" => ProbeOutcome::Reply(disk.reply.ok_or("it has no reply")?.reply()?),
-            "unreadable" => ProbeOutcome::Unreadable { why },
-            "empty" => ProbeOutcome::Empty,
-            "timed_out" => ProbeOutcome::TimedOut,
-            "no_conversation" => ProbeOutcome::NoConversation { why },
-            "not_installed" => ProbeOutcome::NotInstalled { why },
-            "not_logged_in" => ProbeOutcome::NotLoggedIn { why },
-            "overloaded" => ProbeOutcome::Overloaded { why },
-            "rate_limited" => ProbeOutcome::RateLimited { why, retry_at: disk.retry_at },
-            "failed" => ProbeOutcome::Failed { why },
-            other => return Err(format!("no outcome '{other}'")),
-        };
+        let reply = disk.reply.map(|reply| reply.reply()).transpose()?;
+        let outcome = ProbeOutcome::named(&disk.outcome, disk.why.unwrap_or_default(), disk.retry_at, reply)
+            .ok_or_else(|| format!("no outcome '{}', or a reply without its text", disk.outcome))?;
         Ok(StandingAnswer {
             state: disk.state,
             since: disk.since,

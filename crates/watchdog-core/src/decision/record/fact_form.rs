@@ -28,14 +28,6 @@ const OPERATIONS: [GitOperation; 6] = [
     GitOperation::Revert,
     GitOperation::Bisect,
 ];
-const OUTCOMES: [CheckOutcome; 6] = [
-    CheckOutcome::Pass,
-    CheckOutcome::Unmet,
-    CheckOutcome::Waiting,
-    CheckOutcome::Unrunnable,
-    CheckOutcome::Failed,
-    CheckOutcome::TimedOut,
-];
 const BEFORE: [OutcomeBeforeWork; 3] = [OutcomeBeforeWork::Passed, OutcomeBeforeWork::Failed, OutcomeBeforeWork::Unknown];
 const STATUSES: [ReplyStatus; 3] = [ReplyStatus::Complete, ReplyStatus::Waiting, ReplyStatus::Working];
 const FAULTS: [(FaultKind, &str); 5] = [
@@ -214,7 +206,7 @@ fn read_check(value: &Value) -> Option<CheckResult> {
     Some(CheckResult {
         name: fields.text(0),
         kind: fields.text(1),
-        outcome: by_word(&OUTCOMES, CheckOutcome::as_str, fields.word(2))?,
+        outcome: by_word(&CheckOutcome::ALL, CheckOutcome::as_str, fields.word(2))?,
         evidence: evidence(fields.word(3))?,
         feedback: fields.text(4),
         duration: fields.millis(5),
@@ -253,7 +245,7 @@ pub(super) fn read_checks(value: &Value) -> Option<ChecksResult> {
     let results: Vec<CheckResult> = fields.list(4).iter().map(read_check).collect::<Option<_>>()?;
     let of_one = fields.opt_number(2).and_then(|index| results.get(usize::try_from(index).ok()?)).map(|result| result.feedback.clone());
     Some(ChecksResult {
-        outcome: by_word(&OUTCOMES, CheckOutcome::as_str, fields.word(0))?,
+        outcome: by_word(&CheckOutcome::ALL, CheckOutcome::as_str, fields.word(0))?,
         evidence: evidence(fields.word(1))?,
         feedback: of_one.unwrap_or_else(|| fields.text(2)),
         all_passed_before: fields.flag(3),
@@ -319,20 +311,10 @@ pub(super) fn probe(record: &ProbeRecord) -> Value {
 
 pub(super) fn read_probe(value: &Value) -> Option<ProbeRecord> {
     let fields = UnpackedFields::of(value)?;
-    let why = fields.text(3);
-    let outcome = match fields.word(2) {
-        "reply" => ProbeOutcome::Reply(read_reply(fields.at(3))?),
-        "unreadable" => ProbeOutcome::Unreadable { why },
-        "empty" => ProbeOutcome::Empty,
-        "timed_out" => ProbeOutcome::TimedOut,
-        "no_conversation" => ProbeOutcome::NoConversation { why },
-        "not_installed" => ProbeOutcome::NotInstalled { why },
-        "not_logged_in" => ProbeOutcome::NotLoggedIn { why },
-        "overloaded" => ProbeOutcome::Overloaded { why },
-        "rate_limited" => ProbeOutcome::RateLimited { why, retry_at: instant(fields.at(4)) },
-        "failed" => ProbeOutcome::Failed { why },
-        _ => return None,
-    };
+    let word = fields.word(2);
+    // A reply and a reason stand in the same place.
+    let reply = if word == "reply" { read_reply(fields.at(3)) } else { None };
+    let outcome = ProbeOutcome::named(word, fields.text(3), instant(fields.at(4)), reply)?;
     Some(ProbeRecord {
         at: instant(fields.at(0))?,
         duration: fields.millis(1),
