@@ -10,6 +10,7 @@ use regex::bytes::Regex;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+use super::session_id::{ID_MEMBERS, ID_PATTERN, named_session};
 use super::stream::{FinalResult, REPLY_MEMBERS, ReplyEvent, event_kind, reply_event};
 
 /// Bytes of an output that are searched for an envelope: its end.
@@ -82,11 +83,11 @@ fn from_lines(bytes: &[u8]) -> Option<ReplyEnvelope> {
 /// The id of the session that an agent's output belongs to, for a probe to resume.
 ///
 /// Takes any part of the output (its head or its tail) of a session that prints JSON or stream-json. The last event that
-/// names an id wins. Only a UUID is one, so it is safe as an argument.
+/// names an id wins. [`super::session_id`] says what is one, so it is safe as an argument.
 pub fn session_id_in(bytes: &[u8]) -> Option<String> {
     static NAMED: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r#"[{,]\s*"(?:session_id|thread_id)"\s*:\s*"([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})""#)
-            .expect("the pattern is a constant")
+        let members = ID_MEMBERS.join("|");
+        Regex::new(&format!(r#"[{{,]\s*"(?:{members})"\s*:\s*"({ID_PATTERN})""#)).expect("the pattern is a constant")
     });
     static RESULT: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r#"[{,]\s*"type"\s*:\s*"result"\s*[,}]"#).expect("the pattern is a constant"));
@@ -103,13 +104,6 @@ pub fn session_id_in(bytes: &[u8]) -> Option<String> {
     let mut ids = NAMED.captures_iter(line).map(|found| String::from_utf8_lossy(&found[1]).into_owned());
     let first = ids.next()?;
     ids.all(|id| id == first).then_some(first)
-}
-
-/// Whether a word is a UUID, the only form of session id that goes into arguments.
-pub(super) fn is_session_id(word: &str) -> bool {
-    let groups: Vec<&str> = word.split('-').collect();
-    groups.len() == 5
-        && groups.iter().zip([8, 4, 4, 4, 12]).all(|(group, length)| group.len() == length && group.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
 /// The members of one event that matter, as an object; the others are read past.
@@ -184,8 +178,7 @@ impl EnvelopeFold {
     }
 
     fn take(&mut self, EnvelopeEvent(event): EnvelopeEvent) {
-        let named = ["session_id", "thread_id"].into_iter().find_map(|key| event.get(key)?.as_str());
-        if let Some(id) = named.filter(|id| is_session_id(id)) {
+        if let Some(id) = named_session(&event) {
             self.envelope.session_id = Some(id.to_owned());
         }
         let Some(event) = reply_event(&event) else { return };
@@ -243,6 +236,7 @@ mod tests {
     use super::*;
 
     const ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
+    const OPENCODE_ID: &str = "ses_dfde5e0f2ffeKDNAhfAScDx7E4";
     const OTHER: &str = "11111111-137f-44c8-a906-ac97e99b783f";
 
     #[test]
@@ -258,6 +252,8 @@ mod tests {
             (json!({"type": "thread.started", "thread_id": ID}).to_string(), Some(ID)),
             (format!("In the log I saw:\n{init}\nbut it is old."), None),
             (format!("The last line was {init}"), None),
+            (json!({"type": "step_start", "sessionID": OPENCODE_ID, "part": {}}).to_string(), Some(OPENCODE_ID)),
+            (json!({"type": "result", "sessionId": ID, "exitCode": 0}).to_string(), Some(ID)),
             (json!({"type": "system", "session_id": "--continue"}).to_string(), None),
             (format!("{{\"type\":\"user\",\"x\":{{\"session_id\":\"{OTHER}\"}}}}"), None),
             ("plain words".into(), None),

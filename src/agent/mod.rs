@@ -19,6 +19,7 @@ mod reply_json;
 mod reply_scan;
 mod reset_time;
 pub mod session_command;
+pub mod session_id;
 pub mod stream;
 pub mod transcript;
 pub mod transcript_read;

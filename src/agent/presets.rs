@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use super::envelope::is_session_id;
 use super::plan_prompt::PLAN_SCHEMA;
 use super::prompt::REPLY_SCHEMA;
+use super::session_id::is_session_id;
 use watchdog_core::config::settings::{AgentSettings, Preset};
 
 /// The invocation of an agent for a probe.

@@ -21,6 +21,7 @@ use super::envelope::{self, ReplyEnvelope};
 use super::failure;
 use super::presets::{InvocationInputs, ProbeInvocation, QuestionKind, invocation};
 use super::reply::{self, ParsedReply};
+use super::session_id::is_session_id;
 use super::stream::StreamTap;
 use watchdog_core::config::settings::{AgentSettings, Preset};
 use watchdog_facts::display::bounded;
@@ -71,7 +72,7 @@ impl ProbeRequest<'_> {
 
     /// The session that has to answer, if it is known.
     fn session(&self) -> Option<&str> {
-        self.session_id.filter(|id| envelope::is_session_id(id)).or(self.expected_session.as_deref())
+        self.session_id.filter(|id| is_session_id(id)).or(self.expected_session.as_deref())
     }
 }
 
@@ -125,7 +126,7 @@ fn summary(answered: &FinishedQuestion) -> (Option<String>, ProbeUsage, Option<f
     };
     let named = envelope::read(&answered.finished.stdout.bytes).and_then(|found| found.session_id);
     let session_cost = summary.session_cost_usd.filter(|_| summary.cost_is_of_the_session);
-    (named.or(summary.session_id).filter(|id| envelope::is_session_id(id)), usage, session_cost)
+    (named.or(summary.session_id).filter(|id| is_session_id(id)), usage, session_cost)
 }
 
 /// Asks for a plan of commits with the same restrictions; `number` counts the attempts. Does not check the answer: it is an object with

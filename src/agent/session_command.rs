@@ -6,7 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use super::envelope::is_session_id;
+use super::session_id::is_session_id;
 use watchdog_core::config::settings::Preset;
 use watchdog_process::builder::StdinSource;
 

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::envelope::is_session_id;
+use super::session_id::is_session_id;
 
 /// How many entries of a folder are read.
 const ENTRIES: usize = 10_000;

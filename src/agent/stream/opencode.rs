@@ -30,6 +30,7 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
         }
         _ => return false,
     }
+    gathered.session(text(event, "sessionID"));
     true
 }
 

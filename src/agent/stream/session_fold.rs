@@ -9,7 +9,7 @@ use super::fields::{cut, text};
 use super::figures::UsageSums;
 use super::todo::TodoList;
 use super::tool_input::input_summary;
-use crate::agent::envelope::is_session_id;
+use crate::agent::session_id::is_session_id;
 use watchdog_facts::context::{AgentTodoPlan, ContextMessage, SessionContext, SessionUsage, ToolResult};
 use watchdog_facts::session_event::SessionEvent;
 
@@ -33,7 +33,7 @@ const CALLS: usize = 64;
 pub struct SessionSummary {
     /// Whether its output was the events of a known program. Otherwise it is plain text, and figures are unknown.
     pub structured: bool,
-    /// The program's own name for the session: a UUID.
+    /// The program's own name for the session, in a form that may be an argument.
     pub session_id: Option<String>,
     /// The reported usage of this run of the session, without wall time.
     pub usage: SessionUsage,
