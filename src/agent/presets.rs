@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::plan_prompt::PLAN_SCHEMA;
 use super::prompt::REPLY_SCHEMA;
 use super::session_id::is_session_id;
-use watchdog_core::config::settings::{AgentSettings, Preset};
+use watchdog_core::config::settings::AgentSettings;
 
 /// The invocation of an agent for a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,11 +151,12 @@ pub fn invocation(asking: &InvocationInputs<'_>) -> ProbeInvocation {
         let custom = ProbeInvocation::new(words.next().unwrap_or_default().into(), asking).reading(asking.prompt);
         return words.fold(custom, ProbeInvocation::word);
     }
-    match asking.settings.preset {
-        Preset::Claude => claude(asking),
-        Preset::Codex => codex(asking),
-        Preset::Gemini => gemini(asking),
-        Preset::Opencode => opencode(asking),
+    match asking.settings.preset.as_str() {
+        "codex" => codex(asking),
+        "gemini" => gemini(asking),
+        "opencode" => opencode(asking),
+        // Whatever else is named was refused where it was read.
+        _ => claude(asking),
     }
 }
 
@@ -262,10 +263,11 @@ fn opencode(asking: &InvocationInputs<'_>) -> ProbeInvocation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use watchdog_core::config::settings::PresetName;
 
     const ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
 
-    fn line(preset: Preset, model: Option<&str>, session_id: Option<&str>) -> String {
+    fn line(preset: PresetName, model: Option<&str>, session_id: Option<&str>) -> String {
         let settings = AgentSettings { preset, model: model.map(str::to_owned), probe: None };
         let asking = InvocationInputs {
             settings: &settings,
@@ -290,23 +292,26 @@ mod tests {
                 r#"["claude", {how}, "--print", "--output-format", "json", "--no-session-persistence", "--tools", "", "--strict-mcp-config", "--settings", "{{\"disableAllHooks\":true}}", "--setting-sources", "", "--permission-prompts", "none", "--permission-mode", "dontAsk", "--disable-slash-commands", "--model", "sonnet", "--json-schema", "SCHEMA"] < STATUS"#
             )
         };
-        assert_eq!(line(Preset::Claude, Some("sonnet"), None), claude("\"--continue\""));
-        assert_eq!(line(Preset::Claude, Some("sonnet"), Some(ID)), claude(&format!("\"--resume\", \"{ID}\"")));
-        assert_eq!(line(Preset::Claude, Some("sonnet"), Some("--dangerously-skip-permissions")), claude("\"--continue\""));
+        assert_eq!(line(PresetName::CLAUDE, Some("sonnet"), None), claude("\"--continue\""));
+        assert_eq!(line(PresetName::CLAUDE, Some("sonnet"), Some(ID)), claude(&format!("\"--resume\", \"{ID}\"")));
+        assert_eq!(line(PresetName::CLAUDE, Some("sonnet"), Some("--dangerously-skip-permissions")), claude("\"--continue\""));
         assert_eq!(
-            line(Preset::Codex, Some("sonnet"), None),
+            line(PresetName::CODEX, Some("sonnet"), None),
             r#"["codex", "exec", "resume", "--last", "--json", "--ephemeral", "-c", "sandbox_mode=\"read-only\"", "-c", "approval_policy=\"never\"", "-"] < STATUS"#
         );
         assert_eq!(
-            line(Preset::Gemini, Some("pro"), None),
+            line(PresetName::GEMINI, Some("pro"), None),
             r#"["gemini", "--resume", "latest", "--approval-mode", "plan", "--model", "pro", "--output-format", "json", "--prompt", "STATUS"] < "#
         );
-        assert_eq!(line(Preset::Opencode, None, None), r#"["opencode", "run", "--continue", "--fork", "--format", "json", "STATUS"] < "#);
+        assert_eq!(
+            line(PresetName::OPENCODE, None, None),
+            r#"["opencode", "run", "--continue", "--fork", "--format", "json", "STATUS"] < "#
+        );
     }
 
     #[test]
     fn a_plan_is_asked_for_by_the_same_harmless_words() {
-        let settings = AgentSettings { preset: Preset::Claude, model: None, probe: None };
+        let settings = AgentSettings { preset: PresetName::CLAUDE, model: None, probe: None };
         let asking = |question| InvocationInputs {
             settings: &settings,
             program: None,
@@ -326,8 +331,8 @@ mod tests {
 
     #[test]
     fn a_judge_resumes_no_session_and_has_no_tools() {
-        for preset in [Preset::Claude, Preset::Codex, Preset::Gemini, Preset::Opencode] {
-            let settings = AgentSettings { preset, model: None, probe: None };
+        for preset in [PresetName::CLAUDE, PresetName::CODEX, PresetName::GEMINI, PresetName::OPENCODE] {
+            let settings = AgentSettings { preset: preset.clone(), model: None, probe: None };
             let built = invocation(&InvocationInputs {
                 settings: &settings,
                 program: None,
@@ -341,13 +346,13 @@ mod tests {
             let resumes = ["--continue", "--resume", "resume", "--last", "--fork", "--json-schema", ID];
             assert!(!words.iter().any(|word| resumes.contains(&word.as_str())), "{words:?}");
             assert_eq!(built.env[&OsString::from("WATCHDOG_QUESTION")], Some("judge".into()));
-            assert_eq!(words.windows(2).any(|pair| pair == ["--tools", ""]), preset == Preset::Claude);
+            assert_eq!(words.windows(2).any(|pair| pair == ["--tools", ""]), preset == PresetName::CLAUDE);
         }
     }
 
     #[test]
     fn an_unknown_option_can_be_left_out_unless_it_keeps_the_probe_harmless() {
-        let settings = AgentSettings { preset: Preset::Claude, model: None, probe: None };
+        let settings = AgentSettings { preset: PresetName::CLAUDE, model: None, probe: None };
         let asking = InvocationInputs {
             settings: &settings,
             program: None,

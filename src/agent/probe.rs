@@ -23,7 +23,7 @@ use super::presets::{InvocationInputs, ProbeInvocation, QuestionKind, invocation
 use super::reply::{self, ParsedReply};
 use super::session_id::is_session_id;
 use super::stream::StreamTap;
-use watchdog_core::config::settings::{AgentSettings, Preset};
+use watchdog_core::config::settings::{AgentSettings, PresetName};
 use watchdog_facts::display::bounded;
 use watchdog_facts::evidence::{ProbeOutcome, ProcessExit, Reply, ReplyStatus};
 use watchdog_facts::verdict::ProbeUsage;
@@ -67,7 +67,7 @@ pub struct ProbeRequest<'a> {
 impl ProbeRequest<'_> {
     /// Whether the agent is Claude Code, whose answers name their session.
     fn asks_claude(&self) -> bool {
-        self.settings.probe.is_none() && self.settings.preset == Preset::Claude
+        self.settings.probe.is_none() && self.settings.preset == PresetName::CLAUDE
     }
 
     /// The session that has to answer, if it is known.

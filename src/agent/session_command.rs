@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use super::session_id::is_session_id;
-use watchdog_core::config::settings::Preset;
+use watchdog_core::config::settings::PresetName;
 use watchdog_process::builder::StdinSource;
 
 /// The longest prompt that an argument takes: the system has 128 KiB for one, its end included.
@@ -21,7 +21,7 @@ pub enum SessionAgent {
     /// A known agent.
     Agent {
         /// Which one.
-        preset: Preset,
+        preset: PresetName,
         /// Another file than the preset's own name in `PATH`.
         program: Option<OsString>,
         /// Further arguments of the user's.
@@ -70,15 +70,16 @@ impl SessionAgent {
             }
             SessionAgent::Agent { preset, program, args } => {
                 let start = |name: &str| program.clone().unwrap_or_else(|| name.into());
-                let (argv, stdin) = match preset {
-                    Preset::Claude => (claude(start("claude"), args, conversation), read),
-                    Preset::Codex => (codex(start("codex"), args, conversation), read),
-                    Preset::Gemini => (gemini(start("gemini"), args, conversation), read),
-                    Preset::Opencode => {
+                let (argv, stdin) = match preset.as_str() {
+                    "codex" => (codex(start("codex"), args, conversation), read),
+                    "gemini" => (gemini(start("gemini"), args, conversation), read),
+                    "opencode" => {
                         let mut argv = opencode(start("opencode"), args, conversation);
                         argv.push(argument(prompt)?);
                         (argv, StdinSource::Null)
                     }
+                    // Whatever else is named was refused where it was read.
+                    _ => (claude(start("claude"), args, conversation), read),
                 };
                 Ok(SessionCommand { argv, stdin })
             }
@@ -200,7 +201,7 @@ mod tests {
         command.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ") + &read
     }
 
-    fn agent(preset: Preset, args: &[&str]) -> SessionAgent {
+    fn agent(preset: PresetName, args: &[&str]) -> SessionAgent {
         SessionAgent::Agent { preset, program: None, args: args.iter().map(Into::into).collect() }
     }
 
@@ -229,8 +230,8 @@ mod tests {
         let long = "x".repeat(200_000);
         let fits = |worker: SessionAgent| worker.command(&long, Path::new("/p"), ConversationChoice::Fresh);
         assert!(fits(program(&["a", "{prompt}"])).is_err_and(|error| error.to_string().contains("{prompt_file}")));
-        assert!(fits(agent(Preset::Opencode, &[])).is_err());
-        for worker in [program(&["a"]), program(&["a", "{prompt_file}"]), agent(Preset::Claude, &[]), agent(Preset::Codex, &[])] {
+        assert!(fits(agent(PresetName::OPENCODE, &[])).is_err());
+        for worker in [program(&["a"]), program(&["a", "{prompt_file}"]), agent(PresetName::CLAUDE, &[]), agent(PresetName::CODEX, &[])] {
             assert!(fits(worker).is_ok());
         }
     }
@@ -238,10 +239,10 @@ mod tests {
     #[test]
     fn each_agent_is_started_by_its_own_words() {
         for (preset, fresh) in [
-            (Preset::Claude, "claude -p --output-format stream-json --verbose --permission-mode acceptEdits < DO IT"),
-            (Preset::Codex, "codex exec --json -c sandbox_mode=\"workspace-write\" - < DO IT"),
-            (Preset::Gemini, "gemini --output-format stream-json --approval-mode auto_edit < DO IT"),
-            (Preset::Opencode, "opencode run --format json DO IT"),
+            (PresetName::CLAUDE, "claude -p --output-format stream-json --verbose --permission-mode acceptEdits < DO IT"),
+            (PresetName::CODEX, "codex exec --json -c sandbox_mode=\"workspace-write\" - < DO IT"),
+            (PresetName::GEMINI, "gemini --output-format stream-json --approval-mode auto_edit < DO IT"),
+            (PresetName::OPENCODE, "opencode run --format json DO IT"),
         ] {
             assert_eq!(line(&agent(preset, &[]), ConversationChoice::Fresh), fresh);
         }
@@ -249,23 +250,23 @@ mod tests {
 
     #[test]
     fn what_the_user_says_about_permissions_is_not_added_to() {
-        let claude = |args: &[&str]| line(&agent(Preset::Claude, args), ConversationChoice::Fresh);
+        let claude = |args: &[&str]| line(&agent(PresetName::CLAUDE, args), ConversationChoice::Fresh);
         assert_eq!(claude(&["--allowedTools", "Bash"]), "claude -p --output-format stream-json --verbose --allowedTools Bash < DO IT");
         assert!(!claude(&["--permission-mode=plan"]).contains("acceptEdits"));
         assert!(claude(&["--model", "opus"]).ends_with("--permission-mode acceptEdits --model opus < DO IT"));
-        assert!(!line(&agent(Preset::Codex, &["-s", "read-only"]), ConversationChoice::Fresh).contains("workspace-write"));
-        assert!(!line(&agent(Preset::Gemini, &["--yolo"]), ConversationChoice::Fresh).contains("auto_edit"));
+        assert!(!line(&agent(PresetName::CODEX, &["-s", "read-only"]), ConversationChoice::Fresh).contains("workspace-write"));
+        assert!(!line(&agent(PresetName::GEMINI, &["--yolo"]), ConversationChoice::Fresh).contains("auto_edit"));
     }
 
     #[test]
     fn a_conversation_is_taken_up_by_its_id_and_only_a_real_one_is_an_id() {
         let resumed = |preset, id| line(&agent(preset, &[]), ConversationChoice::Resumed(id));
-        assert!(resumed(Preset::Claude, Some(ID)).contains(&format!("--verbose --resume {ID} --permission-mode")));
-        assert!(resumed(Preset::Claude, None).contains("--verbose --continue --permission-mode"));
-        assert!(resumed(Preset::Claude, Some("--dangerously-skip-permissions")).contains("--continue"));
-        assert!(resumed(Preset::Codex, Some(ID)).starts_with(&format!("codex exec resume {ID} --json")));
-        assert!(resumed(Preset::Codex, None).starts_with("codex exec resume --last --json"));
-        assert!(resumed(Preset::Gemini, None).contains("--resume latest"));
-        assert!(resumed(Preset::Opencode, None).contains("--continue"));
+        assert!(resumed(PresetName::CLAUDE, Some(ID)).contains(&format!("--verbose --resume {ID} --permission-mode")));
+        assert!(resumed(PresetName::CLAUDE, None).contains("--verbose --continue --permission-mode"));
+        assert!(resumed(PresetName::CLAUDE, Some("--dangerously-skip-permissions")).contains("--continue"));
+        assert!(resumed(PresetName::CODEX, Some(ID)).starts_with(&format!("codex exec resume {ID} --json")));
+        assert!(resumed(PresetName::CODEX, None).starts_with("codex exec resume --last --json"));
+        assert!(resumed(PresetName::GEMINI, None).contains("--resume latest"));
+        assert!(resumed(PresetName::OPENCODE, None).contains("--continue"));
     }
 }

@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::args_judge::JudgeArgs;
 use super::args_silence::SilenceArgs;
+use super::preset_value::PresetValueParser;
 use super::time_span::duration;
-use watchdog_core::config::settings::Preset;
+use watchdog_core::config::settings::PresetName;
 
 const AFTER_HELP: &str = "\
 The prompt is on CMD's stdin, unless an argument asks for it as {prompt} or {prompt_file}; WATCHDOG_PROMPT_FILE names it as a file, too. \
@@ -36,8 +37,8 @@ pub struct LoopArgs {
     #[arg(long, value_name = "DIR")]
     pub prompts: Option<PathBuf>,
     /// Start this agent; CMD is then further arguments for it
-    #[arg(long, value_name = "AGENT", value_enum)]
-    pub agent: Option<AgentName>,
+    #[arg(long, value_name = "AGENT", value_parser = PresetValueParser)]
+    pub agent: Option<PresetName>,
     /// Go on in the same conversation in each session
     #[arg(long = "continue")]
     pub same_conversation: bool,
@@ -97,30 +98,6 @@ pub struct LoopArgs {
     pub command: Vec<OsString>,
 }
 
-/// The agents that a loop can start by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum AgentName {
-    /// Claude Code
-    Claude,
-    /// Codex CLI
-    Codex,
-    /// Gemini CLI
-    Gemini,
-    /// opencode
-    Opencode,
-}
-
-impl From<AgentName> for Preset {
-    fn from(name: AgentName) -> Self {
-        match name {
-            AgentName::Claude => Preset::Claude,
-            AgentName::Codex => Preset::Codex,
-            AgentName::Gemini => Preset::Gemini,
-            AgentName::Opencode => Preset::Opencode,
-        }
-    }
-}
-
 fn dollars(text: &str) -> Result<f64, String> {
     let amount: f64 = text.trim_start_matches('$').parse().map_err(|_| format!("'{text}' is not an amount; write 2.50"))?;
     if amount.is_finite() && amount > 0.0 { Ok(amount) } else { Err("an amount above 0 is needed".into()) }
@@ -144,7 +121,7 @@ mod tests {
     fn a_program_or_an_agent_is_needed_and_an_agent_takes_further_arguments() {
         assert!(read("watchdog loop --prompt p").is_err());
         let agent = read("watchdog loop --agent claude --prompt p -- --model opus").expect("a good line");
-        assert_eq!((agent.agent, agent.command.len()), (Some(AgentName::Claude), 2));
+        assert_eq!((agent.agent, agent.command.len()), (Some(PresetName::CLAUDE), 2));
         let program = read("watchdog loop my-agent --max-iterations 3").expect("a good line");
         assert_eq!((program.max_iterations, program.command.len()), (None, 3), "what follows the program is its own");
     }

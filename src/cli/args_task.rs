@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::args_loop::AgentName;
 use super::args_silence::SilenceArgs;
+use super::preset_value::PresetValueParser;
 use super::time_span::duration;
+use watchdog_core::config::PresetName;
 use watchdog_core::config::task_file::{TASK_STATUSES, TaskStatus};
 
 const AFTER_HELP: &str = "\
@@ -97,8 +98,8 @@ pub enum TaskCommand {
 #[derive(Debug, Args)]
 pub struct TaskWorkArgs {
     /// A known agent, started by its own words; CMD is then further arguments for it
-    #[arg(long, value_name = "AGENT", value_enum)]
-    pub agent: Option<AgentName>,
+    #[arg(long, value_name = "AGENT", value_parser = PresetValueParser)]
+    pub agent: Option<PresetName>,
     /// How long a task stays taken when nobody renews that: after a crash it is pending again so soon
     #[arg(long, value_name = "DUR", value_parser = lease, default_value = "60s")]
     pub lease: Duration,

@@ -39,6 +39,7 @@ mod metrics_server;
 mod news;
 mod page_file;
 mod passed_output;
+mod preset_value;
 mod program;
 mod progress_frame;
 mod progress_text;

@@ -7,7 +7,7 @@ use crate::agent::prompt::{QuestionFacts, probe_prompt};
 use crate::agent::reply_claims::ReplyClaims;
 use crate::agent::transcript;
 use crate::session::{ProbeTarget, SessionIdSource};
-use watchdog_core::config::settings::Preset;
+use watchdog_core::config::settings::PresetName;
 use watchdog_core::decision::machine::EarlierRounds;
 use watchdog_core::decision::standing_answer::{JudgementTrigger, is_last_word, stands_until};
 use watchdog_facts::display::plural;
@@ -101,7 +101,7 @@ impl ActionExecutor {
             return whom;
         }
         let settings = &self.input.settings.agent;
-        let by_transcript = settings.probe.is_none() && settings.preset == Preset::Claude;
+        let by_transcript = settings.probe.is_none() && settings.preset == PresetName::CLAUDE;
         let found = match &self.store {
             Some(store) => ProbeTarget::of(
                 store.as_ref(),

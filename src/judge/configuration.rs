@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::session::anchor::point_of;
 use watchdog_core::config::settings::ConfigSettings;
-use watchdog_core::config::{ConfigError, parse_bytes};
+use watchdog_core::config::{ConfigError, NamedPreset, PresetName, parse_bytes, unknown_preset};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::shell_line::WorktreeCommands;
@@ -201,6 +201,9 @@ fn named_one_changed(worktree: &Worktree, compared: Option<(&HistoryPoint, &str)
 
 fn trusted(bytes: &[u8], origin: &Path) -> Result<EffectiveConfig, UnreadableFact> {
     let parsed = parse_bytes(bytes, origin).map_err(|error| bad(&error))?;
+    let built_in = || PresetName::BUILT_IN.iter().map(PresetName::as_str);
+    let unknown = |named: &NamedPreset| Some(unknown_preset(named.name.as_str(), built_in()));
+    parsed.check_presets(origin, unknown).map_err(|error| bad(&error))?;
     let notes = parsed.notes.into_iter().map(|detail| Degradation { code: WarningCode::Configuration, detail }).collect();
     Ok(EffectiveConfig { settings: parsed.settings, trust: ConfigTrust::Settled, notes, anchor: None, file: None, own: true })
 }

@@ -8,7 +8,7 @@ use crate::agent::stream::SessionSummary;
 use crate::agent::transcript::{self, ClaudeHome};
 use crate::agent::transcript_read;
 use crate::session::ProbeTarget;
-use watchdog_core::config::settings::Preset;
+use watchdog_core::config::settings::PresetName;
 use watchdog_facts::context::{SessionContext, SessionUsage};
 use watchdog_store::{LocalStore, session};
 
@@ -42,7 +42,7 @@ pub(super) fn load_session_context(
     let mut context = seen;
     // Plain text only has the end of a session; the transcript has its actions, too.
     if context.messages.is_empty()
-        && input.settings.agent.preset == Preset::Claude
+        && input.settings.agent.preset == PresetName::CLAUDE
         && let Some(summary) = by_transcript(input, store, &command_env.claude_home)
     {
         context = joined(context, summary.context());

@@ -8,7 +8,7 @@ use std::time::Duration;
 use completion_watchdog::agent::probe::{ProbeRequest, ask};
 use completion_watchdog::agent::prompt::{QuestionFacts, probe_prompt};
 use tempfile::TempDir;
-use watchdog_core::config::settings::{AgentSettings, Preset};
+use watchdog_core::config::settings::{AgentSettings, PresetName};
 use watchdog_facts::evidence::{ProbeOutcome, ReplyStatus};
 
 const ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
@@ -18,7 +18,7 @@ const OTHER: &str = "11111111-137f-44c8-a906-ac97e99b783f";
 struct Agent {
     scratch: TempDir,
     script: PathBuf,
-    preset: Option<Preset>,
+    preset: Option<PresetName>,
     session_id: Option<&'static str>,
     expected_session: Option<&'static str>,
     timeout: Duration,
@@ -36,7 +36,7 @@ impl Agent {
 
     /// The script stands where Claude Code does, asked to resume a known session.
     fn claude(body: &str) -> Self {
-        Agent { preset: Some(Preset::Claude), session_id: Some(ID), ..Agent::custom(body) }
+        Agent { preset: Some(PresetName::CLAUDE), session_id: Some(ID), ..Agent::custom(body) }
     }
 
     fn path(&self) -> &Path {
@@ -45,13 +45,13 @@ impl Agent {
 
     fn ask(&self) -> ProbeOutcome {
         let settings = AgentSettings {
-            preset: self.preset.unwrap_or(Preset::Claude),
+            preset: self.preset.clone().unwrap_or(PresetName::CLAUDE),
             model: None,
             probe: self.preset.is_none().then(|| vec![self.script.to_string_lossy().into_owned(), "one arg".into()]),
         };
         ask(&ProbeRequest {
             settings: &settings,
-            program: self.preset.map(|_| self.script.clone().into_os_string()),
+            program: self.preset.as_ref().map(|_| self.script.clone().into_os_string()),
             worktree: self.path(),
             session_id: self.session_id,
             expected_session: self.expected_session.map(str::to_owned),

@@ -7,7 +7,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::config_without_anchor;
-use crate::modes::init::{CRON_PATH, is_in_path, preset_word};
+use crate::modes::init::{CRON_PATH, is_in_path};
 use crate::wire::setup_json::cron_json;
 use watchdog_core::config::settings::ConfigSettings;
 use watchdog_facts::display::escape_to_one_line;
@@ -72,7 +72,7 @@ fn agents_of(command_env: &CommandEnv, paths: &[String]) -> Vec<String> {
     let mut found: Vec<String> = paths
         .iter()
         .map(|path| settings(path).map_or_else(ConfigSettings::default, |effective| effective.settings).agent)
-        .map(|agent| agent.probe.and_then(|argv| argv.into_iter().next()).unwrap_or_else(|| preset_word(agent.preset).to_owned()))
+        .map(|agent| agent.probe.and_then(|argv| argv.into_iter().next()).unwrap_or_else(|| agent.preset.to_string()))
         .collect();
     found.sort();
     found.dedup();

@@ -16,7 +16,6 @@ use crate::judge::configuration::FILE as CONFIGURATION_FILE;
 use crate::modes::init::{ChosenConfig, ConfigProposal, ProjectFacts, file_text, proposal, read_project};
 use crate::wire::setup_json::{InitReport, init_json};
 use crate::wire::trust_json::PersonDeed;
-use watchdog_core::config::settings::Preset;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
 use watchdog_facts::verdict::Reason;
@@ -194,16 +193,16 @@ fn show(terminal: &CommandTerminal, report: &InitReport<'_>, chosen: &ChosenConf
 
 /// What to type next, ready to be pasted.
 fn next_command(commands: &WorktreeCommands, root: &Path, facts: &ProjectFacts, chosen: &ChosenConfig) -> String {
-    let Some(agent) = chosen.agent else { return commands.watchdog("doctor") };
+    let Some(agent) = &chosen.agent else { return commands.watchdog("doctor") };
     let prompt = match &facts.prompt {
         Some(file) => format!("\"$(cat {})\"", shell_path(&root.join(file))),
         None => "\"Say here what is to be done\"".to_owned(),
     };
-    let session = match agent {
-        Preset::Claude => format!("claude -p {prompt} --allowedTools Bash Edit Write"),
-        Preset::Codex => format!("codex exec {prompt}"),
-        Preset::Gemini => format!("gemini -p {prompt}"),
-        Preset::Opencode => format!("opencode run {prompt}"),
+    let session = match agent.as_str() {
+        "claude" => format!("claude -p {prompt} --allowedTools Bash Edit Write"),
+        "codex" => format!("codex exec {prompt}"),
+        "gemini" => format!("gemini -p {prompt}"),
+        other => format!("{other} run {prompt}"),
     };
     commands.watchdog(&format!("run -- {session}"))
 }

@@ -8,7 +8,7 @@ use crate::cli::prompts::{UnansweredPrompt, choose_many, choose_one, confirm};
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::signals::SignalUrgency;
 use crate::judge::spawn_io::spawn_io;
-use crate::modes::init::{ChosenConfig, ConfigProposal, FirstRun, first_run, preset_word, runnable};
+use crate::modes::init::{ChosenConfig, ConfigProposal, FirstRun, first_run, runnable};
 use watchdog_core::config::settings::CommandCriterion;
 use watchdog_core::config::{nearest_hint, parse};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
@@ -39,8 +39,8 @@ pub(super) fn choose(terminal: &CommandTerminal, proposed: &ConfigProposal) -> R
         chosen.guards = of_guards.map(|(_, guard)| guard.glob.clone()).collect();
     }
     if proposed.agents.len() > 1 {
-        let words = proposed.agents.iter().map(|preset| preset_word(*preset).to_owned());
-        chosen.agent = proposed.agents.get(choose_one("Which agent is asked about its state?", words)?).copied();
+        let words = proposed.agents.iter().map(|preset| preset.to_string());
+        chosen.agent = proposed.agents.get(choose_one("Which agent is asked about its state?", words)?).cloned();
     }
     Ok(chosen)
 }

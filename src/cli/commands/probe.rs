@@ -16,7 +16,7 @@ use crate::judge::open_worktree::OpenWorktree;
 use crate::session::{ProbeTarget, recorded};
 use crate::wire::probe_json::{ProbedSession, probe_answer_json};
 use crate::wire::verdict_json::reply_of;
-use watchdog_core::config::settings::Preset;
+use watchdog_core::config::settings::PresetName;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::evidence::{ProbeOutcome, Reply, ReplyStatus};
 use watchdog_facts::shortage::shortage_in;
@@ -91,7 +91,7 @@ fn ask(command_env: &CommandEnv, args: &ProbeArgs) -> Result<ProbeWithTarget, Co
     };
     let changes = open.worktree.changes()?;
     let spec = recorded.as_ref().map_or_else(|| open.worktree.default_spec(), |found| found.spec.clone());
-    let by_transcript = settings.agent.probe.is_none() && settings.agent.preset == Preset::Claude;
+    let by_transcript = settings.agent.probe.is_none() && settings.agent.preset == PresetName::CLAUDE;
     let whom = ProbeTarget::of(
         store,
         (&open.worktree_id, &spec),

@@ -17,7 +17,7 @@ use crate::modes::work::{
 };
 use crate::tasks::queue::{ready, takes};
 use crate::wire::task_work_json::{PlannedAgent, TaskPlan, pool_plan_json, task_plan_json};
-use watchdog_core::config::settings::{AgentEntry, ConfigSettings, Preset};
+use watchdog_core::config::settings::{AgentEntry, ConfigSettings, PresetName};
 use watchdog_core::config::task_file::why_no_id;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::WorktreeCommands;
@@ -114,17 +114,17 @@ fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> TaskRunOptions {
 
 /// How an agent is started: as the command line says, else as its entry, else as the agent that is asked.
 fn worker(command_env: &CommandEnv, args: &TaskWorkArgs, settings: &ConfigSettings, entry: Option<&AgentEntry>) -> SessionAgent {
-    let known = |preset: Preset, model: Option<&String>| {
+    let known = |preset: &PresetName, model: Option<&String>| {
         let model = model.iter().flat_map(|model| ["--model".into(), model.as_str().into()]);
         let args = model.chain(args.command.iter().cloned()).collect();
-        SessionAgent::Agent { preset, program: command_env.agent_program.clone(), args }
+        SessionAgent::Agent { preset: preset.clone(), program: command_env.agent_program.clone(), args }
     };
-    match (args.agent, entry) {
-        (Some(agent), _) => known(agent.into(), None),
+    match (&args.agent, entry) {
+        (Some(agent), _) => known(agent, None),
         (None, _) if !args.command.is_empty() => SessionAgent::Program(args.command.clone()),
         (None, Some(AgentEntry { command: Some(argv), .. })) => SessionAgent::Program(argv.iter().map(Into::into).collect()),
-        (None, Some(entry)) => known(entry.preset, entry.model.as_ref()),
-        (None, None) => known(settings.agent.preset, None),
+        (None, Some(entry)) => known(&entry.preset, entry.model.as_ref()),
+        (None, None) => known(&settings.agent.preset, None),
     }
 }
 

@@ -9,14 +9,12 @@ use super::finding::DoctorFinding;
 use super::program_version::{ProgramVersion, version_of};
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{EffectiveConfig, FILE, config_without_anchor};
-use crate::modes::init::{is_in_path, preset_word};
-use watchdog_core::config::settings::{ConfigSettings, Preset};
+use crate::modes::init::is_in_path;
+use watchdog_core::config::settings::{ConfigSettings, PresetName};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::WarningCode;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::Worktree;
-
-const PRESETS: [Preset; 4] = [Preset::Claude, Preset::Codex, Preset::Gemini, Preset::Opencode];
 
 /// What is known of the agent from the configuration.
 pub(super) struct ConfiguredAgent {
@@ -34,7 +32,7 @@ impl ConfiguredAgent {
     /// The program that is asked.
     pub(super) fn program(&self) -> &str {
         let own = self.settings.agent.probe.as_ref().and_then(|argv| argv.first());
-        own.map_or_else(|| preset_word(self.settings.agent.preset), String::as_str)
+        own.map_or_else(|| self.settings.agent.preset.as_str(), String::as_str)
     }
 }
 
@@ -79,7 +77,7 @@ fn names_agent(effective: &EffectiveConfig) -> bool {
 /// Looks whether the agent that would be asked can be run; `program` is the one that the command line or the environment names. One
 /// that nobody named may be missing: commits and checks need none.
 pub(super) fn agent_finding(agent: &ConfiguredAgent, program: Option<&OsStr>, search_path: Option<&OsStr>, root: &Path) -> DoctorFinding {
-    let usual = preset_word(agent.settings.agent.preset);
+    let usual = agent.settings.agent.preset.as_str();
     if let Some(argv) = &agent.settings.agent.probe {
         let probe = argv.first().map(String::as_str).unwrap_or_default();
         let there = if probe.contains('/') { root.join(probe).is_file() } else { search_path.is_some_and(|path| is_in_path(probe, path)) };
@@ -110,7 +108,8 @@ pub(super) fn agent_finding(agent: &ConfiguredAgent, program: Option<&OsStr>, se
         ProgramVersion::Failed(why) | ProgramVersion::Missing(why) if agent.named => DoctorFinding::wrong("agent", why, install),
         ProgramVersion::Failed(why) => DoctorFinding::wrong("agent", why, install),
         ProgramVersion::Missing(why) => {
-            let others = PRESETS.map(preset_word).into_iter().filter(|word| search_path.is_some_and(|path| is_in_path(word, path)));
+            let known = PresetName::BUILT_IN.iter().map(PresetName::as_str);
+            let others = known.filter(|word| search_path.is_some_and(|path| is_in_path(word, path)));
             match others.collect::<Vec<_>>().as_slice() {
                 [] => DoctorFinding::note("agent", format!("{why}; nobody can be asked, and commits and checks decide"), install),
                 [other, ..] => {

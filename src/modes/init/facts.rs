@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use watchdog_core::config::settings::Preset;
+use watchdog_core::config::settings::PresetName;
 
 /// What a look at a project found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -26,7 +26,7 @@ pub struct ProjectFacts {
     /// A file with a prompt.
     pub prompt: Option<String>,
     /// Agents in `PATH` that watchdog knows how to ask.
-    pub agents: Vec<Preset>,
+    pub agents: Vec<PresetName>,
     /// Other programs in `PATH` that a check may call.
     pub programs: BTreeSet<String>,
     /// Names of files that are there and could not be used, each with the reason.

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use watchdog_core::config::parse;
-use watchdog_core::config::settings::Preset;
 
 use super::proposed::{ChosenConfig, ProposedCriterion};
 
@@ -24,20 +23,10 @@ pub fn file_text(chosen: &ChosenConfig) -> Result<String, String> {
     }
 }
 
-/// The preset's word in the configuration.
-pub fn preset_word(preset: Preset) -> &'static str {
-    match preset {
-        Preset::Claude => "claude",
-        Preset::Codex => "codex",
-        Preset::Gemini => "gemini",
-        Preset::Opencode => "opencode",
-    }
-}
-
 fn render(chosen: &ChosenConfig) -> String {
     let mut blocks = vec!["\"version\": 1".to_owned()];
-    if let Some(preset) = chosen.agent {
-        blocks.push(format!("\"agent\": {{\"preset\": {}}}", quoted(preset_word(preset))));
+    if let Some(preset) = &chosen.agent {
+        blocks.push(format!("\"agent\": {{\"preset\": {}}}", quoted(preset.as_str())));
     }
     let limits = chosen.limits;
     blocks.push(format!(
@@ -94,6 +83,7 @@ mod tests {
     use super::super::proposal::proposal;
     use super::super::proposed::ConfigProposal;
     use super::*;
+    use watchdog_core::config::settings::PresetName;
 
     fn read(text: &str) -> ConfigSettings {
         parse(text, Path::new("completion.json")).unwrap().settings
@@ -120,11 +110,11 @@ mod tests {
                 ProposedCriterion::Plan { path: "tasks.md".into(), done: Vec::new() },
             ],
             guards: vec![".github/workflows/**".into(), "tests/**".into()],
-            agent: Some(Preset::Codex),
+            agent: Some(PresetName::CODEX),
             ..empty.preselected()
         };
         let settings = read(&file_text(&chosen).unwrap());
-        assert_eq!(settings.agent.preset, Preset::Codex);
+        assert_eq!(settings.agent.preset, PresetName::CODEX);
         assert_eq!(settings.guards, chosen.guards);
         assert_eq!(settings.commands(), [format!("check {odd}: {odd}")]);
         assert_eq!(settings.checks.len(), 4);

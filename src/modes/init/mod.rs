@@ -17,7 +17,7 @@ mod read_project;
 mod test_search;
 
 pub use facts::ProjectFacts;
-pub use file_text::{file_text, preset_word};
+pub use file_text::file_text;
 pub use first_run::{FirstRun, first_run, runnable};
 pub use proposal::proposal;
 pub use proposed::{ChosenConfig, ConfigProposal};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use watchdog_core::config::settings::Preset;
+use watchdog_core::config::settings::PresetName;
 
 use super::super::facts::{CargoProject, FolderBuild, NodeProject, NoxFile, PythonProject, ScriptRunner, TestPresence};
 use super::super::file_text::file_text;
@@ -160,10 +160,12 @@ fn guards_of_integration_and_tests_are_offered_and_not_written_unasked() {
 
 #[test]
 fn the_first_agent_is_asked_and_what_is_missing_is_said() {
-    let facts =
-        ProjectFacts { agents: vec![Preset::Codex, Preset::Gemini], ..at_root(FolderBuild { go: Some(FOUND), ..FolderBuild::default() }) };
+    let facts = ProjectFacts {
+        agents: vec![PresetName::CODEX, PresetName::GEMINI],
+        ..at_root(FolderBuild { go: Some(FOUND), ..FolderBuild::default() })
+    };
     let found = proposal(&facts);
-    assert_eq!(found.preselected().agent, Some(Preset::Codex));
+    assert_eq!(found.preselected().agent, Some(PresetName::CODEX));
     assert_eq!(found.notes, ["`go` is not in PATH here, and `go test ./...` needs it"]);
     let nothing = proposal(&ProjectFacts::default());
     assert_eq!(nothing.preselected().agent, None);

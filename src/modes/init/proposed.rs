@@ -1,6 +1,6 @@
 //! A proposed configuration as plain values: what could be written, and what is.
 
-use watchdog_core::config::settings::Preset;
+use watchdog_core::config::settings::PresetName;
 
 /// What a first configuration could say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct ConfigProposal {
     /// Limits of sessions and loops.
     pub limits: ProposedLimits,
     /// Agents that could be asked, the best first.
-    pub agents: Vec<Preset>,
+    pub agents: Vec<PresetName>,
     /// What a person should know.
     pub notes: Vec<String>,
 }
@@ -88,7 +88,7 @@ pub struct ChosenConfig {
     /// The limits.
     pub limits: ProposedLimits,
     /// Who is asked; `None` leaves it to the default.
-    pub agent: Option<Preset>,
+    pub agent: Option<PresetName>,
 }
 
 impl ProposedCriterion {
@@ -108,6 +108,6 @@ impl ConfigProposal {
     pub fn preselected(&self) -> ChosenConfig {
         let chosen = self.checks.iter().filter(|check| check.chosen).map(|check| check.criterion.clone()).collect();
         let guards = self.guards.iter().filter(|guard| guard.chosen).map(|guard| guard.glob.clone()).collect();
-        ChosenConfig { checks: chosen, guards, limits: self.limits, agent: self.agents.first().copied() }
+        ChosenConfig { checks: chosen, guards, limits: self.limits, agent: self.agents.first().cloned() }
     }
 }

@@ -8,11 +8,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use watchdog_core::config::settings::Preset;
+use watchdog_core::config::settings::PresetName;
 use watchdog_git::{OwnFolder, Worktree};
 
 use super::facts::{FolderBuild, FoundList, ProjectFacts};
-use super::file_text::preset_word;
 use super::file_words::boxes;
 use super::folder_reader::FolderReader;
 use super::read_builds::read_builds;
@@ -31,7 +30,6 @@ const SPEC_LIST: &str = "tasks.md";
 pub const CRON_PATH: &str = "/usr/bin:/bin";
 /// Programs that a proposed check may call.
 const PROGRAMS: [&str; 13] = ["cargo", "npm", "pnpm", "yarn", "bun", "pytest", "uv", "poetry", "tox", "nox", "go", "make", "just"];
-const PRESETS: [Preset; 4] = [Preset::Claude, Preset::Codex, Preset::Gemini, Preset::Opencode];
 /// What services for continuous integration read: where it is there, and the glob of it.
 const INTEGRATION: [(&str, &str); 11] = [
     (".github/workflows", ".github/workflows/**"),
@@ -79,7 +77,7 @@ pub fn read_project(worktree: &Worktree, search_path: Option<&OsStr>) -> Project
         plans,
         branch: worktree.branch(),
         prompt: PROMPTS.iter().find(|path| root.join(path).is_file()).map(|path| (*path).to_owned()),
-        agents: PRESETS.into_iter().filter(|preset| is_program(&preset_word(*preset))).collect(),
+        agents: PresetName::BUILT_IN.into_iter().filter(|preset| is_program(&preset.as_str())).collect(),
         programs: PROGRAMS.iter().filter(|name| is_program(name)).map(|name| (*name).to_owned()).collect::<BTreeSet<_>>(),
         unusable,
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::reader::{ConfigNode, MAX_ENTRIES, MAX_SECONDS, listed};
-use super::settings::CommandLine;
+use super::settings::{CommandLine, PresetName};
 
 /// How values of one kind are read, written and described.
 pub(super) trait KeyKind: Sync {
@@ -86,6 +86,17 @@ pub(super) const ARGV: ValueForm<Vec<String>> = ValueForm {
     write: |argv| json!(argv),
     schema: || json!({"$ref": "#/$defs/argv"}),
     words: "command as a list",
+};
+
+/// The name of an agent's preset.
+pub(super) const PRESET: ValueForm<PresetName> = ValueForm {
+    read: |node| node.preset(),
+    write: |name| json!(name.as_str()),
+    schema: || {
+        let built_in: Vec<_> = PresetName::BUILT_IN.iter().map(|name| json!(name.as_str())).collect();
+        json!({"anyOf": [{"enum": built_in}, {"type": "string", "pattern": "^([a-z0-9][a-z0-9-]*|[^\\u0000]*[^/\\u0000]\\.json)$"}]})
+    },
+    words: "name of an agent, or path of a preset file",
 };
 
 /// A line for the shell, or a program and its arguments.

@@ -4,7 +4,7 @@
 //! block or check type per file, as a table of its keys), `key_table` and `key_kinds` (the parts of a table), `reader` (typed access
 //! that collects every problem), `syntax` (JSON with positions). The same tables make `resolved` (settings back to JSON), `schema` (the
 //! JSON Schema) and `key_reference` (the tables of docs/configuration.md).
-//! [`message_template`] is the form of a notification for people.
+//! [`PresetName`] names an agent, [`message_template`] is the form of a notification for people.
 //! Task files are read by the same readers: [`task_file`], over `yaml`.
 
 mod criteria;
@@ -16,6 +16,7 @@ mod key_table;
 pub mod message_template;
 mod nearest;
 mod parse;
+mod preset_name;
 mod problem;
 mod reader;
 mod resolved;
@@ -29,7 +30,9 @@ pub use elements::notification_words;
 pub use key_reference::key_tables;
 pub use nearest::{hint as nearest_hint, nearest as nearest_word};
 pub use parse::{MAX_BYTES, ParsedConfig, parse, parse_bytes, parse_registered};
-pub use problem::{ConfigError, ConfigProblem};
+pub use preset_name::PresetName;
+pub use problem::{ConfigError, ConfigProblem, NamedPreset};
+pub use reader::unknown_preset;
 pub use resolved::to_json;
 pub use schema::schema;
 pub use syntax::STRICT as STRICT_JSON;

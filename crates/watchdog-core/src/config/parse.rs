@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::elements::flat_keys::{self, FlatKeys};
 use super::elements::{TOP, behavior, completion_block, home_of};
-use super::problem::{ConfigError, ProblemReport};
+use super::problem::{ConfigError, NamedPreset, ProblemReport};
 use super::reader::{ConfigNode, ConfigSection};
 use super::settings::{CheckSpec, ConfigSettings, Mode};
 use super::syntax;
@@ -22,6 +22,19 @@ pub struct ParsedConfig {
     pub settings: ConfigSettings,
     /// Notes for the user that are no errors, such as an empty list of checks.
     pub notes: Vec<String>,
+    /// The presets that are not built in: whether they are there is for the caller to look up.
+    pub presets: Vec<NamedPreset>,
+}
+
+impl ParsedConfig {
+    /// Refuses the presets in which `problem` sees one.
+    ///
+    /// # Errors
+    /// These problems, each at the place of the name.
+    pub fn check_presets(&self, origin: &Path, problem: impl Fn(&NamedPreset) -> Option<String>) -> Result<(), ConfigError> {
+        let problems: Vec<_> = self.presets.iter().filter_map(|named| problem(named).map(|why| named.problem(why))).collect();
+        if problems.is_empty() { Ok(()) } else { Err(ConfigError { origin: origin.to_owned(), problems, more: 0 }) }
+    }
 }
 
 /// Reads a configuration. `origin` names the file in messages.
@@ -45,8 +58,9 @@ pub fn parse_registered(text: &str, origin: &Path, types: &[&str]) -> Result<Par
     } else if let Some(json) = syntax::read(text, &report) {
         top(&ConfigNode { report: &report, json: &json, path: String::new() }, &mut settings);
     }
+    let presets = report.take_presets();
     let notes = report.finish(origin)?;
-    Ok(ParsedConfig { settings, notes })
+    Ok(ParsedConfig { settings, notes, presets })
 }
 
 /// Reads a configuration from the bytes of a file.
@@ -57,7 +71,7 @@ pub fn parse_bytes(bytes: &[u8], origin: &Path) -> Result<ParsedConfig, ConfigEr
     let refuse = |valid: &str, why: String| {
         let report = ProblemReport::new(valid);
         report.problem(valid.len(), "", || why);
-        report.finish(origin).map(|notes| ParsedConfig { settings: ConfigSettings::default(), notes })
+        report.finish(origin).map(|notes| ParsedConfig { settings: ConfigSettings::default(), notes, presets: Vec::new() })
     };
     if bytes.len() > MAX_BYTES {
         return refuse("", format!("the file is {} bytes long; at most {MAX_BYTES} are read", bytes.len()));

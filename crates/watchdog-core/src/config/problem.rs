@@ -4,6 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use super::preset_name::PresetName;
+
 /// How many problems are listed; the rest is only counted.
 const LISTED: usize = 20;
 
@@ -58,6 +60,26 @@ impl fmt::Display for ConfigError {
     }
 }
 
+/// A preset that a file names and that is not built in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedPreset {
+    /// Line in the file, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// Full path of the key, such as `agent.preset`.
+    pub key: String,
+    /// The name.
+    pub name: PresetName,
+}
+
+impl NamedPreset {
+    /// A problem with what it names.
+    pub(super) fn problem(&self, message: String) -> ConfigProblem {
+        ConfigProblem { line: self.line, column: self.column, key: self.key.clone(), message }
+    }
+}
+
 /// Finds the block that has a key, if exactly one does. The caller that knows the blocks passes it in.
 type KeyBlockLookup = fn(&str) -> Option<&'static str>;
 
@@ -69,6 +91,7 @@ pub(super) struct ProblemReport<'t> {
     problems: RefCell<Vec<ConfigProblem>>,
     more: Cell<usize>,
     notes: RefCell<Vec<String>>,
+    presets: RefCell<Vec<NamedPreset>>,
 }
 
 impl<'t> ProblemReport<'t> {
@@ -80,6 +103,7 @@ impl<'t> ProblemReport<'t> {
             problems: RefCell::default(),
             more: Cell::new(0),
             notes: RefCell::default(),
+            presets: RefCell::default(),
         }
     }
 
@@ -116,6 +140,20 @@ impl<'t> ProblemReport<'t> {
         if notes.len() < LISTED {
             notes.push(note);
         }
+    }
+
+    /// Records a preset that is not built in, so that whoever knows the others can look it up.
+    pub(super) fn preset(&self, at: usize, key: &str, name: &PresetName) {
+        let mut presets = self.presets.borrow_mut();
+        if !name.is_built_in() && presets.len() < LISTED {
+            let (line, column) = self.position(at);
+            presets.push(NamedPreset { line, column, key: key.to_owned(), name: name.clone() });
+        }
+    }
+
+    /// The presets that the file names and that are not built in, in the order in which they were read.
+    pub(super) fn take_presets(&self) -> Vec<NamedPreset> {
+        self.presets.take()
     }
 
     /// Line and column, both from 1, of a byte offset.

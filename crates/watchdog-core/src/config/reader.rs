@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::nearest::hint;
 use super::problem::{ProblemReport, shown, shown_key};
-use super::settings::CommandLine;
+use super::settings::{CommandLine, PresetName};
 use super::syntax::{KeyValue, SpannedValue, ValueKind};
 use watchdog_facts::patterns::{escapes_worktree, path_glob};
 
@@ -196,6 +196,20 @@ impl<'a> ConfigNode<'a> {
         found
     }
 
+    /// The name of a preset. One that may be the user's own is noted with its position, to be looked up.
+    pub(super) fn preset(&self) -> Option<PresetName> {
+        let ValueKind::Text(text) = &self.json.kind else {
+            self.expected("the name of an agent");
+            return None;
+        };
+        let Some(name) = PresetName::parse(text) else {
+            self.wrong(unknown_preset(text, PresetName::BUILT_IN.iter().map(PresetName::as_str)));
+            return None;
+        };
+        self.report.preset(self.json.at, &self.path, &name);
+        Some(name)
+    }
+
     /// Each entry of a list, those that are wrong left out.
     pub(super) fn list<T>(&self, read: impl Fn(&ConfigNode<'a>) -> Option<T>) -> Option<Vec<T>> {
         let ValueKind::List(items) = &self.json.kind else {
@@ -361,6 +375,12 @@ pub(super) fn put<T>(slot: &mut T, read: Option<T>) {
     if let Some(value) = read {
         *slot = value;
     }
+}
+
+/// Why the name of a preset is refused that is none of these.
+pub fn unknown_preset<'k>(text: &str, known: impl Iterator<Item = &'k str> + Clone) -> String {
+    let (near, known) = (hint(text, known.clone()), listed(known));
+    format!("unknown word {}{near}; it must be one of {known}, or the path of a preset file that ends in `.json`", shown(text))
 }
 
 /// Words as a list in a sentence.

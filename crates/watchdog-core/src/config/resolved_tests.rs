@@ -36,8 +36,9 @@ fn target() -> impl Strategy<Value = NotifyTarget> {
     prop_oneof![argv().prop_map(NotifyTarget::Command), "https?://[a-z]{1,5}/[a-z?=]{0,5}".prop_map(NotifyTarget::Url)]
 }
 
-fn preset() -> impl Strategy<Value = Preset> {
-    prop::sample::select(vec![Preset::Claude, Preset::Codex, Preset::Gemini, Preset::Opencode])
+fn preset() -> impl Strategy<Value = PresetName> {
+    let own = ["my-agent", "agents/own.json"].map(|text| PresetName::parse(text).expect("a good name"));
+    prop::sample::select([PresetName::BUILT_IN.to_vec(), own.to_vec()].concat())
 }
 
 fn mode() -> impl Strategy<Value = Mode> {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 pub use super::criteria::*;
 use super::message_template::MessageForm;
+pub use super::preset_name::PresetName;
 
 use watchdog_facts::verdict::Evidence;
 
@@ -85,25 +86,12 @@ pub struct CompletionSettings {
 /// Whom a probe asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentSettings {
-    /// A known agent.
-    pub preset: Preset,
+    /// The agent.
+    pub preset: PresetName,
     /// The model that answers probes.
     pub model: Option<String>,
     /// Another program instead of the preset: argv, prompt on stdin.
     pub probe: Option<Vec<String>>,
-}
-
-/// The agents that watchdog knows how to ask.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Preset {
-    /// Claude Code.
-    Claude,
-    /// Codex CLI.
-    Codex,
-    /// Gemini CLI.
-    Gemini,
-    /// opencode.
-    Opencode,
 }
 
 /// How uncommitted work is salvaged.
@@ -196,8 +184,8 @@ pub struct AgentEntry {
     pub name: String,
     /// Which tasks it takes; `None` takes those of any role.
     pub role: Option<String>,
-    /// The known agent that it is.
-    pub preset: Preset,
+    /// The agent that it is.
+    pub preset: PresetName,
     /// The model that it works with; `None` leaves it to the agent.
     pub model: Option<String>,
     /// Another program than the preset's: argv, in which `{prompt}` and `{prompt_file}` are filled in.
@@ -268,7 +256,7 @@ impl Default for ConfigSettings {
                 probe_timeout: Duration::from_secs(60),
                 final_rescue_attempt: true,
             },
-            agent: AgentSettings { preset: Preset::Claude, model: Some("sonnet".into()), probe: None },
+            agent: AgentSettings { preset: PresetName::CLAUDE, model: Some("sonnet".into()), probe: None },
             rescue: RescueSettings {
                 mode: RescueMode::Plan,
                 command: None,

@@ -2,20 +2,17 @@
 
 use std::collections::HashSet;
 
-use super::super::key_kinds::{ARGV, TEXT, nullable, word};
+use super::super::key_kinds::{ARGV, PRESET, TEXT, nullable};
 use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::problem::shown;
 use super::super::reader::{ConfigNode, ConfigSection};
-use super::super::settings::{AgentEntry, AgentSettings, ConfigSettings, Preset};
-
-const PRESETS: &[(&str, Preset)] =
-    &[("claude", Preset::Claude), ("codex", Preset::Codex), ("gemini", Preset::Gemini), ("opencode", Preset::Opencode)];
+use super::super::settings::{AgentEntry, AgentSettings, ConfigSettings, PresetName};
 
 pub(in super::super) static BLOCK: KeyBlock<AgentSettings> = KeyBlock {
     name: "agent",
     defaults: || ConfigSettings::default().agent,
     keys: keys! { AgentSettings;
-        "preset" => preset: word(PRESETS), "the agent that is asked";
+        "preset" => preset: PRESET, "the agent that is asked";
         "model" => model: nullable(TEXT),
             "the model that answers probes; null is the agent's own choice",
             default_in_words("`sonnet` for `claude`, null for the others");
@@ -29,7 +26,7 @@ pub(in super::super) static BLOCK: KeyBlock<AgentSettings> = KeyBlock {
 
 /// The default model is one of the default preset's; another agent does not know it.
 fn default_model_is_the_presets(section: &ConfigSection<'_>, found: &mut AgentSettings, _: bool) {
-    if found.preset != Preset::Claude && !section.has("model") {
+    if found.preset != PresetName::CLAUDE && !section.has("model") {
         found.model = None;
     }
 }
@@ -48,7 +45,7 @@ pub(in super::super) static ENTRY: KeyBlock<AgentEntry> = KeyBlock {
     keys: keys! { AgentEntry;
         "name" => name: TEXT, "the agent's own name, no two alike", required("every agent has a name of its own");
         "role" => role: nullable(TEXT), "which tasks it takes; null takes those of any role";
-        "preset" => preset: word(PRESETS), "as in `agent`", default_depends("`agent.preset`");
+        "preset" => preset: PRESET, "as in `agent`", default_depends("`agent.preset`");
         "model" => model: nullable(TEXT), "the model that it works with; null is the agent's own choice";
         "command" => command: nullable(ARGV),
             "instead of a preset. The prompt is on its stdin, unless an argument asks for it as `{prompt}` or `{prompt_file}`";
@@ -60,9 +57,9 @@ pub(in super::super) static ENTRY: KeyBlock<AgentEntry> = KeyBlock {
 };
 
 /// Reads `agents`. An entry that names no preset has this one.
-pub(in super::super) fn read_list(node: &ConfigNode<'_>, preset: Preset) -> Option<Vec<AgentEntry>> {
+pub(in super::super) fn read_list(node: &ConfigNode<'_>, preset: &PresetName) -> Option<Vec<AgentEntry>> {
     let entries = node.list(|entry| {
-        let mut found = AgentEntry { preset, ..(ENTRY.defaults)() };
+        let mut found = AgentEntry { preset: preset.clone(), ..(ENTRY.defaults)() };
         ENTRY.read(entry, &mut found);
         // Names and folders are compared even where something else of the entry is wrong.
         (!found.name.is_empty()).then_some(found)
@@ -80,12 +77,15 @@ pub(in super::super) fn read_list(node: &ConfigNode<'_>, preset: Preset) -> Opti
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::super::super::parse::testing::{fails, reads};
+    use super::super::super::{NamedPreset, parse, unknown_preset};
     use super::*;
 
     #[test]
     fn claude_answers_with_its_small_model_unless_told_otherwise() {
-        assert_eq!(reads("{}").agent, AgentSettings { preset: Preset::Claude, model: Some("sonnet".into()), probe: None });
+        assert_eq!(reads("{}").agent, AgentSettings { preset: PresetName::CLAUDE, model: Some("sonnet".into()), probe: None });
         assert_eq!(reads(r#"{"agent": {"model": null, "probe": null}}"#).agent.model, None);
         assert_eq!(reads(r#"{"agent": {"preset": "codex"}}"#).agent.model, None);
         assert_eq!(reads(r#"{"agent": {"preset": "codex", "model": "o"}}"#).agent.model.as_deref(), Some("o"));
@@ -107,10 +107,22 @@ mod tests {
 
     #[test]
     fn an_unknown_preset_names_the_nearest() {
-        fails(
-            r#"{"agent": {"preset": "cluade"}}"#,
-            "agent.preset: unknown word \"cluade\", did you mean `claude`?; it must be one of `claude`, `codex`, `gemini`, `opencode`",
-        );
+        let refused = "agent.preset: unknown word \"Cluade\", did you mean `claude`?; it must be one of `claude`, `codex`, `gemini`, `opencode`, \
+                       or the path of a preset file that ends in `.json`";
+        fails(r#"{"agent": {"preset": "Cluade"}}"#, refused);
+        fails(r#"{"agent": {"preset": 7}}"#, "agent.preset: expected the name of an agent, found the number 7");
+    }
+
+    #[test]
+    fn a_preset_that_is_not_built_in_is_left_to_be_looked_up_at_its_place() {
+        let text = "{\"agent\": {\"preset\": \"claude\"},\n \"agents\": [{\"name\": \"a\", \"preset\": \"cluade\"}]}";
+        let parsed = parse(text, Path::new("c.json")).expect("a preset of the user's own may have this name");
+        let problem = |named: &NamedPreset| Some(unknown_preset(named.name.as_str(), ["claude", "mine"].into_iter()));
+        let refused = parsed.check_presets(Path::new("c.json"), problem).unwrap_err().to_string();
+        let expected =
+            "c.json:2:37: agents[0].preset: unknown word \"cluade\", did you mean `claude`?; it must be one of `claude`, `mine`, or";
+        assert!(refused.starts_with(expected), "{refused}");
+        assert!(parsed.check_presets(Path::new("c.json"), |_| None).is_ok());
     }
 
     #[test]
@@ -119,13 +131,13 @@ mod tests {
         let gemini = AgentEntry {
             name: "be-1".into(),
             role: Some("backend".into()),
-            preset: Preset::Gemini,
+            preset: PresetName::GEMINI,
             model: None,
             command: None,
             worktree: None,
         };
         assert_eq!(found[0], gemini);
-        assert_eq!((found[1].role.as_deref(), found[1].preset), (None, Preset::Claude));
+        assert_eq!((found[1].role.as_deref(), &found[1].preset), (None, &PresetName::CLAUDE));
         fails(r#"{"agents": [{"name": "a"}, {"name": "a"}]}"#, "agents: two agents are named \"a\"");
         fails(r#"{"agents": [{"role": "a"}]}"#, "agents[0].name: missing");
         let own = reads(r#"{"agents": [{"name": "a", "command": ["my-agent", "{prompt}"], "worktree": "../a"}]}"#);

@@ -86,8 +86,8 @@ static VERSION: IrregularKey<ConfigSettings> = IrregularKey {
 static AGENTS: IrregularKey<ConfigSettings> = IrregularKey {
     name: "agents",
     read: |section, settings| {
-        let preset = settings.agent.preset;
-        section.get("agents").is_none_or(|n| agent::read_list(&n, preset).map(|entries| settings.agents = entries).is_some())
+        let preset = settings.agent.preset.clone();
+        section.get("agents").is_none_or(|n| agent::read_list(&n, &preset).map(|entries| settings.agents = entries).is_some())
     },
     write: |settings| settings.agents.iter().map(|entry| agent::ENTRY.write(entry.clone())).collect(),
     schema: || json!({"type": "array", "items": agent::ENTRY.schema(), "maxItems": MAX_ENTRIES}),

@@ -1,0 +1,30 @@
+//! The value of `--agent`: the name of a preset. Help and completions list those that are built in.
+
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::error::ErrorKind;
+
+use watchdog_core::config::{PresetName, unknown_preset};
+
+/// Reads the name of a preset.
+#[derive(Debug, Clone, Copy)]
+pub struct PresetValueParser;
+
+impl TypedValueParser for PresetValueParser {
+    type Value = PresetName;
+
+    fn parse_ref(&self, cmd: &clap::Command, arg: Option<&clap::Arg>, value: &OsStr) -> Result<PresetName, clap::Error> {
+        let text = value.to_string_lossy();
+        PresetName::parse(&text).filter(PresetName::is_built_in).ok_or_else(|| {
+            let option = arg.map_or_else(|| "AGENT".to_owned(), ToString::to_string);
+            let why = unknown_preset(&text, PresetName::BUILT_IN.iter().map(PresetName::as_str));
+            clap::Error::raw(ErrorKind::InvalidValue, format!("{option}: {why}\n")).with_cmd(cmd)
+        })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let titles = [("claude", "Claude Code"), ("codex", "Codex CLI"), ("gemini", "Gemini CLI"), ("opencode", "opencode")];
+        Some(Box::new(titles.into_iter().map(|(name, title)| PossibleValue::new(name).help(title))))
+    }
+}
