@@ -12,6 +12,7 @@ pub mod plan_prompt;
 pub mod presets;
 pub mod probe;
 pub mod prompt;
+pub mod recognition;
 pub mod reply;
 pub mod reply_claims;
 mod reply_doubt;
