@@ -16,9 +16,10 @@ pub(super) enum SignalOutcome {
 #[cfg(target_os = "linux")]
 mod linux {
     use std::collections::HashSet;
-    use std::ffi::OsStr;
-    use std::io;
-    use std::os::unix::ffi::OsStrExt;
+    use std::ffi::{OsStr, OsString};
+    use std::fs::File;
+    use std::io::{self, Read as _};
+    use std::os::unix::ffi::{OsStrExt, OsStringExt as _};
     use std::time::Duration;
 
     use rustix::io::Errno;
@@ -79,6 +80,15 @@ mod linux {
         Some(found.to_vec())
     }
 
+    /// The arguments of a process as it shows them, at most so many bytes; none if it is gone, or shows none.
+    pub(crate) fn command_line(pid: u32, bytes: u64) -> Option<Vec<OsString>> {
+        let mut line = Vec::new();
+        File::open(format!("/proc/{pid}/cmdline")).ok()?.take(bytes).read_to_end(&mut line).ok()?;
+        // One that wrote a title over its arguments leaves zeros behind it.
+        let end = line.iter().rposition(|byte| *byte != 0)? + 1;
+        Some(line[..end].split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec())).collect())
+    }
+
     /// The children of this process that its main thread holds; `None` where the kernel does not show them.
     pub(crate) fn children_of_main_thread() -> Option<HashSet<u32>> {
         let own = std::process::id();
@@ -128,11 +138,12 @@ mod linux {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{children, children_of_main_thread, of_ticks, read_all, read_one, signal, uptime, variable};
+pub(super) use linux::{children, children_of_main_thread, command_line, of_ticks, read_all, read_one, signal, uptime, variable};
 
 #[cfg(not(target_os = "linux"))]
 mod other_systems {
     use std::collections::HashSet;
+    use std::ffi::OsString;
     use std::io;
     use std::time::Duration;
 
@@ -149,6 +160,10 @@ mod other_systems {
     }
 
     pub fn variable(_pid: u32, _name: &str) -> Option<Vec<u8>> {
+        None
+    }
+
+    pub fn command_line(_pid: u32, _bytes: u64) -> Option<Vec<OsString>> {
         None
     }
 
@@ -174,7 +189,7 @@ mod other_systems {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) use other_systems::{children, children_of_main_thread, of_ticks, read_all, read_one, signal, uptime, variable};
+pub(super) use other_systems::{children, children_of_main_thread, command_line, of_ticks, read_all, read_one, signal, uptime, variable};
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {

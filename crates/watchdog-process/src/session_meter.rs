@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::command_lines::{CommandLineReader, rows_below};
 use super::drain::DrainProgress;
 use super::tree_members::ProcessRow;
 use super::{process_table, tree_registry};
@@ -36,6 +37,11 @@ impl SessionMeter {
         self.output.iter().map(|progress| progress.read()).sum()
     }
 
+    /// Reads the command lines of its processes.
+    pub fn command_lines(&self) -> CommandLineReader {
+        CommandLineReader::of_tree(self.tree)
+    }
+
     /// Its processes; `None` where the system does not show them.
     pub fn processes(&self) -> Option<ProcessSample> {
         let rows = tree_registry::living(self.tree)?;
@@ -45,17 +51,7 @@ impl SessionMeter {
 
 /// The processes below `leader`, which another process started; `None` where the system does not show them.
 pub fn processes_below(leader: u32) -> Option<ProcessSample> {
-    let table = process_table::read_all().ok()?;
-    let mut found: Vec<&ProcessRow> = table.iter().filter(|row| row.pid == leader).collect();
-    let mut next = 0;
-    while let Some(parent) = found.get(next).map(|row| row.pid) {
-        found.extend(table.iter().filter(|row| row.parent == parent && row.pid != leader));
-        next += 1;
-        if next > table.len() {
-            break;
-        }
-    }
-    let rows: Vec<ProcessRow> = found.into_iter().filter(|row| !row.dead).cloned().collect();
+    let rows = rows_below(leader)?;
     sample(&rows, Some(leader))
 }
 

@@ -1,0 +1,86 @@
+//! Reads the command lines of a session's processes, in bounded time. A process can write there what it wants, so nothing rests on them
+//! but a guess at what runs.
+
+use std::ffi::OsString;
+
+use super::tree_members::ProcessRow;
+use super::{process_table, tree_registry};
+
+/// The most processes whose command lines are read: the oldest, as what starts a session's agent is among its first.
+const PROCESSES: usize = 64;
+/// The most bytes of a command line.
+const BYTES: u64 = 16 << 10;
+
+/// The command line of one process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandLine {
+    /// Its pid.
+    pub pid: u32,
+    /// The process that it is a child of.
+    pub parent: u32,
+    /// Its arguments, the program first; cut after 16 KiB.
+    pub argv: Vec<OsString>,
+}
+
+/// Reads the command lines of one session.
+#[derive(Debug, Clone, Copy)]
+pub struct CommandLineReader(SessionProcesses);
+
+#[derive(Debug, Clone, Copy)]
+enum SessionProcesses {
+    /// The tree that this process started under this number.
+    Tree(u64),
+    /// This process, and all below it.
+    Below(u32),
+}
+
+impl CommandLineReader {
+    /// Of a session that another process started: this one and those below it.
+    pub fn below(leader: u32) -> Self {
+        CommandLineReader(SessionProcesses::Below(leader))
+    }
+
+    pub(super) fn of_tree(tree: u64) -> Self {
+        CommandLineReader(SessionProcesses::Tree(tree))
+    }
+
+    /// Reads them once, the oldest process first. Empty where the system does not show them, or none runs.
+    pub fn read(&self) -> Vec<CommandLine> {
+        let rows = match self.0 {
+            SessionProcesses::Tree(tree) => tree_registry::living(tree).unwrap_or_default(),
+            SessionProcesses::Below(leader) => rows_below(leader).unwrap_or_default(),
+        };
+        let mut rows = rows;
+        rows.sort_by_key(|row| (row.started, row.pid));
+        let line =
+            |row: &ProcessRow| Some(CommandLine { pid: row.pid, parent: row.parent, argv: process_table::command_line(row.pid, BYTES)? });
+        rows.iter().take(PROCESSES).filter_map(line).collect()
+    }
+}
+
+/// The living processes below `leader`, itself included; `None` where the system does not show them.
+pub(super) fn rows_below(leader: u32) -> Option<Vec<ProcessRow>> {
+    let table = process_table::read_all().ok()?;
+    let mut found: Vec<&ProcessRow> = table.iter().filter(|row| row.pid == leader).collect();
+    let mut next = 0;
+    while let Some(parent) = found.get(next).map(|row| row.pid) {
+        found.extend(table.iter().filter(|row| row.parent == parent && row.pid != leader));
+        next += 1;
+        if next > table.len() {
+            break;
+        }
+    }
+    Some(found.into_iter().filter(|row| !row.dead).cloned().collect())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_read_with_its_arguments() {
+        let lines = CommandLineReader::below(std::process::id()).read();
+        assert_eq!(lines[0].argv, std::env::args_os().collect::<Vec<_>>());
+        assert_eq!(CommandLineReader::below(u32::MAX).read(), []);
+    }
+}
