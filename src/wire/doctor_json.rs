@@ -1,5 +1,7 @@
 //! What is wrong on a machine, and what was brought back from git, as JSON: the output of `watchdog doctor`.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use watchdog_store::rebuild::RestoredRowCounts;
@@ -21,13 +23,45 @@ pub struct FindingJson<'a> {
     pub fixed: Option<&'a str>,
 }
 
+/// An agent whose program is on this machine.
+#[derive(Debug, Clone, Copy)]
+pub struct FoundAgentJson<'a> {
+    /// The name of its preset.
+    pub name: &'a str,
+    /// Its name for people.
+    pub title: &'a str,
+    /// Its program.
+    pub program: &'a Path,
+    /// What it says about its version; `None` where it says nothing.
+    pub version: Option<&'a str>,
+    /// Where a login or key was seen, never the key itself; `None` where none was.
+    pub login: Option<&'a str>,
+    /// Whether it is the one that is asked.
+    pub asked: bool,
+}
+
 /// `watchdog doctor --json`.
-pub fn findings_json<'a>(healthy: bool, findings: impl Iterator<Item = FindingJson<'a>>) -> Value {
+pub fn findings_json<'a>(
+    healthy: bool,
+    findings: impl Iterator<Item = FindingJson<'a>>,
+    agents: impl Iterator<Item = FoundAgentJson<'a>>,
+) -> Value {
     let one = |found: FindingJson<'_>| {
         let FindingJson { what, ok, state, detail, mend, fixed } = found;
         json!({"what": what, "ok": ok, "state": state, "detail": detail, "mend": mend, "fixed": fixed})
     };
-    json!({"schema": 1, "healthy": healthy, "findings": findings.map(one).collect::<Vec<_>>()})
+    let agent = |found: FoundAgentJson<'_>| {
+        let FoundAgentJson { name, title, program, version, login, asked } = found;
+        json!({
+            "name": name, "title": title, "program": program.display().to_string(), "version": version, "login": login, "asked": asked,
+        })
+    };
+    json!({
+        "schema": 1,
+        "healthy": healthy,
+        "findings": findings.map(one).collect::<Vec<_>>(),
+        "agents": agents.map(agent).collect::<Vec<_>>(),
+    })
 }
 
 /// `watchdog doctor --rebuild --json`. `without_anchor` = the specs whose criteria nothing but the lost database had.

@@ -129,6 +129,43 @@ fn the_agent_that_would_be_asked_is_looked_at_whoever_names_it() {
 }
 
 #[test]
+fn the_agents_of_the_machine_are_named_with_version_and_login_and_never_with_a_secret() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    // Each answers only once the other was asked: so both are asked at once.
+    let (one, other) = (env.root().join("one"), env.root().join("other"));
+    let waits = |own: &Path, other: &Path, says: &str| {
+        format!("touch {}; until [ -e {} ]; do sleep 0.05; done; echo '{says}'", own.display(), other.display())
+    };
+    install(&env, "codex", &waits(&one, &other, "codex-cli 0.169.0"));
+    install(&env, "gemini", &waits(&other, &one, "0.61.0"));
+    install(&env, "qwen", "echo no such option >&2; exit 1");
+    install(&env, "my-codex-viewer", "echo 1");
+    repo.write("completion.json", "{\"agent\": {\"preset\": \"codex\"}}");
+    repo.watchdog(&["trust"]).expect(0);
+    let out = repo.watchdog_command(&["doctor", "--json"]).env("OPENAI_API_KEY", "sk-hush").run().expect(0);
+    assert!(!out.stdout.contains("sk-hush"), "{out}");
+    let agents = out.json()["agents"].clone();
+    let told: Vec<Value> =
+        agents.as_array().expect("agents").iter().map(|one| json!([one["name"], one["version"], one["login"], one["asked"]])).collect();
+    assert_eq!(
+        told,
+        [
+            json!(["codex", "codex-cli 0.169.0", "key in OPENAI_API_KEY", true]),
+            json!(["gemini", "0.61.0", null, false]),
+            json!(["qwen", null, "key in OPENAI_API_KEY", false])
+        ],
+        "{out}"
+    );
+    let found = about(&out, "agents");
+    let states: Vec<&Value> = found.iter().map(|finding| &finding["state"]).collect();
+    assert_eq!(states, ["ok", "note", "note"], "{out}");
+    assert!(found[0]["detail"] == "Codex CLI (the one that is asked): codex-cli 0.169.0; key in OPENAI_API_KEY", "{out}");
+    let (mend, failed) = (found[1]["mend"].as_str().unwrap_or_default(), found[2]["detail"].as_str().unwrap_or_default());
+    assert!(mend.contains("or set GEMINI_API_KEY") && failed.contains("--version ended with"), "{out}");
+}
+
+#[test]
 fn locks_of_git_are_named_with_their_age_and_never_removed() {
     let env = TestEnv::new();
     let repo = env.repo_named("it's mine");

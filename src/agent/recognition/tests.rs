@@ -1,11 +1,13 @@
 //! Tests of the recognition of agents, by tables of command lines that people type and of what only looks like them.
 
+use std::ffi::OsString;
+
 use proptest::prelude::*;
 
 use super::*;
 
 fn words(agent: &str, program: &str, package: &str) -> AgentWords {
-    AgentWords { agent: agent.into(), programs: vec![program.into()], packages: vec![package.into()] }
+    AgentWords { agent: agent.into(), title: agent.into(), programs: vec![program.into()], packages: vec![package.into()] }
 }
 
 fn known() -> Vec<AgentWords> {

@@ -7,8 +7,8 @@ use crate::cli::terminal::CommandTerminal;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
-use crate::modes::doctor::{DoctorFinding, DoctorRequest, FindingState, diagnose, mend};
-use crate::wire::doctor_json::{FindingJson, findings_json, rebuilt_json};
+use crate::modes::doctor::{AgentLogin, DoctorFinding, DoctorRequest, FindingState, diagnose, mend};
+use crate::wire::doctor_json::{FindingJson, FoundAgentJson, findings_json, rebuilt_json};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Reason;
 use watchdog_git::Worktree;
@@ -27,11 +27,13 @@ pub fn doctor(command_env: &CommandEnv, terminal: &CommandTerminal, args: Doctor
     let opened = Worktree::open(&command_env.worktree);
     let request = DoctorRequest {
         search_path: std::env::var_os("PATH"),
+        environment: std::env::vars_os().collect(),
         commands: opened.map_or_else(|_| command_env.commands_here(), |worktree| command_env.commands(worktree.root())),
         program: program(false)?,
     };
-    let found = diagnose(command_env, &request);
-    let findings: Vec<(DoctorFinding, Option<String>)> = found.into_iter().map(|finding| fixed(command_env, finding, args.fix)).collect();
+    let report = diagnose(command_env, &request);
+    let found = report.findings.into_iter();
+    let findings: Vec<(DoctorFinding, Option<String>)> = found.map(|finding| fixed(command_env, finding, args.fix)).collect();
     let healthy = findings.iter().all(|(finding, fixed)| is_well(finding, fixed.as_deref()));
     if terminal.json {
         let findings = findings.iter().map(|(finding, fixed)| FindingJson {
@@ -42,7 +44,19 @@ pub fn doctor(command_env: &CommandEnv, terminal: &CommandTerminal, args: Doctor
             mend: finding.mend.as_deref(),
             fixed: fixed.as_deref(),
         });
-        terminal.value(&findings_json(healthy, findings));
+        let versions: Vec<Option<String>> = report.agents.iter().map(|agent| agent.version_text()).collect();
+        let agents = report.agents.iter().zip(&versions).map(|(agent, version)| FoundAgentJson {
+            name: &agent.name,
+            title: &agent.title,
+            program: &agent.program,
+            version: version.as_deref(),
+            login: match &agent.login {
+                AgentLogin::Seen(place) => Some(place),
+                AgentLogin::Unseen { .. } | AgentLogin::Unknown => None,
+            },
+            asked: report.asked.as_deref() == Some(&agent.name),
+        });
+        terminal.value(&findings_json(healthy, findings, agents));
     } else {
         findings.iter().for_each(|(finding, fixed)| show(terminal, finding, fixed.as_deref()));
     }

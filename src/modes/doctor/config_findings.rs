@@ -29,6 +29,11 @@ impl ConfiguredAgent {
         ConfiguredAgent { settings: ConfigSettings::default(), named: false }
     }
 
+    /// The preset that is asked; `None` where a program of the user's own is.
+    pub(super) fn preset(&self) -> Option<&str> {
+        self.settings.agent.probe.is_none().then(|| self.settings.agent.preset.as_str())
+    }
+
     /// The program that is asked.
     pub(super) fn program(&self) -> &str {
         let own = self.settings.agent.probe.as_ref().and_then(|argv| argv.first());

@@ -1,8 +1,10 @@
 //! The doctor's round: everything that watchdog needs, one look after the other. Changes nothing but what every command makes: the state
 //! directory.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 
+use super::agent_survey::{AgentSurvey, FoundAgent};
 use super::config_findings::{ConfiguredAgent, agent_finding, config_findings};
 use super::cron_findings::crontab_finding;
 use super::finding::DoctorFinding;
@@ -18,15 +20,41 @@ use watchdog_git::Worktree;
 pub struct DoctorRequest {
     /// The value of `PATH`.
     pub search_path: Option<OsString>,
+    /// The variables of the environment: which keys are set, and where agents keep their logins.
+    pub environment: BTreeMap<OsString, OsString>,
     /// Commands for a person to type about this worktree.
     pub commands: WorktreeCommands,
     /// How hooks call this program, as a shell word.
     pub program: String,
 }
 
-/// Looks at everything.
-pub fn diagnose(command_env: &CommandEnv, request: &DoctorRequest) -> Vec<DoctorFinding> {
-    let DoctorRequest { search_path, commands, program } = request;
+/// What the doctor found.
+#[derive(Debug, Clone)]
+pub struct DoctorReport {
+    /// One thing after the other.
+    pub findings: Vec<DoctorFinding>,
+    /// The agents whose programs are here.
+    pub agents: Vec<FoundAgent>,
+    /// The name of the preset that is asked; `None` where a program of the user's own is.
+    pub asked: Option<String>,
+}
+
+/// Looks at everything. The agents are asked for their versions meanwhile.
+pub fn diagnose(command_env: &CommandEnv, request: &DoctorRequest) -> DoctorReport {
+    std::thread::scope(|scope| {
+        let survey = AgentSurvey::begin(scope, request.search_path.as_deref(), &request.environment);
+        let (mut findings, agent, at) = look(command_env, request);
+        let agents = survey.finish();
+        let asked = agent.preset().map(str::to_owned);
+        let found = agents.iter().map(|agent| agent.finding(asked.as_deref() == Some(&agent.name)));
+        findings.splice(at..at, found);
+        DoctorReport { findings, agents, asked }
+    })
+}
+
+/// Everything but the agents of the machine, whom the configuration asks, and where the findings about agents stand.
+fn look(command_env: &CommandEnv, request: &DoctorRequest) -> (Vec<DoctorFinding>, ConfiguredAgent, usize) {
+    let DoctorRequest { search_path, commands, program, .. } = request;
     let search_path = search_path.as_deref();
     let opened = Worktree::open(&command_env.worktree);
     let mut findings = vec![git_finding(), worktree_finding(&opened, commands)];
@@ -41,7 +69,8 @@ pub fn diagnose(command_env: &CommandEnv, request: &DoctorRequest) -> Vec<Doctor
     }
     let root = worktree.as_ref().map_or(command_env.worktree.as_path(), Worktree::root);
     findings.push(agent_finding(&agent, command_env.agent_program.as_deref(), search_path, root));
+    let after_agent = findings.len();
     findings.extend(hook_findings(command_env, worktree.as_ref().map(Worktree::root), program, search_path, commands));
     findings.extend(crontab_finding(agent.program(), commands));
-    findings
+    (findings, agent, after_agent)
 }

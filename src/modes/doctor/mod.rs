@@ -2,6 +2,8 @@
 //!
 //! Reading order: [`finding`](DoctorFinding) (what there is to say), `diagnose` (the round), one file for each thing that is looked at, `mend`.
 
+mod agent_login;
+mod agent_survey;
 mod config_findings;
 mod cron_findings;
 mod diagnose;
@@ -12,6 +14,7 @@ mod mend;
 mod program_version;
 mod state_findings;
 
+pub use agent_login::AgentLogin;
 pub use diagnose::{DoctorRequest, diagnose};
 pub use finding::{DoctorFinding, FindingState};
 pub use mend::mend;

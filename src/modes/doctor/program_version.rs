@@ -7,10 +7,11 @@ use std::time::Duration;
 use watchdog_process::{ProgramRun, StartError};
 
 /// How long a program may take to tell it.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a program says about its version.
-pub(super) enum ProgramVersion {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProgramVersion {
     /// The first line of its words.
     Known(String),
     /// It runs, and does not tell.
@@ -26,6 +27,9 @@ pub(super) fn version_of(program: &OsStr, folder: &Path) -> ProgramVersion {
     match command.run() {
         Ok(finished) if finished.exit.success() => {
             ProgramVersion::Known(String::from_utf8_lossy(&finished.stdout.bytes).lines().next().unwrap_or_default().to_owned())
+        }
+        Ok(finished) if finished.timed_out => {
+            ProgramVersion::Failed(format!("{} --version did not answer in {} s", program.to_string_lossy(), PATIENCE.as_secs()))
         }
         Ok(finished) => ProgramVersion::Failed(format!("{} --version ended with {}", program.to_string_lossy(), finished.exit)),
         Err(error @ StartError::NotRunnable { .. }) => ProgramVersion::Missing(error.to_string()),
