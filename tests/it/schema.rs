@@ -45,3 +45,24 @@ fn a_resolved_configuration_has_every_default_and_no_dialect() {
     assert!(out.stderr.contains("completion_check"), "{out}");
     env.watchdog(repo.path(), &["schema", "verdict", "--resolved"]).expect(2);
 }
+
+#[test]
+fn what_of_an_agents_description_is_not_read_is_said_beside_the_resolved_configuration_and_in_the_verdict() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let description = r#"{"name": "helper", "displayName": "H", "runner": {"flow": {"systemPromptPath": "p.md"},
+        "verdict": {"type": "meta:composite", "config": {"operator": "or", "maxIterations": 12, "conditions": [
+            {"type": "detect:keyword", "config": {"verdictKeyword": "ALL-DONE"}}, {"type": "count:check", "config": {"maxChecks": 4}}]}}}}"#;
+    repo.write(".agent/helper/agent.json", description);
+    let args = ["--config", ".agent/helper/agent.json"];
+    let out = env.watchdog(repo.path(), &[&args[..], &["schema", "config", "--resolved"]].concat()).expect(0);
+    assert_eq!(out.stderr, "note: not read, as it says nothing of when the work is complete: `runner.flow`\n", "{out}");
+    let found: Value = serde_json::from_str(&out.stdout).expect("JSON");
+    assert_eq!((&found["limits"]["max_iterations"], &found["checks"][0]["mode"]), (&12.into(), &"any".into()));
+    let evaluate = env.watchdog_command(repo.path(), &[&args[..], &["--json", "evaluate"]].concat());
+    let out = evaluate.stdin(r#"{"schema": 1, "output": "ALL-DONE"}"#).run().expect(0);
+    let verdict = out.json();
+    let notes = verdict["notes"].to_string();
+    assert_eq!(notes.matches("not read, as it says nothing").count(), 1, "{out}");
+    assert!(verdict["degraded"].to_string().contains("configuration"), "{out}");
+}

@@ -9,6 +9,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{FILE as CONFIGURATION_FILE, bad as bad_configuration};
 use crate::wire::explain_json::EXPLAIN_SCHEMA;
 use watchdog_core::config::{parse_bytes, schema as config_schema, to_json};
+use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Reason;
 use watchdog_git::Worktree;
 
@@ -58,7 +59,7 @@ pub fn schema(
     args: SchemaArgs,
 ) -> Result<u8, CommandFailure> {
     let text = match (args.of, args.resolved) {
-        (SchemaSubject::Config, true) => pretty(&resolved(&around()?)?),
+        (SchemaSubject::Config, true) => pretty(&resolved(&around()?, terminal)?),
         (_, true) => {
             return Err(CommandFailure::usage("only a configuration can be resolved").hint("see `watchdog schema config --resolved`"));
         }
@@ -74,7 +75,7 @@ pub fn schema(
 }
 
 /// The configuration as it is written here and now, trusted or not: reading it runs nothing.
-fn resolved(command_env: &CommandEnv) -> Result<Value, CommandFailure> {
+fn resolved(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<Value, CommandFailure> {
     let path = match &command_env.config {
         Some(path) => path.clone(),
         None => {
@@ -85,6 +86,7 @@ fn resolved(command_env: &CommandEnv) -> Result<Value, CommandFailure> {
     match std::fs::read(&path) {
         Ok(bytes) => {
             let parsed = parse_bytes(&bytes, &path).map_err(|error| bad_configuration(&error))?;
+            parsed.notes.iter().for_each(|note| terminal.complain(&format!("note: {}", escape_to_one_line(note))));
             Ok(to_json(&parsed.settings))
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && command_env.config.is_none() => Ok(to_json(&Default::default())),

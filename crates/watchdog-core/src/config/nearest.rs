@@ -24,8 +24,11 @@ pub fn hint<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String 
 /// [`nearest`], for files in which other words are welcome.
 pub(super) fn misspelt<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let word = snake(&word.chars().take(100).collect::<String>());
-    let slips = |known: &str| strsim::damerau_levenshtein(&word, known);
-    known.into_iter().find(|known| known.len() > 3 && slips(known) <= known.len().div_ceil(5).min(2) || word == *known)
+    known.into_iter().find(|known| {
+        let known = snake(known);
+        let slips = || strsim::damerau_levenshtein(&word, &known);
+        word == known || known.len() > 3 && slips() <= known.len().div_ceil(5).min(2)
+    })
 }
 
 fn distance(a: &str, b: &str) -> usize {

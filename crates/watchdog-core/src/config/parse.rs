@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::elements::flat_keys::{self, FlatKeys};
-use super::elements::{TOP, behavior, completion_block, home_of};
+use super::elements::{TOP, agent_description, behavior, completion_block, home_of};
 use super::problem::{ConfigError, NamedPreset, ProblemReport};
-use super::reader::{ConfigNode, ConfigSection};
+use super::reader::{ConfigNode, ConfigSection, put};
 use super::settings::{CheckSpec, ConfigSettings, Mode};
 use super::syntax;
 
@@ -92,10 +92,10 @@ fn top(node: &ConfigNode<'_>, settings: &mut ConfigSettings) {
         node.expected("an object, { … }, at the top of the file");
         return;
     }
-    if behavior::is_agent_file(node) {
-        let Some(section) = node.open_section() else { return };
-        behavior::check_agent_file(&section);
-        settings.checks = section.get("behavior").map(|n| behavior::read(&n)).unwrap_or_default();
+    if agent_description::is_agent_file(node) {
+        let lowered = agent_description::read(node);
+        settings.checks = lowered.checks;
+        limit_iterations(lowered.max_iterations, settings);
         return;
     }
     // A newer version may have other keys and meanings, so that nothing else would be a helpful complaint.
@@ -119,7 +119,12 @@ fn checks(section: &ConfigSection<'_>, settings: &mut ConfigSettings) {
         section.note("checks", "the list is empty, which is the same as none: `on_no_criteria` decides");
     }
     let mut more: Vec<CheckSpec> = section.get("completion").map(|n| completion_block::read(&n, &mut settings.limits)).unwrap_or_default();
-    more.extend(section.get("behavior").map(|n| behavior::read(&n)).unwrap_or_default());
+    if let Some(node) = section.get("behavior") {
+        let lowered = behavior::read(&node);
+        more.extend(lowered.checks);
+        let given = section.get("limits").is_some_and(|limits| limits.has("max_iterations"));
+        limit_iterations(lowered.max_iterations.filter(|_| !given), settings);
+    }
     if more.is_empty() {
         return;
     }
@@ -129,6 +134,10 @@ fn checks(section: &ConfigSection<'_>, settings: &mut ConfigSettings) {
     }
     settings.mode = Mode::All;
     settings.checks.extend(more);
+}
+
+fn limit_iterations(limit: Option<u64>, settings: &mut ConfigSettings) {
+    put(&mut settings.limits.max_iterations, limit.and_then(|limit| u32::try_from(limit).ok()));
 }
 
 #[cfg(test)]

@@ -366,7 +366,8 @@ impl<'a> ConfigSection<'a> {
     }
 
     pub(super) fn note(&self, key: &str, note: &str) {
-        self.report.note(format!("{}: {note}", joined(&self.path, key)));
+        let path = joined(&self.path, key);
+        self.report.note(if path.is_empty() { note.to_owned() } else { format!("{path}: {note}") });
     }
 }
 

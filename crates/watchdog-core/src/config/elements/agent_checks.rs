@@ -143,7 +143,7 @@ fn structured_asks_for_something(section: &ConfigSection<'_>, _: &mut Structured
     }
 }
 
-fn required_fields(node: &ConfigNode<'_>) -> Option<Vec<(String, Option<serde_json::Value>)>> {
+pub(super) fn required_fields(node: &ConfigNode<'_>) -> Option<Vec<(String, Option<serde_json::Value>)>> {
     let mut fields: Vec<(String, Option<serde_json::Value>)> = match &node.json.kind {
         ValueKind::Object(members) => {
             node.open_section()?;

@@ -2,6 +2,8 @@
 
 pub(super) mod agent;
 mod agent_checks;
+pub(super) mod agent_description;
+mod agent_verdict;
 pub(super) mod behavior;
 pub(super) mod breaker;
 pub(super) mod check_list;
