@@ -247,6 +247,8 @@ mod task_work;
 mod torture;
 // The blocks of shell in README and the pages that claim to run.
 mod typed_blocks;
+// Custom checks in TypeScript, run by the real node and deno.
+mod typescript_checks;
 // What helpers of a session hold and HEAD lacks, and worktrees inside of a worktree.
 mod unmerged_work;
 // Staying, and judging as things happen.

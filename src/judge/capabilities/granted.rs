@@ -24,7 +24,7 @@ use watchdog_store::LocalStore;
 use super::at_begin::{self, CurrentOutcome};
 use super::check_cache::CheckCache;
 use super::line_checkers::LineCheckers;
-use super::{check_run, edited_tests, judge, worktree_files};
+use super::{check_run, edited_tests, judge, typescript, worktree_files};
 use crate::judge::criteria_files;
 use crate::judge::judgement_input::JudgementInput;
 use crate::judge::session_work;
@@ -128,11 +128,15 @@ pub fn run_below(
         Ok(folder) => folder,
         Err(why) => return CommandRun::Unrunnable { why },
     };
-    let mut program = ProgramRun::new(argv(request.line), folder);
+    let (argv, env) = match hosted_or_own(request, root, &folder, variables, cancel) {
+        Ok(found) => found,
+        Err(why) => return CommandRun::Unrunnable { why },
+    };
+    let mut program = ProgramRun::new(argv, folder);
     program.purpose = ProgramPurpose::Check;
     program.deadline = request.timeout;
     program.stdin = request.stdin.to_vec();
-    program.env = variables;
+    program.env = env;
     match program.run_with(cancel, SurvivorRule::End) {
         Ok((finished, _)) => {
             let output = CommandOutput { stdout: captured(finished.stdout), stderr: captured(finished.stderr) };
@@ -273,8 +277,29 @@ impl Capabilities for SystemCapabilities<'_> {
             Ok(folder) => folder,
             Err(why) => return LineOutcome::Unrunnable { why },
         };
-        self.line_checkers.exchange(argv(request.line), folder, &self.variables(), (line, request.timeout, self.cancel))
+        match hosted_or_own(request, self.root, &folder, self.variables(), self.cancel) {
+            Ok((argv, env)) => self.line_checkers.exchange(argv, folder, &env, (line, request.timeout, self.cancel)),
+            Err(why) => LineOutcome::Unrunnable { why },
+        }
     }
+}
+
+/// The environment variables of a program: those to set, and those to take away.
+type EnvChanges = BTreeMap<OsString, Option<OsString>>;
+
+/// The arguments and variables of a command: its own, or those of what runs its TypeScript.
+fn hosted_or_own(
+    request: &CommandRequest<'_>,
+    root: &Path,
+    folder: &Path,
+    variables: EnvChanges,
+    cancel: &CancelFlag,
+) -> Result<(Vec<OsString>, EnvChanges), String> {
+    let hosted = if request.may_be_typescript { typescript::hosted(request.line, root, folder, cancel)? } else { None };
+    Ok(match hosted {
+        Some(hosted) => (hosted.argv, variables.into_iter().chain(hosted.env).collect()),
+        None => (argv(request.line), variables),
+    })
 }
 
 /// The arguments that run a command line.

@@ -8,6 +8,7 @@ mod granted;
 mod judge;
 mod line_checkers;
 mod scratch;
+mod typescript;
 mod worktree_files;
 
 pub use granted::{SystemCapabilities, run_below};

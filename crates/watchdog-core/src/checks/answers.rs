@@ -89,12 +89,14 @@ pub struct CommandRequest<'a> {
     pub stdin: &'a [u8],
     /// Whether it runs in a scratch checkout of HEAD with the session's work, without the files that git ignores.
     pub clean: bool,
+    /// Whether a program that is a file of TypeScript is given to a runtime of TypeScript.
+    pub may_be_typescript: bool,
 }
 
 impl<'a> CommandRequest<'a> {
     /// A command to run at the root of the worktree, with an empty stdin.
     pub fn new(line: &'a CommandLine, timeout: Duration) -> Self {
-        CommandRequest { line, cwd: None, timeout, stdin: &[], clean: false }
+        CommandRequest { line, cwd: None, timeout, stdin: &[], clean: false, may_be_typescript: false }
     }
 }
 

@@ -83,6 +83,7 @@ impl CustomCheck {
     fn run_program(&self, context: &CheckContext<'_>) -> CheckJudgement {
         let mut line = context_to_json(context.session).to_string();
         let mut request = CommandRequest::new(&self.criterion.run, self.criterion.timeout);
+        request.may_be_typescript = true;
         let (title, seconds) = (self.title(), self.criterion.timeout.as_secs());
         let unrunnable = |why: &str| CheckJudgement::Unrunnable { why: format!("{title} cannot be run: {}", one_line(why)) };
         let late = || CheckJudgement::TimedOut { why: format!("{title} did not answer within {seconds} seconds") };
