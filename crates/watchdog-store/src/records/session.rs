@@ -19,6 +19,8 @@ use crate::error::StoreError;
 pub struct SessionRecord {
     /// The agent's own name for it, once known.
     pub session_id: Option<String>,
+    /// The agent that ran it, by the name or path of its preset; `None` where that is unknown.
+    pub agent: Option<String>,
     /// Its first process. Alone no proof that it still runs: numbers are used again.
     pub pid: Option<u32>,
     /// When it began.
@@ -40,11 +42,19 @@ impl SessionRecord {
     pub fn began(started_at: Timestamp) -> Self {
         SessionRecord { started_at, ..SessionRecord::default() }
     }
+
+    /// The agent that ran it, unless it began before this instant.
+    pub fn agent_since(self, at: Timestamp) -> Option<String> {
+        self.agent.filter(|_| at <= self.started_at)
+    }
 }
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct SessionV1 {
     session_id: Option<String>,
+    /// Not written down by the first watchdogs that had this version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
     pid: Option<u32>,
     started_at: Timestamp,
     ended_at: Option<Timestamp>,
@@ -65,6 +75,7 @@ impl RecordType for SessionRecord {
     fn to_disk(&self) -> SessionV1 {
         SessionV1 {
             session_id: self.session_id.clone(),
+            agent: self.agent.clone(),
             pid: self.pid,
             started_at: self.started_at,
             ended_at: self.ended_at,
@@ -78,6 +89,7 @@ impl RecordType for SessionRecord {
     fn from_disk(disk: SessionV1) -> Result<Self, String> {
         Ok(SessionRecord {
             session_id: disk.session_id,
+            agent: disk.agent,
             pid: disk.pid,
             started_at: disk.started_at,
             ended_at: disk.ended_at,
