@@ -41,7 +41,8 @@ impl Judge for Ours {
     fn before(&mut self, world: &mut World<'_>) {
         world.snapshot();
         self.looped.get_or_insert_with(|| {
-            let policy = LoopPolicy { limits: ConfigSettings::default().limits, no_progress: NO_PROGRESS, max_wait: MAX_WAIT };
+            let policy =
+                LoopPolicy { limits: ConfigSettings::default().limits, no_progress: NO_PROGRESS, max_wait: MAX_WAIT, agents: Vec::new() };
             (LoopMachine::new(policy, LoopStanding { work: Some(world.state()), ..LoopStanding::default() }), world.now)
         });
     }
@@ -97,6 +98,7 @@ impl Ours {
         let outcome = iteration::IterationOutcome {
             reason: verdict.reason,
             retry_at: verdict.retry_at,
+            of_agent: true,
             overloaded: crash.is_some(),
             crash,
             breaker_open: open,

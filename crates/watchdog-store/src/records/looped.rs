@@ -9,6 +9,7 @@ use super::refs;
 use super::row::{self, RecordType, RowsByWorktree};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
+use watchdog_core::decision::iteration::agent_order::{AgentHold, AgentStanding, HoldReason};
 use watchdog_core::decision::iteration::record::IterationRecord;
 use watchdog_core::decision::iteration::standing::LoopStanding;
 use watchdog_core::decision::termination::{SpentUsage, UnknownUsage};
@@ -73,6 +74,23 @@ pub(super) struct LoopV1 {
     over: Option<String>,
     #[serde(default)]
     birth: Option<String>,
+    /// Of loops with several agents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    agents: Vec<AgentStandingV1>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    chosen: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ran: Option<String>,
+}
+
+/// An agent of a loop that has several.
+#[derive(Serialize, Deserialize)]
+struct AgentStandingV1 {
+    name: String,
+    hold: Option<(Timestamp, String)>,
+    misses: u32,
+    sessions: u32,
+    spent: SpentV1,
 }
 
 /// Figures that were not told by every session are named in `untold`.
@@ -97,6 +115,8 @@ struct IterationV1 {
     subjects: Vec<String>,
     words: Option<String>,
     log: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
 }
 
 impl RecordType for LoopRecord {
@@ -105,7 +125,7 @@ impl RecordType for LoopRecord {
     const KIND: &'static str = "loop";
 
     fn to_disk(&self) -> LoopV1 {
-        let LoopStanding { finished, spent, work, unchanged, crashes, waits } = self.standing.clone();
+        let LoopStanding { finished, spent, work, unchanged, crashes, waits, agents, chosen, ran } = self.standing.clone();
         LoopV1 {
             id: self.id.clone(),
             begun_at: self.begun_at,
@@ -124,6 +144,9 @@ impl RecordType for LoopRecord {
             session_id: self.session_id.clone(),
             over: self.over.map(|reason| reason.as_str().to_owned()),
             birth: self.birth.clone(),
+            agents: agents.iter().map(agent_to_disk).collect(),
+            chosen,
+            ran,
         }
     }
 
@@ -140,6 +163,9 @@ impl RecordType for LoopRecord {
                 unchanged: disk.unchanged,
                 crashes: disk.crashes,
                 waits: disk.waits,
+                agents: disk.agents.into_iter().map(agent_from_disk).collect::<Result<_, _>>()?,
+                chosen: disk.chosen,
+                ran: disk.ran,
             },
             records: disk.records.into_iter().map(record_from_disk).collect::<Result<_, _>>()?,
             at_most: disk.at_most,
@@ -174,6 +200,30 @@ fn spent_from_disk(disk: &SpentV1) -> SpentUsage {
     }
 }
 
+fn agent_to_disk(agent: &AgentStanding) -> AgentStandingV1 {
+    AgentStandingV1 {
+        name: agent.name.clone(),
+        hold: agent.hold.map(|hold| (hold.until, hold.why.as_str().to_owned())),
+        misses: agent.misses,
+        sessions: agent.sessions,
+        spent: spent_to_disk(&agent.spent),
+    }
+}
+
+fn agent_from_disk(disk: AgentStandingV1) -> Result<AgentStanding, String> {
+    let hold = |(until, word): (Timestamp, String)| {
+        let why = HoldReason::from_word(&word).ok_or_else(|| format!("its reason '{word}' to hold an agent is not known"))?;
+        Ok::<_, String>(AgentHold { until, why })
+    };
+    Ok(AgentStanding {
+        name: disk.name,
+        hold: disk.hold.map(hold).transpose()?,
+        misses: disk.misses,
+        sessions: disk.sessions,
+        spent: spent_from_disk(&disk.spent),
+    })
+}
+
 fn record_to_disk(record: &IterationRecord) -> IterationV1 {
     IterationV1 {
         number: record.number,
@@ -186,6 +236,7 @@ fn record_to_disk(record: &IterationRecord) -> IterationV1 {
         subjects: record.subjects.clone(),
         words: record.words.clone(),
         log: record.log.clone(),
+        agent: record.agent.clone(),
     }
 }
 
@@ -201,6 +252,7 @@ fn record_from_disk(disk: IterationV1) -> Result<IterationRecord, String> {
         subjects: disk.subjects,
         words: disk.words,
         log: disk.log,
+        agent: disk.agent,
     })
 }
 
@@ -250,6 +302,15 @@ mod tests {
                 unchanged: 1,
                 crashes: 4,
                 waits: 5,
+                agents: vec![AgentStanding {
+                    name: "a".into(),
+                    hold: Some(AgentHold { until: now, why: HoldReason::Overload }),
+                    misses: 1,
+                    sessions: 2,
+                    spent: SpentUsage { cost_usd: 0.25, ..SpentUsage::default() },
+                }],
+                chosen: Some("b".into()),
+                ran: Some("a".into()),
             },
             records: vec![IterationRecord::new(1, now, Duration::from_millis(7), &verdict).with_words(Some("w")).with_crash(Some("c"))],
             at_most: Some(9),

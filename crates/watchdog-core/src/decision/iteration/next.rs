@@ -9,6 +9,7 @@ use crate::decision::termination::{SpentUsage, may_begin, termination, time_left
 use watchdog_facts::evidence::StopReason;
 use watchdog_facts::verdict::{Reason, Status};
 
+use super::agent_order::{AgentChange, AgentChoice, AgentHold, HoldReason, RankedAgent, agent_change, choose_agent, standing_mut};
 use super::standing::LoopStanding;
 
 /// The limits of a loop.
@@ -20,6 +21,16 @@ pub struct LoopPolicy {
     pub no_progress: u32,
     /// A usage limit that lasts longer than this is not waited for; neither is an overload whose pauses are together longer.
     pub max_wait: Duration,
+    /// The agents in the order of preference.
+    pub agents: Vec<RankedAgent>,
+}
+
+impl LoopPolicy {
+    /// Whether a limit may move a session to another agent, or a budget of an agent ends the loop. Otherwise there is nothing to choose,
+    /// and a loop that is started again asks its one agent again.
+    pub fn has_choice(&self) -> bool {
+        self.agents.len() > 1 || self.agents.iter().any(|agent| agent.max_cost_usd.is_some())
+    }
 }
 
 /// After this many pauses without progress in a row the loop gives up.
@@ -32,6 +43,10 @@ const MARGIN: Duration = Duration::from_secs(5);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(300);
 /// An overload is given this many doublings at once: seconds would only add to it.
 const OVERLOAD_HEAD_START: u32 = 4;
+/// After so many pauses for an overload in a row the next agent takes over, where there is one.
+const OVERLOAD_PAUSES: u32 = 3;
+/// For so long an agent whose service had no room gets no session then.
+const OVERLOAD_REST: Duration = Duration::from_secs(1800);
 /// The first pause for background work, doubled each time.
 const BACKGROUND_POLL: Duration = Duration::from_secs(30);
 
@@ -42,6 +57,8 @@ pub struct IterationOutcome {
     pub reason: Reason,
     /// When a limit ends, where it was reported.
     pub retry_at: Option<Timestamp>,
+    /// Whether a usage limit is that of the agent whose session it was, and not of another program that was asked about it.
+    pub of_agent: bool,
     /// Why the session ended badly, if it did.
     pub crash: Option<String>,
     /// Whether that was a service, or this very machine, that had no room, so that the session could not work.
@@ -189,6 +206,26 @@ impl LoopMachine {
         &self.standing
     }
 
+    /// Its limits.
+    pub fn policy(&self) -> &LoopPolicy {
+        &self.policy
+    }
+
+    /// What the change of the agent between the last session and the next one is, if there is one.
+    pub fn agent_change(&self, now: Timestamp) -> Option<AgentChange> {
+        let LoopStanding { agents, ran, chosen, .. } = &self.standing;
+        agent_change(now, (ran.as_deref(), chosen.as_deref()), &self.policy.agents, agents)
+    }
+
+    /// The session of the chosen agent begins.
+    pub fn session_begins(&mut self) {
+        self.standing.ran = self.standing.chosen.clone();
+        if let Some(name) = &self.standing.ran {
+            let standing = standing_mut(&mut self.standing.agents, name);
+            standing.sessions = standing.sessions.saturating_add(1);
+        }
+    }
+
     /// Takes one event and says what comes next. `wall` is the time of the whole loop so far, pauses included.
     pub fn step(&mut self, now: Timestamp, wall: Duration, event: LoopEvent) -> LoopAction {
         self.standing.spent.wall_seconds = wall.as_secs_f64();
@@ -208,11 +245,61 @@ impl LoopMachine {
         }
     }
 
-    fn iterate(&self, now: Timestamp) -> LoopAction {
-        match may_begin(&self.policy.limits, &self.standing.spent, self.standing.finished.into(), now) {
-            Some(stop) => LoopAction::End(LoopEnd::Stop(stop)),
-            None => LoopAction::Iterate { number: self.standing.finished.saturating_add(1) },
+    fn iterate(&mut self, now: Timestamp) -> LoopAction {
+        if let Some(stop) = may_begin(&self.policy.limits, &self.standing.spent, self.standing.finished.into(), now) {
+            return LoopAction::End(LoopEnd::Stop(stop));
         }
+        let next = LoopAction::Iterate { number: self.standing.finished.saturating_add(1) };
+        if !self.policy.has_choice() {
+            self.standing.chosen = self.policy.agents.first().map(|agent| agent.name.clone());
+            return next;
+        }
+        match choose_agent(now, &self.policy.agents, &self.standing.agents) {
+            AgentChoice::Agent(place) => {
+                self.standing.chosen = Some(self.policy.agents[place].name.clone());
+                next
+            }
+            AgentChoice::Wait(hold) => self.wait_for_agent(hold, now),
+            AgentChoice::Spent => {
+                let why = "the budgets of all its agents are spent (agents[].max_cost_usd)".to_owned();
+                LoopAction::End(LoopEnd::Stop(StopReason { reason: Reason::BudgetExhausted, why }))
+            }
+        }
+    }
+
+    /// Every agent is held: waits for the first.
+    fn wait_for_agent(&mut self, hold: AgentHold, now: Timestamp) -> LoopAction {
+        if hold.until > later(later(now, self.policy.max_wait), MARGIN) {
+            return LoopAction::End(LoopEnd::LimitTooLong);
+        }
+        let why = match hold.why {
+            HoldReason::UsageLimit => PauseReason::UsageLimit,
+            HoldReason::Overload => PauseReason::Overload,
+        };
+        self.pause(PauseLength::Until(hold.until), why, AfterPause::Iterate, now)
+    }
+
+    /// Whether one of the agents other than that of the last session may have the next one now.
+    fn another_is_free(&self, now: Timestamp) -> bool {
+        let others: Vec<RankedAgent> =
+            self.policy.agents.iter().filter(|agent| Some(&agent.name) != self.standing.ran.as_ref()).cloned().collect();
+        matches!(choose_agent(now, &others, &self.standing.agents), AgentChoice::Agent(_))
+    }
+
+    /// The agent of the last session gets none until then.
+    fn hold(&mut self, until: Timestamp, why: HoldReason) {
+        if let Some(name) = &self.standing.ran {
+            standing_mut(&mut self.standing.agents, name).hold = Some(AgentHold { until, why });
+        }
+    }
+
+    /// Counts a session that came to a limit, and returns how many in a row that agent has had; `None` where the loop has one agent only.
+    fn missed(&mut self) -> Option<u32> {
+        let of_loop = |name: &String| self.policy.has_choice() && self.policy.agents.iter().any(|agent| agent.name == *name);
+        let name = self.standing.ran.as_ref().filter(|name| of_loop(name))?;
+        let standing = standing_mut(&mut self.standing.agents, name);
+        standing.misses = standing.misses.saturating_add(1);
+        Some(standing.misses)
     }
 
     fn judged(&mut self, outcome: IterationOutcome, now: Timestamp) -> LoopAction {
@@ -220,6 +307,10 @@ impl LoopMachine {
         // The sessions' own times are a part of the loop's.
         self.standing.spent = self.standing.spent.plus(SpentUsage { wall_seconds: 0.0, ..outcome.spent });
         self.standing.spent.wall_seconds = wall;
+        if let Some(name) = &self.standing.ran {
+            let standing = standing_mut(&mut self.standing.agents, name);
+            standing.spent = standing.spent.plus(outcome.spent);
+        }
         if outcome.reason == Reason::Interrupted {
             return LoopAction::End(LoopEnd::Verdict);
         }
@@ -236,6 +327,10 @@ impl LoopMachine {
         self.standing.finished = self.standing.finished.saturating_add(1);
         self.standing.waits = 0;
         self.overload = OverloadWait::default();
+        if let Some(name) = &self.standing.ran {
+            let standing = standing_mut(&mut self.standing.agents, name);
+            (standing.misses, standing.hold) = (0, None);
+        }
         self.standing.left(outcome.work);
         self.standing.crashes = if outcome.crash.is_some() { self.standing.crashes.saturating_add(1) } else { 0 };
         if let Some(stop) = termination(&self.policy.limits, &self.standing.spent, now) {
@@ -274,38 +369,70 @@ impl LoopMachine {
             self.standing.unchanged = 0;
             self.standing.work = outcome.work.clone();
         }
+        // A session of the next agent instead of a pause is no wait.
+        if outcome.reason == Reason::RateLimited
+            && outcome.of_agent
+            && let Some(misses) = self.missed()
+        {
+            let until = self.limit_ends(outcome.retry_at, misses, now);
+            self.hold(until, HoldReason::UsageLimit);
+            if self.another_is_free(now) {
+                return self.iterate(now);
+            }
+        }
         self.standing.waits = self.standing.waits.saturating_add(1);
         if outcome.overloaded && !matches!(outcome.reason, Reason::RateLimited | Reason::BackgroundWork) {
-            return self.wait_for_room(now);
+            // A machine without room has none for another agent either.
+            return self.wait_for_room(outcome.reason != Reason::StoreError, now);
         }
         if self.standing.waits > WAITS {
             return LoopAction::End(LoopEnd::WaitedInVain { waits: WAITS });
         }
-        let doubled = |first: Duration| first.saturating_mul(1 << (self.standing.waits - 1).min(16)).min(self.policy.max_wait);
         match outcome.reason {
+            Reason::RateLimited if outcome.of_agent && self.policy.has_choice() => self.iterate(now),
             Reason::RateLimited => {
-                let until = match outcome.retry_at.filter(|at| *at > now) {
-                    Some(reset) => later(reset, MARGIN),
-                    None => later(now, doubled(UNTOLD_LIMIT)),
-                };
+                let until = self.limit_ends(outcome.retry_at, self.standing.waits, now);
                 if until > later(later(now, self.policy.max_wait), MARGIN) {
                     return LoopAction::End(LoopEnd::LimitTooLong);
                 }
                 self.pause(PauseLength::Until(until), PauseReason::UsageLimit, AfterPause::Iterate, now)
             }
             _ => {
-                let until = outcome.retry_at.filter(|at| *at > now).unwrap_or_else(|| later(now, doubled(BACKGROUND_POLL)));
+                let polled = || later(now, self.doubled(BACKGROUND_POLL, self.standing.waits));
+                let until = outcome.retry_at.filter(|at| *at > now).unwrap_or_else(polled);
                 self.pause(PauseLength::Until(until), PauseReason::BackgroundWork, AfterPause::JudgeAgain, now)
             }
         }
     }
 
-    /// A service that is away is waited for as long as a usage limit, all pauses together.
-    fn wait_for_room(&mut self, now: Timestamp) -> LoopAction {
+    /// When a usage limit ends that was met for this time in a row: as it was told, else after a time that grows.
+    fn limit_ends(&self, retry_at: Option<Timestamp>, time: u32, now: Timestamp) -> Timestamp {
+        match retry_at.filter(|at| *at > now) {
+            Some(reset) => later(reset, MARGIN),
+            None => later(now, self.doubled(UNTOLD_LIMIT, time)),
+        }
+    }
+
+    fn doubled(&self, first: Duration, time: u32) -> Duration {
+        first.saturating_mul(1 << time.saturating_sub(1).min(16)).min(self.policy.max_wait)
+    }
+
+    /// A service that is away is waited for as long as a usage limit, all pauses together; where another agent is free, for a few pauses.
+    fn wait_for_room(&mut self, of_service: bool, now: Timestamp) -> LoopAction {
         let left = self.policy.max_wait.saturating_sub(self.overload.waited);
         // However short the pauses are, they are not without number.
         let most = u32::try_from(self.policy.max_wait.as_secs() / LONGEST_BACKOFF.as_secs()).unwrap_or(u32::MAX).max(WAITS);
-        if left.is_zero() || self.standing.waits > most {
+        let waited_enough = left.is_zero() || self.standing.waits > most;
+        if of_service
+            && let Some(misses) = self.missed()
+            && (waited_enough || misses > OVERLOAD_PAUSES)
+            && self.another_is_free(now)
+        {
+            self.hold(later(now, OVERLOAD_REST), HoldReason::Overload);
+            (self.standing.waits, self.overload) = (0, OverloadWait::default());
+            return self.iterate(now);
+        }
+        if waited_enough {
             return LoopAction::End(LoopEnd::OverloadTooLong);
         }
         self.overload.since = Some(now);

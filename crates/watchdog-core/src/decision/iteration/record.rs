@@ -41,6 +41,8 @@ pub struct IterationRecord {
     pub words: Option<String>,
     /// Where the session's output is.
     pub log: Option<String>,
+    /// The agent that had the session, where the loop names its agents.
+    pub agent: Option<String>,
 }
 
 impl IterationRecord {
@@ -58,6 +60,7 @@ impl IterationRecord {
             subjects: commits.into_iter().flat_map(|commits| &commits.listed).take(SUBJECTS).map(|c| bounded(&c.subject, LINE)).collect(),
             words: None,
             log: None,
+            agent: None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The progress of a loop, for its limits. Survives the death of the process.
 
+use super::agent_order::AgentStanding;
 use crate::decision::termination::SpentUsage;
 
 /// The progress of a loop between two sessions.
@@ -18,6 +19,12 @@ pub struct LoopStanding {
     pub crashes: u32,
     /// Pauses in a row for a usage limit, an overload or background work, without an iteration that ended.
     pub waits: u32,
+    /// The agents that had sessions.
+    pub agents: Vec<AgentStanding>,
+    /// The agent of the next session, or of the one that runs.
+    pub chosen: Option<String>,
+    /// The agent of the last session that began.
+    pub ran: Option<String>,
 }
 
 impl LoopStanding {

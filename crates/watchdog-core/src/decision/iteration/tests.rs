@@ -29,7 +29,7 @@ fn limits() -> Limits {
 
 fn looping(limits: Limits) -> LoopMachine {
     LoopMachine::new(
-        LoopPolicy { limits, no_progress: 3, max_wait: 6 * HOUR },
+        LoopPolicy { limits, no_progress: 3, max_wait: 6 * HOUR, agents: Vec::new() },
         LoopStanding { work: Some("at first".into()), ..LoopStanding::default() },
     )
 }
@@ -38,6 +38,7 @@ fn judged(reason: Reason, work: &str) -> IterationOutcome {
     IterationOutcome {
         reason,
         retry_at: None,
+        of_agent: true,
         crash: None,
         overloaded: false,
         breaker_open: false,
@@ -229,7 +230,7 @@ fn a_service_without_room_is_waited_for_as_long_as_a_usage_limit() {
 #[test]
 fn pauses_for_an_overload_are_together_no_longer_than_the_longest_wait() {
     let overload = || LoopEvent::Judged(Box::new(IterationOutcome { overloaded: true, ..judged(Reason::Working, "at first") }));
-    let policy = |max_wait| LoopPolicy { limits: limits(), no_progress: 3, max_wait: Duration::from_secs(max_wait) };
+    let policy = |max_wait| LoopPolicy { limits: limits(), no_progress: 3, max_wait: Duration::from_secs(max_wait), agents: Vec::new() };
     let standing = || LoopStanding { work: Some("at first".into()), ..LoopStanding::default() };
     let mut never = LoopMachine::new(policy(0), standing());
     assert_eq!(never.step(now(), Duration::ZERO, overload()), LoopAction::End(LoopEnd::OverloadTooLong));
@@ -341,6 +342,7 @@ fn any_outcome() -> impl Strategy<Value = IterationOutcome> {
         |(reason, retry_at, [crash, overloaded, breaker_open], work, tokens)| IterationOutcome {
             reason,
             retry_at,
+            of_agent: true,
             crash: crash.then(|| "exit code 1".into()),
             overloaded,
             breaker_open: breaker_open && reason == Reason::MaxProbes,

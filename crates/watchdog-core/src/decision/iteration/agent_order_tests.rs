@@ -1,0 +1,279 @@
+//! Tables and properties of the order of agents: who has the next session of a loop when limits are met.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+
+use super::agent_order::{
+    AgentChange, AgentChoice, AgentHold, AgentStanding, ChangeReason, HoldReason, RankedAgent, agent_change, choose_agent, standing_of,
+};
+use super::next::{IterationOutcome, LoopAction, LoopEnd, LoopEvent, LoopMachine, LoopPolicy, PauseLength, PauseReason};
+use super::standing::LoopStanding;
+use crate::config::settings::{ConfigSettings, Limits};
+use crate::decision::termination::SpentUsage;
+use watchdog_facts::verdict::Reason;
+
+fn after(seconds: i64) -> Timestamp {
+    let now: Timestamp = "2030-01-31T18:00:00Z".parse().expect("an instant");
+    now + SignedDuration::from_secs(seconds)
+}
+
+fn ranked(names: &[&str]) -> Vec<RankedAgent> {
+    names.iter().map(|name| RankedAgent { name: (*name).to_owned(), max_cost_usd: None }).collect()
+}
+
+fn held(name: &str, seconds: i64) -> AgentStanding {
+    let hold = Some(AgentHold { until: after(seconds), why: HoldReason::UsageLimit });
+    AgentStanding { name: name.to_owned(), hold, ..AgentStanding::default() }
+}
+
+fn with(agents: Vec<RankedAgent>) -> LoopMachine {
+    let limits = Limits { max_iterations: 50, cooldown: Duration::ZERO, ..ConfigSettings::default().limits };
+    let policy = LoopPolicy { limits, no_progress: 0, max_wait: Duration::from_secs(6 * 3600), agents };
+    LoopMachine::new(policy, LoopStanding { work: Some("at first".into()), ..LoopStanding::default() })
+}
+
+fn ended(reason: Reason, retry_at: Option<i64>) -> IterationOutcome {
+    IterationOutcome {
+        reason,
+        retry_at: retry_at.map(after),
+        of_agent: true,
+        crash: None,
+        overloaded: false,
+        breaker_open: false,
+        work: Some("at first".into()),
+        spent: SpentUsage::default(),
+    }
+}
+
+/// Begins the session that the machine asked for, and says whose it is.
+fn begins(looped: &mut LoopMachine, action: &LoopAction) -> String {
+    assert!(matches!(action, LoopAction::Iterate { .. }), "{action:?}");
+    looped.session_begins();
+    looped.standing().ran.clone().expect("an agent has it")
+}
+
+fn judged(looped: &mut LoopMachine, at: i64, outcome: IterationOutcome) -> LoopAction {
+    looped.step(after(at), Duration::ZERO, LoopEvent::Judged(Box::new(outcome)))
+}
+
+fn begun(looped: &mut LoopMachine) -> String {
+    let action = looped.step(after(0), Duration::ZERO, LoopEvent::Begin);
+    begins(looped, &action)
+}
+
+#[test]
+fn the_first_agent_without_a_limit_has_the_session_and_the_earliest_reset_is_waited_for() {
+    let order = ranked(&["a", "b", "c"]);
+    let hold = |seconds| AgentChoice::Wait(AgentHold { until: after(seconds), why: HoldReason::UsageLimit });
+    for (known, chosen) in [
+        (vec![], AgentChoice::Agent(0)),
+        (vec![held("a", 60)], AgentChoice::Agent(1)),
+        (vec![held("b", 60)], AgentChoice::Agent(0)),
+        (vec![held("a", 0)], AgentChoice::Agent(0)),
+        (vec![held("a", 60), held("b", 60)], AgentChoice::Agent(2)),
+        (vec![held("a", 90), held("b", 60), held("c", 70)], hold(60)),
+        (vec![held("another", 60)], AgentChoice::Agent(0)),
+    ] {
+        assert_eq!(choose_agent(after(0), &order, &known), chosen, "{known:?}");
+    }
+    assert_eq!(choose_agent(after(0), &[], &[]), AgentChoice::Spent);
+}
+
+#[test]
+fn an_agent_whose_budget_is_spent_has_no_session_and_all_spent_ends_the_loop() {
+    let order: Vec<RankedAgent> = ["a", "b"].map(|name| RankedAgent { name: name.into(), max_cost_usd: Some(1.0) }).into_iter().collect();
+    let mut looped = with(order);
+    let cost = |cost_usd| IterationOutcome { spent: SpentUsage { cost_usd, ..SpentUsage::default() }, ..ended(Reason::Working, None) };
+    assert_eq!(begun(&mut looped), "a");
+    let action = judged(&mut looped, 1, cost(0.5));
+    assert_eq!(begins(&mut looped, &action), "a");
+    let action = judged(&mut looped, 2, cost(0.5));
+    assert_eq!(begins(&mut looped, &action), "b");
+    let LoopAction::End(LoopEnd::Stop(stop)) = judged(&mut looped, 3, cost(2.0)) else { panic!("both are spent") };
+    assert_eq!(stop.reason, Reason::BudgetExhausted);
+    let of = |name: &str| standing_of(&looped.standing().agents, name).map(|agent| (agent.sessions, agent.spent.cost_usd));
+    assert_eq!((of("a"), of("b")), (Some((2, 1.0)), Some((1, 2.0))), "each agent pays for its own sessions");
+}
+
+#[test]
+fn a_limit_moves_the_next_session_on_and_its_reset_brings_it_back() {
+    let mut looped = with(ranked(&["a", "b"]));
+    assert_eq!(begun(&mut looped), "a");
+    let action = judged(&mut looped, 10, ended(Reason::RateLimited, Some(1000)));
+    assert_eq!(action, LoopAction::Iterate { number: 1 }, "a limit is no iteration");
+    assert_eq!(begins(&mut looped, &action), "b");
+    let action = judged(&mut looped, 500, ended(Reason::Working, None));
+    assert_eq!(begins(&mut looped, &action), "b", "never before the reset");
+    let action = judged(&mut looped, 1005, ended(Reason::Working, None));
+    assert_eq!(begins(&mut looped, &action), "a", "the preferred agent has it again");
+    assert_eq!((looped.standing().finished, looped.standing().waits), (2, 0));
+}
+
+#[test]
+fn two_limits_are_waited_for_until_the_earlier_reset() {
+    let mut looped = with(ranked(&["a", "b"]));
+    begun(&mut looped);
+    let action = judged(&mut looped, 10, ended(Reason::RateLimited, Some(9000)));
+    begins(&mut looped, &action);
+    let action = judged(&mut looped, 20, ended(Reason::RateLimited, Some(1000)));
+    assert_eq!(action, LoopAction::Pause { length: PauseLength::Until(after(1005)), why: PauseReason::UsageLimit });
+    let action = looped.step(after(1005), Duration::ZERO, LoopEvent::PauseOver);
+    assert_eq!(begins(&mut looped, &action), "b", "its limit ended first");
+}
+
+#[test]
+fn limits_that_all_last_too_long_end_the_loop_and_one_that_does_not_is_waited_for() {
+    for (second, too_long) in [(7 * 3600, true), (5 * 3600, false)] {
+        let mut looped = with(ranked(&["a", "b"]));
+        begun(&mut looped);
+        let action = judged(&mut looped, 10, ended(Reason::RateLimited, Some(8 * 3600)));
+        begins(&mut looped, &action);
+        let action = judged(&mut looped, 20, ended(Reason::RateLimited, Some(second)));
+        assert_eq!(action == LoopAction::End(LoopEnd::LimitTooLong), too_long, "{action:?}");
+    }
+}
+
+#[test]
+fn a_resumed_loop_does_not_ask_the_limited_agent_again() {
+    let mut looped = with(ranked(&["a", "b"]));
+    begun(&mut looped);
+    judged(&mut looped, 10, ended(Reason::RateLimited, Some(1000)));
+    let policy = LoopPolicy {
+        limits: ConfigSettings::default().limits,
+        no_progress: 0,
+        max_wait: Duration::from_secs(3600),
+        agents: ranked(&["a", "b"]),
+    };
+    let mut again = LoopMachine::new(policy, looped.standing().clone());
+    let action = again.step(after(60), Duration::ZERO, LoopEvent::Begin);
+    assert_eq!(begins(&mut again, &action), "b");
+}
+
+#[test]
+fn an_overload_moves_on_only_after_three_pauses_and_only_to_an_agent_that_is_free() {
+    let overload = || IterationOutcome { overloaded: true, crash: Some("529".into()), ..ended(Reason::Working, None) };
+    let mut looped = with(ranked(&["a", "b"]));
+    begun(&mut looped);
+    for pause in 1..=3 {
+        let action = judged(&mut looped, 0, overload());
+        assert!(matches!(action, LoopAction::Pause { why: PauseReason::Overload, .. }), "pause {pause}: {action:?}");
+        let action = looped.step(after(0), Duration::ZERO, LoopEvent::PauseOver);
+        assert_eq!(begins(&mut looped, &action), "a");
+    }
+    let action = judged(&mut looped, 100, overload());
+    assert_eq!(begins(&mut looped, &action), "b");
+    let action = judged(&mut looped, 1800, ended(Reason::Working, None));
+    assert_eq!(begins(&mut looped, &action), "b");
+    let action = judged(&mut looped, 1900, ended(Reason::Working, None));
+    assert_eq!(begins(&mut looped, &action), "a", "half an hour later it is tried again");
+
+    let mut alone = with(ranked(&["a"]));
+    begun(&mut alone);
+    for _ in 0..20 {
+        assert!(matches!(judged(&mut alone, 0, overload()), LoopAction::Pause { why: PauseReason::Overload, .. }));
+    }
+    let mut machine = with(ranked(&["a", "b"]));
+    begun(&mut machine);
+    for _ in 0..5 {
+        let no_room = IterationOutcome { reason: Reason::StoreError, ..overload() };
+        let action = judged(&mut machine, 0, no_room);
+        assert!(matches!(action, LoopAction::Pause { .. }), "a machine without room has none for another agent: {action:?}");
+    }
+}
+
+#[test]
+fn a_program_that_cannot_run_is_no_limit_and_nobody_takes_over_silently() {
+    let mut looped = with(ranked(&["a", "b"]));
+    begun(&mut looped);
+    assert_eq!(judged(&mut looped, 1, ended(Reason::AgentUnrunnable, None)), LoopAction::End(LoopEnd::Verdict));
+}
+
+#[test]
+fn the_limit_of_a_program_that_answers_for_the_agent_changes_no_agent() {
+    let mut looped = with(ranked(&["a", "b"]));
+    begun(&mut looped);
+    let action = judged(&mut looped, 10, IterationOutcome { of_agent: false, ..ended(Reason::RateLimited, Some(1000)) });
+    assert_eq!(action, LoopAction::Pause { length: PauseLength::Until(after(1005)), why: PauseReason::UsageLimit });
+    let action = looped.step(after(1005), Duration::ZERO, LoopEvent::PauseOver);
+    assert_eq!(begins(&mut looped, &action), "a");
+}
+
+#[test]
+fn a_change_tells_why_and_until_when() {
+    let order = ranked(&["a", "b"]);
+    let told = |from: Option<&str>, to: &str, known: &[AgentStanding]| agent_change(after(0), (from, Some(to)), &order, known);
+    assert_eq!(told(None, "a", &[]), None, "the first session changes nothing");
+    assert_eq!(told(Some("a"), "a", &[]), None);
+    let change = |from: &str, to: &str, why, until| Some(AgentChange { from: from.into(), to: to.into(), why, until });
+    let limit = ChangeReason::Held(HoldReason::UsageLimit);
+    assert_eq!(told(Some("a"), "b", &[held("a", 60)]), change("a", "b", limit, Some(after(60))));
+    assert_eq!(told(Some("b"), "a", &[held("a", -1)]), change("b", "a", ChangeReason::Reset, None));
+    assert_eq!(told(Some("gone"), "a", &[held("gone", 60)]), change("gone", "a", ChangeReason::Configured, None));
+}
+
+#[derive(Debug, Clone)]
+enum Happening {
+    Limit(Option<i64>),
+    Overload,
+    Works,
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    prop_oneof![
+        prop::option::of(1..40_000_i64).prop_map(Happening::Limit),
+        Just(Happening::Overload),
+        Just(Happening::Works),
+        Just(Happening::Works),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_agent_has_a_session_before_its_reset_and_only_named_ones_have_any(
+        happenings in prop::collection::vec(happening(), 1..80),
+        count in 1..4_usize,
+    ) {
+        let names = &["a", "b", "c"][..count];
+        let mut looped = with(ranked(names));
+        let mut resets: std::collections::HashMap<String, Timestamp> = std::collections::HashMap::new();
+        let (mut at, mut work) = (after(0), 0);
+        let mut action = looped.step(at, Duration::ZERO, LoopEvent::Begin);
+        for happened in happenings {
+            while let LoopAction::Pause { length, .. } = action {
+                at = match length {
+                    PauseLength::For(length) => at + SignedDuration::try_from(length).expect("short"),
+                    PauseLength::Until(until) => until.max(at),
+                    PauseLength::Backoff { .. } => at + SignedDuration::from_secs(1),
+                };
+                action = looped.step(at, Duration::ZERO, LoopEvent::PauseOver);
+            }
+            if matches!(action, LoopAction::End(_)) {
+                break;
+            }
+            let who = begins(&mut looped, &action);
+            prop_assert!(names.contains(&who.as_str()), "{who} was never named");
+            prop_assert!(resets.get(&who).is_none_or(|reset| *reset <= at), "{who} before its reset");
+            let better = names.iter().take_while(|name| **name != who);
+            for preferred in better {
+                let standing = standing_of(&looped.standing().agents, preferred);
+                prop_assert!(standing.and_then(|standing| standing.hold).is_some_and(|hold| hold.until > at), "{preferred} is free");
+            }
+            at += SignedDuration::from_secs(30);
+            work += 1;
+            let outcome = match happened {
+                Happening::Limit(reset) => {
+                    let retry_at = reset.map(|seconds| at + SignedDuration::from_secs(seconds));
+                    if let Some(reset) = retry_at {
+                        resets.insert(who.clone(), reset);
+                    }
+                    IterationOutcome { retry_at, ..ended(Reason::RateLimited, None) }
+                }
+                Happening::Overload => IterationOutcome { overloaded: true, ..ended(Reason::Working, None) },
+                Happening::Works => IterationOutcome { work: Some(work.to_string()), ..ended(Reason::Working, None) },
+            };
+            action = looped.step(at, Duration::ZERO, LoopEvent::Judged(Box::new(outcome)));
+        }
+    }
+}
