@@ -209,7 +209,7 @@ prop_compose! {
             agents: agents.into_iter()
                 .map(|(name, (role, preset, model, command, own))| {
                     let worktree = own.then(|| format!("../{name}"));
-                    AgentEntry { name, role, preset, model, command, worktree }
+                    AgentEntry { name, role, preset, model, command, worktree, fallback: Vec::new(), max_cost_usd: None }
                 })
                 .collect(),
             notify: notify.into_iter()

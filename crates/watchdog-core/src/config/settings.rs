@@ -94,6 +94,24 @@ pub struct AgentSettings {
     pub probe: Option<Vec<String>>,
 }
 
+impl AgentSettings {
+    /// Whom to ask about a session that this agent ran: that agent, whatever is configured, since no other has its conversation. A
+    /// configured program answers for every agent, and so does the configured agent for a session whose agent is unknown.
+    #[must_use]
+    pub fn about_session(&self, ran: Option<&PresetName>) -> Self {
+        match ran.filter(|ran| self.probe.is_none() && **ran != self.preset) {
+            // The configured model is one of another agent.
+            Some(ran) => AgentSettings { preset: ran.clone(), model: Self::usual_model(ran), probe: None },
+            None => self.clone(),
+        }
+    }
+
+    /// The model that answers probes of an agent where none is configured; `None` is the agent's own choice.
+    pub fn usual_model(preset: &PresetName) -> Option<String> {
+        (*preset == PresetName::CLAUDE).then(|| "sonnet".to_owned())
+    }
+}
+
 /// How uncommitted work is salvaged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RescueSettings {
@@ -177,8 +195,8 @@ pub struct TaskSettings {
     pub dir: String,
 }
 
-/// An agent that works on tasks.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An agent that works on tasks or in a loop.
+#[derive(Debug, Clone, PartialEq)]
 pub struct AgentEntry {
     /// Unique among the agents.
     pub name: String,
@@ -192,6 +210,10 @@ pub struct AgentEntry {
     pub command: Option<Vec<String>>,
     /// The folder of its linked worktree, from the root of the worktree that holds the tasks; `None` = one of watchdog's own.
     pub worktree: Option<String>,
+    /// Other entries that take over at a limit of this one, by name, in their order.
+    pub fallback: Vec<String>,
+    /// US dollars that its sessions of one loop may cost.
+    pub max_cost_usd: Option<f64>,
 }
 
 /// The receiver of some events.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::super::key_kinds::{ARGV, PRESET, TEXT, nullable};
+use super::super::key_kinds::{ARGV, POSITIVE, PRESET, TEXT, list_of, nullable};
 use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::problem::shown;
 use super::super::reader::{ConfigNode, ConfigSection};
@@ -41,6 +41,8 @@ pub(in super::super) static ENTRY: KeyBlock<AgentEntry> = KeyBlock {
         model: None,
         command: None,
         worktree: None,
+        fallback: Vec::new(),
+        max_cost_usd: None,
     },
     keys: keys! { AgentEntry;
         "name" => name: TEXT, "the agent's own name, no two alike", required("every agent has a name of its own");
@@ -52,6 +54,10 @@ pub(in super::super) static ENTRY: KeyBlock<AgentEntry> = KeyBlock {
         "worktree" => worktree: nullable(TEXT),
             "the folder of its linked worktree, from the root of the worktree that holds the tasks; no two alike",
             default_in_words("one in the state directory");
+        "fallback" => fallback: list_of(TEXT),
+            "other agents of this list that take over, in this order, when this one meets a usage limit, an overload or the end of its \
+             budget (see [Another agent at a limit](loop.md#another-agent-at-a-limit)). Nobody takes over who is not named";
+        "max_cost_usd" => max_cost_usd: nullable(POSITIVE), "US dollars that its sessions of one loop or task may cost";
     },
     rules: no_rules,
 };
@@ -71,6 +77,16 @@ pub(in super::super) fn read_list(node: &ConfigNode<'_>, preset: &PresetName) ->
     let mut names = HashSet::new();
     if let Some(twice) = entries.iter().find(|entry| !names.insert(&entry.name)) {
         node.wrong(format!("two agents are named {}; every agent has a name of its own", shown(&twice.name)));
+    }
+    for entry in &entries {
+        let mut seen = HashSet::from([&entry.name]);
+        for name in &entry.fallback {
+            if !entries.iter().any(|other| other.name == *name) {
+                node.wrong(format!("the fallback of {} names {}, and no agent has that name", shown(&entry.name), shown(name)));
+            } else if !seen.insert(name) {
+                node.wrong(format!("the fallback of {} names {} twice or itself", shown(&entry.name), shown(name)));
+            }
+        }
     }
     Some(entries)
 }
@@ -135,6 +151,8 @@ mod tests {
             model: None,
             command: None,
             worktree: None,
+            fallback: Vec::new(),
+            max_cost_usd: None,
         };
         assert_eq!(found[0], gemini);
         assert_eq!((found[1].role.as_deref(), &found[1].preset), (None, &PresetName::CLAUDE));
@@ -144,6 +162,11 @@ mod tests {
         assert_eq!(own.agents[0].worktree.as_deref(), Some("../a"));
         assert_eq!(own.commands(), ["agent a: my-agent {prompt}"], "it is shown before it is trusted");
         fails(r#"{"agents": [{"name": "a", "worktree": "w"}, {"name": "b", "worktree": "w"}]}"#, "two agents have the worktree \"w\"");
+        let order = reads(r#"{"agents": [{"name": "a", "fallback": ["b"], "max_cost_usd": 2.5}, {"name": "b"}]}"#).agents;
+        assert_eq!((order[0].fallback.as_slice(), order[0].max_cost_usd), (&["b".to_owned()][..], Some(2.5)));
+        fails(r#"{"agents": [{"name": "a", "fallback": ["c"]}]}"#, "the fallback of \"a\" names \"c\", and no agent has that name");
+        fails(r#"{"agents": [{"name": "a", "fallback": ["a"]}]}"#, "names \"a\" twice or itself");
+        fails(r#"{"agents": [{"name": "a", "max_cost_usd": 0}]}"#, "agents[0].max_cost_usd: expected a number above 0");
         fails(r#"{"agents": [{"name": "a", "rol": "b"}]}"#, "agents[0].rol: unknown key, did you mean `role`?");
     }
 }

@@ -80,6 +80,7 @@ const WORDS: &[&str] = &[
     "assigned",
     "started",
     "iteration",
+    "agent_changed",
     "blocked",
     "pending",
     "limit",
