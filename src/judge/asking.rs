@@ -92,7 +92,7 @@ impl ActionExecutor {
         let whom = sent.whom.as_ref()?;
         let answered = sent.last.as_ref().and_then(|(_, record)| record.session_id.clone());
         let id = whom.resume.clone().or(answered).or_else(|| whom.expected.clone());
-        Some(JudgedSession { id, known_by: whom.known_by.as_str(), idle_seconds: None })
+        Some(JudgedSession { id, agent: self.ran.clone(), known_by: whom.known_by.as_str(), idle_seconds: None })
     }
 
     /// The session to probe. Found once and then cached, except for the latest conversation, which may grow.
@@ -100,7 +100,7 @@ impl ActionExecutor {
         if let Some(whom) = self.sent_probe().whom.clone().filter(|whom| whom.known_by != SessionIdSource::Latest) {
             return whom;
         }
-        let settings = &self.input.settings.agent;
+        let settings = &self.agent;
         let by_transcript = settings.probe.is_none() && settings.preset == PresetName::CLAUDE;
         let found = match &self.store {
             Some(store) => ProbeTarget::of(
@@ -147,8 +147,8 @@ impl ActionExecutor {
         self.remember_transcript();
         let git_facts = QuestionFacts { commits: facts.0.as_ref(), changes: facts.1.as_ref() };
         let request = ProbeRequest {
-            settings: &settings.agent,
-            program: self.command_env.agent_program.clone(),
+            settings: &self.agent,
+            program: self.program(),
             worktree: &self.root,
             session_id: whom.resume.as_deref(),
             expected_session: whom.expected.clone(),
@@ -247,10 +247,8 @@ impl ActionExecutor {
         let transcript = session.as_deref().and_then(|id| transcript::session(root, home, id));
         let transcript = transcript.map(|transcript| (transcript.size, transcript.modified));
         let settings = &self.input.settings;
-        let criteria =
-            (&settings.mode, &settings.checks, &settings.guards, &settings.agent, &settings.rescue.mode, &settings.require_evidence);
-        let more =
-            (&settings.on_no_criteria, &self.input.trust, &self.input.baseline, self.input.recorded_at, &self.command_env.agent_program);
+        let criteria = (&settings.mode, &settings.checks, &settings.guards, &self.agent, &settings.rescue.mode, &settings.require_evidence);
+        let more = (&settings.on_no_criteria, &self.input.trust, &self.input.baseline, self.input.recorded_at, &self.program());
         let text = format!("{head:?} {work} {transcript:?} {session:?} {criteria:?} {more:?}");
         Some(Sha256::digest(text.as_bytes())[..16].iter().map(|byte| format!("{byte:02x}")).collect())
     }

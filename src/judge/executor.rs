@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,8 +15,7 @@ use crate::rescue;
 use crate::watch::{FolderWatch, GitDirs};
 use crate::wire::judgement_events::helper_snapshot_data;
 use watchdog_core::checks::{self, CheckContext, GroupOutcome};
-use watchdog_core::config::settings::RescueMode;
-use watchdog_core::config::settings::{CheckKind, CheckSpec};
+use watchdog_core::config::settings::{AgentSettings, CheckKind, CheckSpec, RescueMode};
 use watchdog_core::decision::machine::{ChecksResult, MachineAction, MachineEvent, SurvivorFacts};
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::display::plural;
@@ -56,6 +56,10 @@ pub struct ActionExecutor {
     pub(super) root: PathBuf,
     /// The session to ask, where its id is known.
     pub(super) session_id: Option<String>,
+    /// The agent to ask: the one that ran the session.
+    pub(super) agent: AgentSettings,
+    /// The agent that ran the session, where that is known.
+    pub(super) ran: Option<String>,
     /// The processes that outlived the session.
     survivors: Vec<SurvivingProcess>,
     /// The session's context, for checks.
@@ -98,6 +102,8 @@ impl ActionExecutor {
         };
         let seen = InitialFacts { fingerprint, ..InitialFacts::default() };
         ActionExecutor {
+            agent: input.settings.agent.clone(),
+            ran: None,
             input,
             command_env,
             journal,
@@ -121,6 +127,11 @@ impl ActionExecutor {
         ActionExecutor { session_id, survivors, ..self }
     }
 
+    /// Adds whom to ask, and the agent that ran the session.
+    pub fn asking(self, agent: AgentSettings, ran: Option<String>) -> Self {
+        ActionExecutor { agent, ran, ..self }
+    }
+
     /// Adds the context of the session, and whether a limit ended it: then watchdog sends no probe.
     pub fn with_context(self, context: SessionContext, over_limit: bool) -> Self {
         ActionExecutor { context, over_limit, ..self }
@@ -129,6 +140,11 @@ impl ActionExecutor {
     /// Adds the records of which commands passed before.
     pub fn with_store(self, store: Arc<dyn LocalStore>) -> Self {
         ActionExecutor { store: Some(store), ..self }
+    }
+
+    /// The file of the program to ask, where the command line names it: it is that of one agent, and not of another that ran the session.
+    pub(super) fn program(&self) -> Option<OsString> {
+        self.command_env.agent_program.clone().filter(|_| !self.input.overrides.other_agent)
     }
 
     /// The journal for the facts that it reads.
@@ -355,7 +371,8 @@ impl ActionExecutor {
         let whom = self.whom();
         let planner = PlannerAgent {
             command_env: &self.command_env,
-            agent: &self.input.settings.agent,
+            agent: &self.agent,
+            program: self.program(),
             root: &self.root,
             session_id: whom.resume.as_deref(),
             expected_session: whom.expected.clone(),

@@ -42,6 +42,8 @@ pub struct Overrides {
     pub no_progress_limit: Option<u32>,
     /// Whether the session is known to have ended, because watchdog waited for its process.
     pub session_over: bool,
+    /// Whether another agent ran the session than the one whose program the command line names.
+    pub other_agent: bool,
     /// `--without-snapshot`: starts a session even where no snapshot of uncommitted changes could be taken.
     pub without_snapshot: bool,
 }

@@ -26,6 +26,7 @@ use super::judgement_about::about;
 use super::judgement_input::JudgementInput;
 use super::machine_log;
 use super::origins::{keep_judged_head, settle_beside};
+use super::session_agent::{session_agent, settings_for};
 use super::session_context::load_session_context;
 use super::settle_anchor;
 use super::signals::SignalState;
@@ -42,6 +43,8 @@ pub struct ObservedSession {
     pub end: Option<SessionEnd>,
     /// The agent's own name for it.
     pub session_id: Option<String>,
+    /// The agent that it was, by the name or path of its preset; `None` where that is unknown.
+    pub agent: Option<String>,
     /// The processes that outlived it.
     pub survivors: Vec<SurvivingProcess>,
     /// Its output.
@@ -91,7 +94,9 @@ impl JudgementRun {
             }
         };
         let over_limit = matches!(session.end, Some(SessionEnd::OverLimit { .. }));
-        let context = load_session_context(&input, store.as_ref(), &command_env, session.context);
+        let ran = session.agent.or_else(|| session_agent(store.as_ref(), &input.worktree_id, &input.spec, input.record_at));
+        let agent = settings_for(&input.settings.agent, ran.as_deref());
+        let context = load_session_context(&input, store.as_ref(), &command_env, (session.context, &agent));
         let mut input = input;
         if session.uncommitted_at_end.is_some() {
             input.work.end = session.uncommitted_at_end;
@@ -99,6 +104,7 @@ impl JudgementRun {
         let input = Arc::new(input);
         let executor = ActionExecutor::new(Arc::clone(&input), command_env.clone(), Arc::clone(&journal), fingerprint)
             .with_session(session.session_id, session.survivors.clone())
+            .asking(agent, ran)
             .with_context(context, over_limit)
             .with_store(Arc::clone(&store));
         let mut earlier_for_machine = earlier;

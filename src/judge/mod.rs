@@ -28,6 +28,7 @@ mod probe_history;
 pub(crate) mod recorder;
 pub(crate) mod refusal;
 pub(crate) mod serving_git;
+pub(crate) mod session_agent;
 mod session_context;
 pub(crate) mod session_cost;
 pub(crate) mod session_work;

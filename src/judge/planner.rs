@@ -1,5 +1,6 @@
 //! Asks the agent to plan the commits of a rescue, and decides after a failed question whether to ask again.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -23,6 +24,8 @@ pub struct PlannerAgent<'a> {
     pub command_env: &'a CommandEnv,
     /// The agent to ask.
     pub agent: &'a AgentSettings,
+    /// Another file than the agent's own program in `PATH`.
+    pub program: Option<OsString>,
     /// The top of the worktree.
     pub root: &'a Path,
     /// The session that worked here, where it is known.
@@ -56,7 +59,7 @@ impl PlannerAgent<'_> {
         });
         let request = ProbeRequest {
             settings: self.agent,
-            program: self.command_env.agent_program.clone(),
+            program: self.program.clone(),
             worktree: self.root,
             session_id: self.session_id,
             expected_session: self.expected_session.clone(),

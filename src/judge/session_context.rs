@@ -8,7 +8,7 @@ use crate::agent::stream::SessionSummary;
 use crate::agent::transcript::{self, ClaudeHome};
 use crate::agent::transcript_read;
 use crate::session::ProbeTarget;
-use watchdog_core::config::settings::PresetName;
+use watchdog_core::config::settings::{AgentSettings, PresetName};
 use watchdog_facts::context::{SessionContext, SessionUsage};
 use watchdog_store::{LocalStore, session};
 
@@ -34,7 +34,7 @@ pub(super) fn load_session_context(
     input: &JudgementInput,
     store: &dyn LocalStore,
     command_env: &CommandEnv,
-    seen: SessionContext,
+    (seen, agent): (SessionContext, &AgentSettings),
 ) -> SessionContext {
     if input.settings.checks.is_empty() {
         return seen;
@@ -42,7 +42,7 @@ pub(super) fn load_session_context(
     let mut context = seen;
     // Plain text only has the end of a session; the transcript has its actions, too.
     if context.messages.is_empty()
-        && input.settings.agent.preset == PresetName::CLAUDE
+        && agent.preset == PresetName::CLAUDE
         && let Some(summary) = by_transcript(input, store, &command_env.claude_home)
     {
         context = joined(context, summary.context());

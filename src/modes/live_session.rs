@@ -57,7 +57,8 @@ impl SessionLiveness {
     /// The same for a verdict.
     pub fn to_session(self, record: &SessionRecord) -> JudgedSession {
         let known_by = if record.log.is_some() { "output" } else { "hook" };
-        JudgedSession { id: record.session_id.clone(), known_by, idle_seconds: self.idle.map(|idle| idle.as_secs()) }
+        let idle_seconds = self.idle.map(|idle| idle.as_secs());
+        JudgedSession { id: record.session_id.clone(), agent: record.agent.clone(), known_by, idle_seconds }
     }
 
     /// A clause about it for a sentence; may be empty.
@@ -219,6 +220,7 @@ mod tests {
             let started_at = now() - jiff::SignedDuration::from_hours(3);
             let record = SessionRecord {
                 session_id: Some(ID.into()),
+                agent: None,
                 pid: Some(child.pid()),
                 started_at,
                 ended_at: None,

@@ -19,6 +19,7 @@ use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::origins::remember_rescued;
 use crate::judge::planner::PlannerAgent;
 use crate::judge::refusal::Refusal;
+use crate::judge::session_agent::settings_for;
 use crate::wire::judgement_events::manual_rescue_data;
 
 /// The result of a rescue.
@@ -116,10 +117,13 @@ fn commit(
     snapshot: &Snapshot,
     ask: CommitPlanSource<'_>,
 ) -> Result<RescueOutcome, Refusal> {
-    let session = sessions::of(open.store.as_ref(), &open.worktree_id, spec)?.and_then(|session| session.session_id);
+    let session = sessions::of(open.store.as_ref(), &open.worktree_id, spec)?;
+    let agent = settings_for(&settings.agent, session.as_ref().and_then(|session| session.agent.as_deref()));
+    let session = session.and_then(|session| session.session_id);
     let planner = PlannerAgent {
         command_env,
-        agent: &settings.agent,
+        agent: &agent,
+        program: command_env.agent_program.clone(),
         root: open.root(),
         session_id: session.as_deref(),
         expected_session: transcript::latest_session(open.root(), &command_env.claude_home).map(|found| found.session_id),

@@ -95,6 +95,7 @@ fn what_needs_a_person_comes_first_and_what_is_gone_comes_last() {
     std::fs::remove_dir_all(ground.scratch.path().join("gone")).unwrap();
     let own = SessionRecord {
         session_id: None,
+        agent: None,
         pid: Some(std::process::id()),
         started_at: Timestamp::now(),
         ended_at: None,

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use watchdog_facts::context::SessionUsage;
 use watchdog_facts::evidence::SessionEnd;
 
-/// A session that watchdog started, by its process and its command line.
-pub fn session_started_data(pid: u32, argv: &[String]) -> Value {
-    json!({"pid": pid, "argv": argv})
+/// A session that watchdog started, by its process, its command line and its agent.
+pub fn session_started_data(pid: u32, argv: &[String], agent: Option<&str>) -> Value {
+    json!({"pid": pid, "argv": argv, "agent": agent})
 }
 
 /// A session that watchdog saw end.
@@ -16,6 +16,8 @@ pub struct SeenSessionEnd<'a> {
     pub end: Option<&'a SessionEnd>,
     /// The agent's own name for it.
     pub session_id: Option<&'a str>,
+    /// The agent that it was, where that is known.
+    pub agent: Option<&'a str>,
     /// How many processes outlived it.
     pub survivors: usize,
     /// What it spent.
@@ -34,6 +36,7 @@ pub fn session_ended_data(seen: &SeenSessionEnd<'_>) -> Value {
     json!({
         "end": end_word(seen.end),
         "session_id": seen.session_id,
+        "agent": seen.agent,
         "survivors": seen.survivors,
         "usage": {
             "turns": turns,

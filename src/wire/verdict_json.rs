@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use watchdog_core::decision::breaker::BreakerView;
+use watchdog_core::decision::iteration::agent_order::AgentStanding;
 use watchdog_core::decision::iteration::record::IterationRecord;
 use watchdog_core::decision::record::{JudgementRecord, bound_verdict, form};
 use watchdog_core::decision::termination::SpentUsage;
@@ -60,6 +61,8 @@ pub struct OutlivedProcess {
 pub struct JudgedSession {
     /// The agent's own name for it, where it is known.
     pub id: Option<String>,
+    /// The agent that ran it, by the name or path of its preset, where that is known.
+    pub agent: Option<String>,
     /// How it is known: `output`, `hook`, `transcript`, or `latest` where the session is unknown.
     pub known_by: &'static str,
     /// For how long it has been silent, in whole seconds, where that was checked.
@@ -79,6 +82,8 @@ pub struct EndedLoop {
     pub history: Vec<IterationRecord>,
     /// The usage of all of its sessions.
     pub spent: SpentUsage,
+    /// What each of its agents did.
+    pub agents: Vec<AgentStanding>,
     /// The commit, or `unborn`, at which it began.
     pub first_baseline: String,
     /// Whether an earlier process began it.
@@ -177,7 +182,7 @@ impl Judgement {
 }
 
 fn session_json(session: &JudgedSession) -> Value {
-    json!({"id": session.id, "known_by": session.known_by, "idle_seconds": session.idle_seconds})
+    json!({"id": session.id, "agent": session.agent, "known_by": session.known_by, "idle_seconds": session.idle_seconds})
 }
 
 fn rescue_json(verdict: &Verdict) -> Value {

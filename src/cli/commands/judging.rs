@@ -63,6 +63,7 @@ pub fn overrides(args: &JudgeArgs, once: bool) -> Overrides {
         uncommitted: UncommittedRule::Inherit,
         without_snapshot: false,
         session_over: false,
+        other_agent: false,
         no_progress_limit: None,
         max_probes: args.max_probes,
         probe_interval: args.probe_interval,

@@ -13,6 +13,7 @@ use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
 use crate::judge::open_worktree::OpenWorktree;
+use crate::judge::session_agent::{session_agent, settings_for};
 use crate::session::{ProbeTarget, recorded};
 use crate::wire::probe_json::{ProbedSession, probe_answer_json};
 use crate::wire::verdict_json::reply_of;
@@ -91,7 +92,9 @@ fn ask(command_env: &CommandEnv, args: &ProbeArgs) -> Result<ProbeWithTarget, Co
     };
     let changes = open.worktree.changes()?;
     let spec = recorded.as_ref().map_or_else(|| open.worktree.default_spec(), |found| found.spec.clone());
-    let by_transcript = settings.agent.probe.is_none() && settings.agent.preset == PresetName::CLAUDE;
+    let ran = session_agent(store, &open.worktree_id, &spec, recorded.as_ref().map(|found| found.at));
+    let agent = settings_for(&settings.agent, ran.as_deref());
+    let by_transcript = agent.probe.is_none() && agent.preset == PresetName::CLAUDE;
     let whom = ProbeTarget::of(
         store,
         (&open.worktree_id, &spec),
@@ -102,7 +105,7 @@ fn ask(command_env: &CommandEnv, args: &ProbeArgs) -> Result<ProbeWithTarget, Co
     )?;
     let facts = QuestionFacts { commits: commits.as_ref(), changes: Some(&changes) };
     let request = ProbeRequest {
-        settings: &settings.agent,
+        settings: &agent,
         program: command_env.agent_program.clone(),
         worktree: open.root(),
         session_id: whom.resume.as_deref(),

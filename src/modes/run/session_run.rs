@@ -54,6 +54,8 @@ use crate::wire::session_events::{SeenSessionEnd, end_word, session_ended_data, 
 pub struct SessionOptions {
     /// A program and its arguments.
     pub command: Vec<OsString>,
+    /// The agent that it starts, by the name or path of its preset; `None` where that is unknown.
+    pub agent: Option<String>,
     /// Variables to set (`Some`) or to remove (`None`).
     pub env: BTreeMap<OsString, Option<OsString>>,
     /// The file for its output.
@@ -151,8 +153,13 @@ async fn run_in_span(
     }
     // First of all: the successor of a killed watchdog must find the session, and its first processes must count as its own.
     // This process's pid takes its place until its own is known.
-    let announced =
-        SessionRecord { pid: Some(std::process::id()), log: Some(log), idle_limit: options.idle_timeout, ..SessionRecord::began(begun) };
+    let announced = SessionRecord {
+        agent: options.agent.clone(),
+        pid: Some(std::process::id()),
+        log: Some(log),
+        idle_limit: options.idle_timeout,
+        ..SessionRecord::began(begun)
+    };
     let former = session::of(store.as_ref(), &input.worktree_id, &input.spec);
     let mut notes = Vec::new();
     if let Err(error) = session::record(store.as_ref(), &input.worktree_id, &input.spec, &announced) {
@@ -177,7 +184,7 @@ async fn run_in_span(
         notes.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
     }
     tracing::debug!(target: "watchdog::session", pid = session.pid(), "the session runs");
-    journal.write(kind::SESSION_STARTED, session_started_data(session.pid(), &shown(&options.command)));
+    journal.write(kind::SESSION_STARTED, session_started_data(session.pid(), &shown(&options.command), options.agent.as_deref()));
     let watched = WatchedSession {
         meter: session.meter(),
         tap: options.tap.clone(),
@@ -201,6 +208,7 @@ async fn run_in_span(
     summary.usage.cost_usd = own_cost(store.as_ref(), &input.worktree_id, &summary);
     let stop = at_timeout.filter(|_| outcome.timed_out);
     let mut seen = see(outcome, &summary, notes, &budget, SessionCutoff { stop, silent }, now());
+    seen.agent.clone_from(&options.agent);
     if seen.session_id.is_none() {
         // An agent that prints nothing about itself may have told its name by a hook.
         let recorded = session::of(store.as_ref(), &input.worktree_id, &input.spec).ok().flatten();
@@ -211,6 +219,7 @@ async fn run_in_span(
         session_ended_data(&SeenSessionEnd {
             end: seen.end.as_ref(),
             session_id: seen.session_id.as_deref(),
+            agent: options.agent.as_deref(),
             survivors: seen.survivors.len(),
             usage: &seen.context.usage,
             session_cost_usd: summary.session_cost_usd,
@@ -294,6 +303,7 @@ fn see(
     ObservedSession {
         end: Some(end),
         session_id: summary.session_id.clone().or_else(|| session_id_in(&outcome.tail_stdout)),
+        agent: None,
         survivors: outcome.survivors,
         log: outcome.log,
         uncommitted_at_end: None,

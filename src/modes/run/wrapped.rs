@@ -109,6 +109,7 @@ impl RunRequest {
     fn options(&self, prepared: &PreparedJudgement) -> SessionOptions {
         let PreparedJudgement { command_env, input, begun, .. } = prepared;
         SessionOptions {
+            agent: None,
             command: self.command.clone(),
             log: log_path(&command_env.state.logs(), &input.worktree_id, *begun),
             env: BTreeMap::new(),
