@@ -8,9 +8,8 @@ use clap::Args;
 
 use super::args_judge::JudgeArgs;
 use super::args_silence::SilenceArgs;
-use super::preset_value::PresetValueParser;
+use super::preset_value::AgentNameParser;
 use super::time_span::duration;
-use watchdog_core::config::settings::PresetName;
 
 const AFTER_HELP: &str = "\
 The prompt is on CMD's stdin, unless an argument asks for it as {prompt} or {prompt_file}; WATCHDOG_PROMPT_FILE names it as a file, too. \
@@ -24,6 +23,7 @@ asks it to pause: it ends, in the same way, once its session has been judged.
 
   watchdog loop --prompt PROMPT.md --agent claude -- --allowedTools Bash Edit
   watchdog loop --prompt PROMPT.md --max-cost-usd 5 -- my-agent --yes
+  watchdog loop --prompt PROMPT.md --agent claude --fallback codex
   watchdog loop --prompt PROMPT.md --agent codex --dry-run";
 
 /// Arguments of `watchdog loop`.
@@ -37,8 +37,11 @@ pub struct LoopArgs {
     #[arg(long, value_name = "DIR")]
     pub prompts: Option<PathBuf>,
     /// Start this agent; CMD is then further arguments for it
-    #[arg(long, value_name = "AGENT", value_parser = PresetValueParser)]
-    pub agent: Option<PresetName>,
+    #[arg(long, value_name = "AGENT", value_parser = AgentNameParser)]
+    pub agent: Option<String>,
+    /// At a limit of the agent let this one take over; repeat it for an order
+    #[arg(long, value_name = "AGENT", value_parser = AgentNameParser)]
+    pub fallback: Vec<String>,
     /// Go on in the same conversation in each session
     #[arg(long = "continue")]
     pub same_conversation: bool,
@@ -121,7 +124,7 @@ mod tests {
     fn a_program_or_an_agent_is_needed_and_an_agent_takes_further_arguments() {
         assert!(read("watchdog loop --prompt p").is_err());
         let agent = read("watchdog loop --agent claude --prompt p -- --model opus").expect("a good line");
-        assert_eq!((agent.agent, agent.command.len()), (Some(PresetName::CLAUDE), 2));
+        assert_eq!((agent.agent, agent.command.len()), (Some("claude".to_owned()), 2));
         let program = read("watchdog loop my-agent --max-iterations 3").expect("a good line");
         assert_eq!((program.max_iterations, program.command.len()), (None, 3), "what follows the program is its own");
     }
@@ -130,9 +133,7 @@ mod tests {
     fn limits_are_amounts_above_nothing() {
         let read = |option: &str| read(&format!("watchdog loop {option} a"));
         assert_eq!(read("--max-cost-usd $2.50").expect("an amount").max_cost_usd, Some(2.5));
-        for wrong in
-            ["--max-cost-usd 0", "--max-cost-usd NaN", "--max-iterations 0", "--max-turns -1", "--deadline tomorrow", "--agent nobody"]
-        {
+        for wrong in ["--max-cost-usd 0", "--max-cost-usd NaN", "--max-iterations 0", "--max-turns -1", "--deadline tomorrow"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

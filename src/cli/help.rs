@@ -29,6 +29,7 @@ const RARE: &[&str] = &[
     "child-wait",
     "cooldown",
     "end-survivors",
+    "fallback",
     "from-session",
     "grace",
     "hook-timeout",

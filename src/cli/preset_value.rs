@@ -1,4 +1,5 @@
-//! The value of `--agent`: the name of a preset. Help and completions list those that are built in.
+//! The value of `--agent`: the name of a preset, or of an agent of the configuration. Help and completions list the presets that are built
+//! in.
 
 use std::ffi::OsStr;
 
@@ -24,7 +25,27 @@ impl TypedValueParser for PresetValueParser {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let titles = [("claude", "Claude Code"), ("codex", "Codex CLI"), ("gemini", "Gemini CLI"), ("opencode", "opencode")];
-        Some(Box::new(titles.into_iter().map(|(name, title)| PossibleValue::new(name).help(title))))
+        Some(built_in())
     }
+}
+
+/// Reads the name of a preset or of an entry of `agents`: which of them there are is known once the configuration is read.
+#[derive(Debug, Clone, Copy)]
+pub struct AgentNameParser;
+
+impl TypedValueParser for AgentNameParser {
+    type Value = String;
+
+    fn parse_ref(&self, cmd: &clap::Command, _: Option<&clap::Arg>, value: &OsStr) -> Result<String, clap::Error> {
+        value.to_str().map(str::to_owned).ok_or_else(|| clap::Error::new(ErrorKind::InvalidUtf8).with_cmd(cmd))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(built_in())
+    }
+}
+
+fn built_in() -> Box<dyn Iterator<Item = PossibleValue>> {
+    let titles = [("claude", "Claude Code"), ("codex", "Codex CLI"), ("gemini", "Gemini CLI"), ("opencode", "opencode")];
+    Box::new(titles.into_iter().map(|(name, title)| PossibleValue::new(name).help(title)))
 }

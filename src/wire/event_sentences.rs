@@ -38,6 +38,7 @@ pub fn sentence(event: &StoredEvent, clock: &dyn Fn(Timestamp) -> String) -> Str
         kind::CRITERIA_CHANGED => of.criteria_changed(),
         kind::DEGRADED => of.text("why").map(|why| format!("warning: {why}")),
         kind::ITERATION => of.iteration(),
+        kind::AGENT_CHANGED => of.agent_changed(),
         kind::LIMIT => of.limit(),
         kind::NOTIFY => of.delivery(),
         kind::HOOK => of.hook(),
@@ -246,6 +247,11 @@ impl EventFacts<'_> {
         let message = self.text("message").map(|message| format!(": {message}")).unwrap_or_default();
         let (status, reason) = (self.text("status")?, self.text("reason")?);
         Some(format!("iteration {} ended{}: {status} ({reason}){message}", self.number("iteration")?, length.unwrap_or_default()))
+    }
+
+    fn agent_changed(&self) -> Option<String> {
+        let until = self.at("until").map(|until| format!(", until {until}")).unwrap_or_default();
+        Some(format!("{} takes over from {} ({}){until}", self.text("to")?, self.text("from")?, self.words("why")?))
     }
 
     fn limit(&self) -> Option<String> {

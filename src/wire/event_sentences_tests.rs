@@ -94,6 +94,11 @@ fn each_kind_has_a_sentence() {
             json!({"iteration": 3, "status": "incomplete", "reason": "checks_unmet", "message": "m", "duration_ms": 7_300_000}),
             "iteration 3 ended after 2.0 h: incomplete (checks_unmet): m",
         ),
+        (
+            "agent_changed",
+            json!({"from": "claude", "to": "codex", "why": "usage_limit", "until": "2026-03-04T05:06:07Z"}),
+            "codex takes over from claude (usage limit), until [2026-03-04T05:06:07Z]",
+        ),
         ("complete", json!({"task": "T1", "reason": "checks_passed"}), "task T1 is complete: checks_passed"),
         (
             "complete",

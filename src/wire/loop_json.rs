@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use watchdog_core::decision::iteration::agent_order::{AgentChange, AgentStanding};
 use watchdog_core::decision::iteration::next::PauseReason;
 use watchdog_core::decision::iteration::record::IterationRecord;
 use watchdog_core::decision::termination::SpentUsage;
@@ -23,6 +24,7 @@ pub fn record_json(record: &IterationRecord) -> Value {
         "crash": record.crash,
         "commits": record.commits,
         "log": record.log,
+        "agent": record.agent,
     })
 }
 
@@ -36,6 +38,12 @@ pub fn loop_pause_data(why: PauseReason, until: Timestamp) -> Value {
     json!({"pause": why.as_str(), "until": until.to_string()})
 }
 
+/// Another agent has the next session of a loop, as an event has it.
+pub fn agent_changed_data(change: &AgentChange) -> Value {
+    let until = change.until.map(|until| until.to_string());
+    json!({"from": change.from, "to": change.to, "why": change.why.as_str(), "until": until})
+}
+
 /// The end of a loop, as an event has it.
 pub fn loop_ended_data(id: &str, reason: Reason, message: &str, iterations: u32) -> Value {
     json!({"loop": id, "reason": reason.as_str(), "message": message, "iterations": iterations})
@@ -43,21 +51,37 @@ pub fn loop_ended_data(id: &str, reason: Reason, message: &str, iterations: u32)
 
 /// A loop, as in `loop` of a verdict.
 pub fn loop_json(looped: &EndedLoop) -> Value {
-    let EndedLoop { id, begun_at, history, spent, first_baseline, resumed, over, .. } = looped;
-    let SpentUsage { turns, tokens, cost_usd, wall_seconds, untold } = *spent;
+    let EndedLoop { id, begun_at, history, spent, agents, first_baseline, resumed, over, .. } = looped;
     json!({
         "id": id,
         "begun_at": begun_at.to_string(),
         "first_baseline": first_baseline,
         "resumed": resumed,
         "over": over,
-        "spent": {
-            // A sum without any report is unknown, not zero.
-            "turns": (turns > 0 || !untold.turns).then_some(turns),
-            "tokens": (tokens > 0 || !untold.tokens).then_some(tokens),
-            "cost_usd": (cost_usd > 0.0 || !untold.cost).then_some(cost_usd),
-            "wall_seconds": wall_seconds,
-        },
+        "spent": spent_json(spent),
+        "agents": agents.iter().map(agent_json).collect::<Vec<_>>(),
         "history": history.iter().map(record_json).collect::<Vec<_>>(),
+    })
+}
+
+fn spent_json(spent: &SpentUsage) -> Value {
+    let SpentUsage { turns, tokens, cost_usd, wall_seconds, untold } = *spent;
+    json!({
+        // A sum without any report is unknown, not zero.
+        "turns": (turns > 0 || !untold.turns).then_some(turns),
+        "tokens": (tokens > 0 || !untold.tokens).then_some(tokens),
+        "cost_usd": (cost_usd > 0.0 || !untold.cost).then_some(cost_usd),
+        "wall_seconds": wall_seconds,
+    })
+}
+
+/// What one agent of a loop did, and until when it gets no session.
+fn agent_json(agent: &AgentStanding) -> Value {
+    json!({
+        "name": agent.name,
+        "sessions": agent.sessions,
+        "spent": spent_json(&agent.spent),
+        "held_until": agent.hold.map(|hold| hold.until.to_string()),
+        "held_because": agent.hold.map(|hold| hold.why.as_str()),
     })
 }

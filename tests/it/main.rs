@@ -8,6 +8,8 @@ mod support;
 mod anchor;
 // Where the anchor goes by a person's word, and where it stays.
 mod anchor_moves;
+// Loops and tasks with more than one agent: who is asked, and who takes over at a limit.
+mod another_agent;
 // The documentation as Markdown: its links, its summary, its fences.
 mod book_links;
 // Facts beside a git that packs refs and objects.

@@ -42,6 +42,8 @@ pub const ASSIGNED: &str = "assigned";
 pub const STARTED: &str = "started";
 /// An iteration of a loop ended.
 pub const ITERATION: &str = "iteration";
+/// Another agent has the next session of a loop.
+pub const AGENT_CHANGED: &str = "agent_changed";
 /// A task or a loop ended as done.
 pub const COMPLETE: &str = "complete";
 /// A task or a loop ended so that a person must decide.
@@ -82,6 +84,7 @@ pub const ALL: &[&str] = &[
     ASSIGNED,
     STARTED,
     ITERATION,
+    AGENT_CHANGED,
     COMPLETE,
     REVIEW,
     FAILED,

@@ -4,13 +4,12 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::agent::SessionAgent;
 use crate::cli::args_loop::LoopArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::live_view::LiveView;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
-use crate::modes::iterate::{LoopLimitOverrides, LoopRequest, PauseRequest, about_silence, plan_loop, run_loop};
+use crate::modes::iterate::{AgentSelection, LoopLimitOverrides, LoopRequest, PauseRequest, about_silence, plan_loop, run_loop};
 use crate::wire::loop_plan_json::LoopPlan;
 use watchdog_core::decision::iteration::prompt::{PromptSet, PromptTexts};
 use watchdog_facts::display::escape_for_display;
@@ -70,13 +69,14 @@ fn request(command_env: &CommandEnv, args: LoopArgs) -> Result<LoopRequest, Comm
     }
     let given = PromptTexts { task: named(&task), initial: named(&initial), continuation: named(&continuation) };
     let prompts = PromptSet::new(given).map_err(|error| CommandFailure::usage(error.to_string()))?;
-    let worker = match args.agent {
-        Some(agent) => SessionAgent::Agent { preset: agent.into(), program: command_env.agent_program.clone(), args: args.command },
-        None => SessionAgent::Program(args.command),
+    let (fallback, program) = (args.fallback, command_env.agent_program.clone());
+    let agents = match args.agent {
+        Some(name) => AgentSelection::Named { name, args: args.command, program, fallback },
+        None => AgentSelection::Program { argv: args.command, fallback },
     };
     Ok(LoopRequest {
         spec: args.judge.spec.clone(),
-        worker,
+        agents,
         same_conversation: args.same_conversation,
         prompts,
         limits: LoopLimitOverrides {

@@ -130,6 +130,7 @@ mod tests {
             begun_at: jiff::Timestamp::UNIX_EPOCH,
             history: Vec::new(),
             spent: SpentUsage::default(),
+            agents: Vec::new(),
             first_baseline: "unborn".into(),
             resumed: false,
             over: true,

@@ -3,21 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::agent::SessionAgent;
 use crate::cli::args_task::{AgentPoolArgs, TaskRunArgs, TaskWorkArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::live_view::LiveView;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::Overrides;
-use crate::modes::iterate::LoopView;
+use crate::modes::iterate::{LoopAgent, LoopView};
 use crate::modes::work::task_queue::TaskQueue;
 use crate::modes::work::{
     AgentPoolOptions, AgentPoolReport, AgentPoolView, PoolAgent, TaskCheckout, TaskRunOptions, run_agent_pool, run_task,
 };
 use crate::tasks::queue::{ready, takes};
 use crate::wire::task_work_json::{PlannedAgent, TaskPlan, pool_plan_json, task_plan_json};
-use watchdog_core::config::settings::{AgentEntry, ConfigSettings, PresetName};
+use watchdog_core::config::settings::{AgentEntry, ConfigSettings};
 use watchdog_core::config::task_file::why_no_id;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::WorktreeCommands;
@@ -40,8 +39,8 @@ pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOp
     let settings = &queue.effective.settings;
     let entry = args.name.as_ref().and_then(|name| settings.agents.iter().find(|entry| entry.name == *name));
     let name = args.name.clone().unwrap_or_else(|| BY_HAND.to_owned());
-    let worker = worker(command_env, &args.work, settings, entry);
-    let options = TaskRunOptions { id: args.id.clone(), agent: name, worker, ..template(&args.work, shared) };
+    let agents = working_agents(command_env, &args.work, settings, entry)?;
+    let options = TaskRunOptions { id: args.id.clone(), agent: name, agents, ..template(&args.work, shared) };
     if shared.dry_run {
         return plan_of_one(terminal, &queue, &options);
     }
@@ -97,7 +96,7 @@ fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> TaskRunOptions {
         id: String::new(),
         agent: String::new(),
         checkout: TaskCheckout::Here,
-        worker: SessionAgent::Program(Vec::new()),
+        agents: Vec::new(),
         lease: args.lease,
         write_back: shared.write_back,
         no_progress: args.no_progress,
@@ -112,20 +111,23 @@ fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> TaskRunOptions {
     }
 }
 
-/// How an agent is started: as the command line says, else as its entry, else as the agent that is asked.
-fn worker(command_env: &CommandEnv, args: &TaskWorkArgs, settings: &ConfigSettings, entry: Option<&AgentEntry>) -> SessionAgent {
-    let known = |preset: &PresetName, model: Option<&String>| {
-        let model = model.iter().flat_map(|model| ["--model".into(), model.as_str().into()]);
-        let args = model.chain(args.command.iter().cloned()).collect();
-        SessionAgent::Agent { preset: preset.clone(), program: command_env.agent_program.clone(), args }
-    };
-    match (&args.agent, entry) {
-        (Some(agent), _) => known(agent, None),
-        (None, _) if !args.command.is_empty() => SessionAgent::Program(args.command.clone()),
-        (None, Some(AgentEntry { command: Some(argv), .. })) => SessionAgent::Program(argv.iter().map(Into::into).collect()),
-        (None, Some(entry)) => known(&entry.preset, entry.model.as_ref()),
-        (None, None) => known(&settings.agent.preset, None),
-    }
+/// How an agent is started: as the command line says, else as its entry, else as the agent that is asked. Only an entry brings others that
+/// take over at a limit.
+fn working_agents(
+    command_env: &CommandEnv,
+    args: &TaskWorkArgs,
+    settings: &ConfigSettings,
+    entry: Option<&AgentEntry>,
+) -> Result<Vec<LoopAgent>, CommandFailure> {
+    let program = command_env.agent_program.clone();
+    Ok(match (&args.agent, entry) {
+        (Some(agent), _) => vec![LoopAgent::preset(agent, args.command.clone(), program)],
+        (None, _) if !args.command.is_empty() => vec![LoopAgent::program(args.command.clone())],
+        (None, Some(entry)) => {
+            LoopAgent::entry_with_fallback(entry, settings, &[], program.as_ref()).map_err(CommandFailure::configuration)?
+        }
+        (None, None) => vec![LoopAgent::preset(&settings.agent.preset, args.command.clone(), program)],
+    })
 }
 
 fn pool(
@@ -146,14 +148,14 @@ fn pool(
                     .hint("name a folder for it with agents[].worktree, or give it a plainer name"));
             }
         };
-        let worker = worker(command_env, &args.work, settings, Some(entry));
-        Ok(PoolAgent { name: entry.name.clone(), role: entry.role.clone(), worker, home })
+        let agents = working_agents(command_env, &args.work, settings, Some(entry))?;
+        Ok(PoolAgent { name: entry.name.clone(), role: entry.role.clone(), agents, home })
     };
     let agents: Vec<PoolAgent> = if settings.agents.is_empty() {
-        let worker = worker(command_env, &args.work, settings, None);
+        let agents = working_agents(command_env, &args.work, settings, None)?;
         let on_the_fly = |n: usize| {
             let name = format!("agent-{n}");
-            PoolAgent { home: homes.join(&name), name, role: None, worker: worker.clone() }
+            PoolAgent { home: homes.join(&name), name, role: None, agents: agents.clone() }
         };
         (1..=NAMES).map(on_the_fly).collect()
     } else {
@@ -175,7 +177,8 @@ fn plan_of_one(terminal: &CommandTerminal, queue: &TaskQueue, options: &TaskRunO
     let board = queue.board()?;
     let entry = known(&board, &options.id)?;
     let governed = queue.governed(entry)?;
-    let command = options.worker.shown(Path::new("{prompt_file}"), crate::agent::ConversationChoice::Fresh);
+    let shown = |agent: &LoopAgent| agent.worker.shown(Path::new("{prompt_file}"), crate::agent::ConversationChoice::Fresh);
+    let command = options.agents.first().map(shown).unwrap_or_default();
     let waits: Vec<String> = board.blockers(&options.id).iter().map(ToString::to_string).collect();
     if terminal.json {
         terminal.value(&task_plan_json(&TaskPlan {

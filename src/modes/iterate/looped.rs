@@ -6,20 +6,19 @@ use std::time::Duration;
 use jiff::Timestamp;
 use watchdog_core::decision::breaker::BreakerState;
 
+use crate::agent::ConversationChoice;
 use crate::session::spec_of_new_session;
 use watchdog_core::checks::describe;
-use watchdog_core::decision::iteration::ending::{is_over, verdict as verdict_of};
+use watchdog_core::decision::iteration::agent_order::AgentChange;
 use watchdog_core::decision::iteration::next::{
     IterationOutcome, LoopAction, LoopEnd, LoopEvent, LoopMachine, LoopPolicy, PauseLength, PauseReason,
 };
 use watchdog_core::decision::iteration::prompt::PromptFacts;
 use watchdog_core::decision::iteration::record::IterationRecord;
 use watchdog_core::decision::machine::ConfigTrust;
-use watchdog_core::decision::termination::{SpentUsage, unknown};
-use watchdog_facts::display::escape_to_one_line;
-use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
-use watchdog_facts::verdict::{Reason, Status, Verdict};
-use watchdog_git::Worktree;
+use watchdog_core::decision::termination::SpentUsage;
+use watchdog_facts::evidence::{SessionEnd, UnreadableFact};
+use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_store::journal::kind;
 use watchdog_store::lock::WorktreeLock;
 
@@ -28,7 +27,6 @@ use crate::judge::admission::PreparedJudgement;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
 use crate::judge::journal::CommandJournal;
-use crate::judge::judgement_about::about;
 use crate::judge::judgement_input::JudgementInput;
 use crate::judge::judgement_run::ObservedSession;
 use crate::judge::open_worktree::OpenWorktree;
@@ -39,16 +37,20 @@ use crate::modes::live_session::RunningSession;
 use crate::modes::run::first_failure::refuse_what_passes;
 use crate::modes::run::session_run::{SessionOptions, run_session};
 use crate::wire::judgement_events::baseline_data;
-use crate::wire::loop_json::{loop_ended_data, loop_pause_data, loop_started_data, record_json};
-use crate::wire::verdict_json::{EndedLoop, Judgement};
+use crate::wire::loop_json::{agent_changed_data, loop_pause_data, loop_started_data, record_json};
+use crate::wire::verdict_json::Judgement;
 
+use super::handed_over::{change_in_words, handed_over};
 use super::left_over;
+use super::loop_agents::LoopAgent;
 use super::loop_messages::{about_silence, in_words, why_in_words};
 use super::loop_state::PersistedLoop;
 use super::pause;
 use super::request::LoopRequest;
 use super::session::{LoopContext, crash_of, outcome};
 use super::view::{LoopPhase, LoopStatus, LoopView};
+
+mod loop_end;
 
 /// Repeats sessions until one is judged complete, or something ends the loop.
 pub async fn run_loop(command_env: &CommandEnv, request: LoopRequest, view: Arc<dyn LoopView>, signals: &mut SignalState) -> Judgement {
@@ -118,6 +120,7 @@ impl LoopRun {
             return Err(Verdict::new(Reason::Untrusted, why).into());
         }
         effective.settings.limits = request.limits.over(&effective.settings.limits);
+        let agents = request.agents.resolve(&effective.settings).map_err(|why| Verdict::new(Reason::ConfigError, why))?;
         let context = LoopContext {
             command_env: command_env.clone(),
             store: Arc::clone(&open.store),
@@ -129,6 +132,7 @@ impl LoopRun {
             refs: memory.record().refs.clone().into(),
             effective,
             request,
+            agents,
         };
         let limits = context.settings().limits.clone();
         let mut standing = memory.record().standing.clone();
@@ -146,7 +150,8 @@ impl LoopRun {
             breaker: None,
             tap: None,
         };
-        let policy = LoopPolicy { limits, no_progress: context.request.no_progress, max_wait: context.request.max_wait };
+        let (no_progress, max_wait) = (context.request.no_progress, context.request.max_wait);
+        let policy = LoopPolicy { limits, no_progress, max_wait, agents: context.agents.iter().map(LoopAgent::ranked).collect() };
         let notify = &context.settings().notify;
         let journal = CommandJournal::telling((&open.worktree_id, &spec), &context.root, notify, command_env, &open.store);
         let mut looped = LoopRun {
@@ -250,8 +255,16 @@ impl LoopRun {
         let mut prepared = refuse_what_passes(prepared, signals).await?;
         self.journal.note(kind::BASELINE, baseline_data(&prepared.input.baseline));
 
-        let prompt = self.prompt(number, &prepared.input);
-        let options = self.begin_session(number, &prompt, &prepared)?;
+        let change = self.machine.agent_change(now());
+        let prompt = self.prompt(number, &prepared.input, change.as_ref());
+        if let Some(change) = &change {
+            self.tell(&change_in_words(change));
+            self.journal.write(kind::AGENT_CHANGED, agent_changed_data(change));
+            // The conversation of another agent is never taken up.
+            let kept = self.memory.keep(|record| record.session_id = None);
+            kept.map_err(|unreadable| prepared.unreadable(unreadable))?;
+        }
+        let options = self.begin_session(number, (&prompt, change.is_some()), &prepared)?;
         let mut seen = run_session(&prepared, options, signals).await;
         self.end_session(&seen);
         seen.context.prompt.get_or_insert(prompt);
@@ -264,15 +277,31 @@ impl LoopRun {
     }
 
     /// Records that a session is starting, shows it, and returns its order.
-    fn begin_session(&mut self, number: u32, prompt: &str, prepared: &PreparedJudgement) -> Result<SessionOptions, Refusal> {
-        let spent = self.machine.standing().spent;
-        let options = self.context.options(number, prompt, spent, self.memory.record().session_id.as_deref());
+    fn begin_session(
+        &mut self,
+        number: u32,
+        (prompt, changed): (&str, bool),
+        prepared: &PreparedJudgement,
+    ) -> Result<SessionOptions, Refusal> {
+        let (spent, chosen) = (self.machine.standing().spent, self.machine.standing().chosen.clone());
+        let agent = self.context.agent(chosen.as_deref());
+        let conversation = if self.context.request.same_conversation && number > 1 && !changed {
+            ConversationChoice::Resumed(self.memory.record().session_id.as_deref())
+        } else {
+            ConversationChoice::Fresh
+        };
+        let options = self.context.options((number, agent), prompt, spent, conversation);
         let options = options.map_err(|why| prepared.instead(Verdict::new(Reason::AgentUnrunnable, why)))?;
+        self.machine.session_begins();
         let (begun, at_most) = (prepared.begun, self.status.max_iterations);
-        let kept = self.memory.keep(|record| (record.under_way, record.at_most) = (Some((number, begun)), Some(at_most)));
+        let standing = self.machine.standing().clone();
+        let kept = self.memory.keep(|record| {
+            (record.under_way, record.at_most, record.standing) = (Some((number, begun)), Some(at_most), standing);
+        });
         kept.map_err(|unreadable| prepared.unreadable(unreadable))?;
         tracing::info!(target: "watchdog::session", iteration = number, max_iterations = at_most, "begins an iteration");
-        self.tell(&format!("iteration {number} of at most {at_most} begins"));
+        let with = chosen.filter(|_| self.context.agents.len() > 1).map(|name| format!(" with {name}")).unwrap_or_default();
+        self.tell(&format!("iteration {number} of at most {at_most} begins{with}"));
         (self.status.iteration, self.status.breaker) = (number, breaker_of(&prepared.input, self.context.store.as_ref()));
         self.status.tap = Some(options.tap.clone());
         self.show(LoopPhase::Session { since: begun });
@@ -304,12 +333,17 @@ impl LoopRun {
 
     async fn judged(
         &mut self,
-        prepared: PreparedJudgement,
+        mut prepared: PreparedJudgement,
         number: u32,
         mut seen: ObservedSession,
         crash: Option<(String, bool)>,
         signals: &mut SignalState,
     ) -> FinishedIteration {
+        let ran = self.machine.standing().ran.clone();
+        prepared.input.overrides.other_agent = self.context.is_another(ran.as_deref());
+        // A program that is asked in the agent's place has limits of its own.
+        let own_limit = matches!(seen.end, Some(SessionEnd::RateLimited { .. }));
+        let of_agent = own_limit || self.context.settings().agent.probe.is_none();
         let (words, spent) = (seen.context.output.clone(), SpentUsage::of(&seen.context.usage));
         seen.context.iteration = Some(number.into());
         seen.context.summaries = self.memory.record().records.iter().map(IterationRecord::summary).collect();
@@ -318,9 +352,9 @@ impl LoopRun {
         let record = IterationRecord::new(number, begun, judgement.duration, &judgement.verdict)
             .with_words(words.as_deref())
             .with_crash(crash.as_ref().map(|(why, _)| why.as_str()));
-        let record = IterationRecord { log: judgement.log.clone(), ..record };
+        let record = IterationRecord { log: judgement.log.clone(), agent: ran, ..record };
         let work = self.context.work().await;
-        let outcome = outcome(&judgement, crash, work, spent);
+        let outcome = outcome(&judgement, crash, of_agent, work, spent);
         FinishedIteration { judgement, outcome, record }
     }
 
@@ -374,14 +408,14 @@ impl LoopRun {
         }
     }
 
-    fn prompt(&self, number: u32, input: &JudgementInput) -> String {
+    fn prompt(&self, number: u32, input: &JudgementInput, change: Option<&AgentChange>) -> String {
         let settings = self.context.settings();
         let branch = input.worktree.lock().expect("mutex poisoned").branch();
         let last = self.last.as_ref().map(|last| last.verdict.clone()).or_else(|| self.memory.last_verdict());
-        self.context.request.prompts.compose(&PromptFacts {
+        let prompt = self.context.request.prompts.compose(&PromptFacts {
             iteration: number,
             max_iterations: settings.limits.max_iterations,
-            resumed: self.context.request.same_conversation && number > 1,
+            resumed: self.context.request.same_conversation && number > 1 && change.is_none(),
             criteria: &match self.context.effective.trust {
                 ConfigTrust::Settled => describe(settings),
                 ConfigTrust::Untrusted { .. } => String::new(),
@@ -393,85 +427,8 @@ impl LoopRun {
             branch: branch.as_deref(),
             worktree: &self.context.root.display().to_string(),
             baseline: self.context.origin.as_str(),
-        })
-    }
-
-    /// Ends that a session met are in the journal already.
-    fn write_the_end(&self, end: &LoopEnd, verdict: &Verdict) {
-        let kind = match verdict.status() {
-            Status::Complete => kind::COMPLETE,
-            Status::Failed => kind::FAILED,
-            Status::Review => kind::REVIEW,
-            Status::Stopped if matches!(end, LoopEnd::Stop(_)) => kind::LIMIT,
-            Status::Stopped | Status::Waiting | Status::Incomplete | Status::Timeout | Status::Error => return self.journal.flush(),
-        };
-        let (id, iterations) = (&self.memory.record().id, self.machine.standing().finished);
-        let message = escape_to_one_line(&verdict.message);
-        self.journal.write(kind, loop_ended_data(id, verdict.reason, &message, iterations));
-    }
-
-    fn interrupted(&mut self) -> Judgement {
-        self.ended_between("interrupted between two iterations")
-    }
-
-    fn paused(&mut self) -> Judgement {
-        self.ended_between("paused between two iterations, as was asked for; the same loop command goes on")
-    }
-
-    fn ended_between(&mut self, why: &str) -> Judgement {
-        let so_far = self.last.as_ref().map(|last| format!("; the last verdict: {}", last.verdict.message)).unwrap_or_default();
-        let verdict = Verdict::new(Reason::Interrupted, format!("{why}{so_far}"));
-        self.finish_with(verdict)
-    }
-
-    fn finish_with(&mut self, verdict: Verdict) -> Judgement {
-        match &mut self.last {
-            Some(last) => {
-                let facts = std::mem::replace(&mut last.verdict, verdict);
-                let verdict = &mut last.verdict;
-                (verdict.commits, verdict.changes, verdict.feedback) = (facts.commits, facts.changes, facts.feedback);
-            }
-            None => self.last = Some(about(&self.context.command_env, None, verdict, self.begun)),
-        }
-        self.finish(&LoopEnd::Verdict)
-    }
-
-    fn finish(&mut self, end: &LoopEnd) -> Judgement {
-        let last = self.last.take();
-        let mut verdict = verdict_of(end, last.as_ref().map(|last| last.verdict.clone()));
-        let mut judgement = last.unwrap_or_else(|| about(&self.context.command_env, None, verdict.clone(), self.begun));
-        if *end == LoopEnd::BreakerOpen {
-            verdict.retry_at = judgement.breaker.as_ref().and_then(|breaker| breaker.open_until);
-        }
-        let context = unknown(&self.context.settings().limits, &self.machine.standing().spent);
-        verdict.degraded.extend(context.filter(|note| verdict.degraded.iter().all(|known| known.code != note.code)));
-        let over = is_over(end, &verdict);
-        let (reason, standing) = (verdict.reason, self.machine.standing().clone());
-        let kept = self.memory.keep(|record| {
-            record.standing = standing;
-            record.over = over.then_some(reason);
         });
-        if let Err(unreadable) = kept {
-            verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: unreadable.why });
-        }
-        self.write_the_end(end, &verdict);
-        judgement.verdict = verdict;
-        judgement.spec = Some(self.context.spec.clone());
-        judgement.worktree = self.context.root.display().to_string();
-        judgement.branch = judgement.branch.or_else(|| Worktree::open(&self.context.root).ok()?.branch());
-        judgement.duration = since(self.begun);
-        let (standing, origin) = (self.machine.standing(), self.context.origin.as_str());
-        judgement.looped = Some(EndedLoop {
-            iterations: standing.finished,
-            id: self.memory.record().id.clone(),
-            begun_at: self.memory.record().begun_at,
-            history: self.memory.record().records.clone(),
-            spent: standing.spent,
-            first_baseline: origin.to_owned(),
-            resumed: self.memory.resumed,
-            over,
-        });
-        judgement
+        change.map_or(prompt.clone(), |change| handed_over(&self.context, change, last.as_ref(), &prompt))
     }
 }
 

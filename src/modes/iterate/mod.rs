@@ -2,10 +2,12 @@
 //!
 //! `request` holds the options, `looped` drives the state machine of [`watchdog_core::decision::iteration`], `session` runs one iteration,
 //! `loop_state` stores the state of the loop, `pause` waits, `pause_request` is a person's,
-//! `left_over` waits for the session of a killed watchdog, `view` is the
+//! `loop_agents` names the agents, `handed_over` hands the work from one to another, `left_over` waits for the session of a killed watchdog, `view` is the
 //! interface to a terminal.
 
+mod handed_over;
 mod left_over;
+mod loop_agents;
 mod loop_messages;
 mod loop_state;
 mod looped;
@@ -16,6 +18,7 @@ mod request;
 mod session;
 mod view;
 
+pub use loop_agents::{AgentSelection, LoopAgent};
 pub use loop_messages::about_silence;
 pub use looped::run_loop;
 pub use pause_request::PauseRequest;

@@ -3,11 +3,12 @@
 use crate::agent::ConversationChoice;
 use watchdog_core::checks::describe;
 use watchdog_core::config::settings::Limits;
+use watchdog_core::decision::iteration::agent_order::{AgentChoice, RankedAgent, choose_agent};
 use watchdog_core::decision::iteration::prompt::PromptFacts;
 use watchdog_core::decision::iteration::standing::LoopStanding;
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_core::decision::termination::may_begin;
-use watchdog_facts::evidence::UnreadableFact;
+use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
@@ -16,6 +17,7 @@ use crate::judge::open_worktree::OpenWorktree;
 use crate::session::spec_of_new_session;
 use crate::wire::loop_plan_json::LoopPlan;
 
+use super::loop_agents::LoopAgent;
 use super::loop_state::PersistedLoop;
 use super::request::LoopRequest;
 
@@ -35,7 +37,15 @@ pub fn plan_loop(command_env: &CommandEnv, request: &LoopRequest) -> Result<Loop
     let limits = request.limits.over(&effective.settings.limits);
     let standing = &memory.record().standing;
     let iteration = standing.finished.saturating_add(1);
-    let resumed = request.same_conversation && iteration > 1;
+    let config_error = |why| UnreadableFact { kind: FaultKind::Config, why, hint: None };
+    let agents = request.agents.resolve(&effective.settings).map_err(config_error)?;
+    let order: Vec<RankedAgent> = agents.iter().map(LoopAgent::ranked).collect();
+    let agent = match choose_agent(now(), &order, &standing.agents) {
+        AgentChoice::Agent(place) => &agents[place],
+        AgentChoice::Wait(_) | AgentChoice::Spent => &agents[0],
+    };
+    let changed = standing.ran.as_ref().is_some_and(|ran| *ran != agent.name);
+    let resumed = request.same_conversation && iteration > 1 && !changed;
     let budget = budget(&limits, standing);
     let prompt = request.prompts.compose(&PromptFacts {
         iteration,
@@ -53,7 +63,7 @@ pub fn plan_loop(command_env: &CommandEnv, request: &LoopRequest) -> Result<Loop
     let conversation = if resumed { ConversationChoice::Resumed(memory.record().session_id.as_deref()) } else { ConversationChoice::Fresh };
     let file = command_env.state.prompts().join(format!("{}.md", open.worktree_id));
     Ok(LoopPlan {
-        command: request.worker.shown(&file, conversation),
+        command: agent.worker.shown(&file, conversation),
         refused: match &effective.trust {
             ConfigTrust::Untrusted { allow_with } => Some(format!("completion.json is not trusted; read it, then type: {allow_with}")),
             ConfigTrust::Settled => may_begin(&limits, &standing.spent, standing.finished.into(), now()).map(|stop| stop.why),

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::agent::SessionAgent;
 use watchdog_core::config::settings::Limits;
 use watchdog_core::decision::iteration::prompt::PromptSet;
 use watchdog_core::decision::silence::USUAL_LIMIT;
@@ -11,6 +10,7 @@ use watchdog_process::MirrorTarget;
 use crate::judge::configuration::EffectiveConfig;
 use crate::judge::judgement_input::Overrides;
 
+use super::loop_agents::AgentSelection;
 use super::pause_request::PauseRequest;
 
 /// The sessions to repeat, and the limits.
@@ -18,8 +18,8 @@ use super::pause_request::PauseRequest;
 pub struct LoopRequest {
     /// The name of the work; by default the branch.
     pub spec: Option<String>,
-    /// The agent.
-    pub worker: SessionAgent,
+    /// The agents, as they were named.
+    pub agents: AgentSelection,
     /// Whether each session continues the conversation of the last one, instead of starting a new one.
     pub same_conversation: bool,
     /// The prompt of the sessions.

@@ -32,6 +32,7 @@ use crate::judge::spawn_io::spawn_io;
 use crate::modes::run::session_run::SessionOptions;
 use crate::wire::verdict_json::Judgement;
 
+use super::loop_agents::LoopAgent;
 use super::request::LoopRequest;
 
 /// The context that all iterations of a loop share.
@@ -40,6 +41,8 @@ pub struct LoopContext {
     pub command_env: CommandEnv,
     /// The options.
     pub request: LoopRequest,
+    /// The agents, the preferred one first; never empty.
+    pub agents: Vec<LoopAgent>,
     /// watchdog's records.
     pub store: Arc<dyn LocalStore>,
     /// The top folder.
@@ -126,12 +129,26 @@ impl LoopContext {
         notes.into_iter().find(|note| note.code == WarningCode::CriteriaChanged && !known.contains(note))
     }
 
+    /// The agent with this name; the preferred one where none has it.
+    pub fn agent(&self, name: Option<&str>) -> &LoopAgent {
+        self.agents.iter().find(|agent| Some(agent.name.as_str()) == name).unwrap_or(&self.agents[0])
+    }
+
+    /// Whether an agent is another than the preferred one, whose program the command line may name.
+    pub fn is_another(&self, name: Option<&str>) -> bool {
+        self.agent(name).name != self.agents[0].name
+    }
+
     /// The order that starts a session. `Err` is the reason why it cannot have a prompt.
-    pub fn options(&self, number: u32, prompt: &str, spent: SpentUsage, session_id: Option<&str>) -> Result<SessionOptions, String> {
-        let conversation =
-            if self.request.same_conversation && number > 1 { ConversationChoice::Resumed(session_id) } else { ConversationChoice::Fresh };
+    pub fn options(
+        &self,
+        (number, agent): (u32, &LoopAgent),
+        prompt: &str,
+        spent: SpentUsage,
+        conversation: ConversationChoice<'_>,
+    ) -> Result<SessionOptions, String> {
         write_prompt(&self.prompt_file, prompt).map_err(|error| format!("cannot write {}: {error}", self.prompt_file.display()))?;
-        let command = self.request.worker.command(prompt, &self.prompt_file, conversation).map_err(|error| error.to_string())?;
+        let command = agent.worker.command(prompt, &self.prompt_file, conversation).map_err(|error| error.to_string())?;
         let mut env: BTreeMap<OsString, Option<OsString>> = BTreeMap::from([
             ("WATCHDOG_PROMPT_FILE".into(), Some(self.prompt_file.clone().into_os_string())),
             ("WATCHDOG_ITERATION".into(), Some(number.to_string().into())),
@@ -141,6 +158,7 @@ impl LoopContext {
             env.insert("WATCHDOG_SESSION_ID".into(), Some(id.into()));
         }
         Ok(SessionOptions {
+            agent: agent.preset_name(),
             command: command.argv,
             log: log_path(&self.command_env.state.logs(), &self.worktree_id, now()),
             env,
@@ -196,11 +214,18 @@ pub fn crash_of(seen: &ObservedSession) -> Option<(String, bool)> {
 }
 
 /// The outcome of an iteration, for the state machine.
-pub fn outcome(judgement: &Judgement, crash: Option<(String, bool)>, work: Option<String>, spent: SpentUsage) -> IterationOutcome {
+pub fn outcome(
+    judgement: &Judgement,
+    crash: Option<(String, bool)>,
+    of_agent: bool,
+    work: Option<String>,
+    spent: SpentUsage,
+) -> IterationOutcome {
     let (crash, overloaded) = crash.map_or((None, false), |(why, overloaded)| (Some(why), overloaded));
     IterationOutcome {
         reason: judgement.verdict.reason,
         retry_at: judgement.verdict.retry_at,
+        of_agent,
         crash,
         overloaded,
         breaker_open: judgement.breaker.as_ref().is_some_and(|breaker| breaker.state == BreakerState::Open),

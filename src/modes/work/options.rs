@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::agent::SessionAgent;
 use crate::judge::judgement_input::Overrides;
+use crate::modes::iterate::LoopAgent;
 use watchdog_process::MirrorTarget;
 
 /// One task for one agent.
@@ -16,8 +16,8 @@ pub struct TaskRunOptions {
     pub agent: String,
     /// Where it works.
     pub checkout: TaskCheckout,
-    /// How the agent is started.
-    pub worker: SessionAgent,
+    /// The agent, and those that take over at a limit, in their order.
+    pub agents: Vec<LoopAgent>,
     /// How long the lease of the task lasts without renewal.
     pub lease: Duration,
     /// Whether the status is also kept in the task's file.

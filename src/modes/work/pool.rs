@@ -10,10 +10,10 @@ use serde_json::Value;
 use tokio::task::{JoinSet, LocalSet};
 
 use super::task_queue::TaskQueue;
-use crate::agent::SessionAgent;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::signals::{SignalState, SignalUrgency};
+use crate::modes::iterate::LoopAgent;
 use crate::tasks::queue::{ready, takes};
 use crate::tasks::task_board::BoardTask;
 use crate::wire::task_work_json::{pool_json, pool_task_json};
@@ -44,8 +44,8 @@ pub struct PoolAgent {
     pub name: String,
     /// Which tasks it takes; `None` = any.
     pub role: Option<String>,
-    /// How it is started.
-    pub worker: SessionAgent,
+    /// How it is started, and those that take over at a limit, in their order.
+    pub agents: Vec<LoopAgent>,
     /// The folder of its worktree.
     pub home: PathBuf,
 }
@@ -255,7 +255,7 @@ impl AgentPool<'_> {
             id: id.to_owned(),
             agent: agent.name.clone(),
             checkout: TaskCheckout::Own(agent.home),
-            worker: agent.worker,
+            agents: agent.agents,
             ..self.options.each.clone()
         };
         let (outer, name) = (Arc::clone(&self.command_env.narrate), agent.name);

@@ -12,7 +12,7 @@ use crate::judge::configuration::{EffectiveConfig, effective};
 use crate::judge::judgement_about::about;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
-use crate::modes::iterate::{LoopLimitOverrides, LoopRequest, LoopView, PauseRequest, run_loop};
+use crate::modes::iterate::{AgentSelection, LoopLimitOverrides, LoopRequest, LoopView, PauseRequest, run_loop};
 use crate::tasks::task_board::{BoardTask, LeasedTask, TaskClaimant};
 use crate::tasks::task_transition::TaskBoardError;
 use crate::wire::task_work_json::{WorkedTask, worked_task_json};
@@ -293,7 +293,7 @@ impl RunningTask<'_> {
         let options = self.options;
         Ok(LoopRequest {
             spec: Some(options.id.clone()),
-            worker: options.worker.clone(),
+            agents: AgentSelection::Given(options.agents.clone()),
             same_conversation: false,
             prompts: PromptSet::of_plain_task(&prompt_of(task)),
             limits: LoopLimitOverrides { max_iterations: task.max_iterations, ..LoopLimitOverrides::default() },

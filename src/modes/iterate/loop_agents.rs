@@ -1,0 +1,193 @@
+//! The agents of a loop: those that the command line or the configuration names, in the order of preference. Nobody else is ever started.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use crate::agent::SessionAgent;
+use watchdog_core::config::settings::{AgentEntry, ConfigSettings};
+use watchdog_core::config::{PresetName, unknown_preset};
+use watchdog_core::decision::iteration::agent_order::RankedAgent;
+
+/// An agent of a loop.
+#[derive(Debug, Clone)]
+pub struct LoopAgent {
+    /// Unique in the loop.
+    pub name: String,
+    /// How it is started.
+    pub worker: SessionAgent,
+    /// US dollars that its sessions of one loop may cost.
+    pub max_cost_usd: Option<f64>,
+}
+
+/// How the agents of a loop were named.
+#[derive(Debug, Clone)]
+pub enum AgentSelection {
+    /// A program of the user's.
+    Program {
+        /// The program and its arguments.
+        argv: Vec<OsString>,
+        /// Who takes over at a limit, by name.
+        fallback: Vec<String>,
+    },
+    /// An entry of `agents`, or else a preset.
+    Named {
+        /// Its name.
+        name: String,
+        /// Further arguments for it.
+        args: Vec<OsString>,
+        /// Another file than its own program in `PATH`.
+        program: Option<OsString>,
+        /// Who takes over at a limit, by name, in place of the entry's own `fallback`.
+        fallback: Vec<String>,
+    },
+    /// These.
+    Given(Vec<LoopAgent>),
+}
+
+impl AgentSelection {
+    /// The agents in their order, the preferred one first.
+    ///
+    /// # Errors
+    /// A name that neither `agents` nor a preset has, or one that stands twice.
+    pub fn resolve(&self, settings: &ConfigSettings) -> Result<Vec<LoopAgent>, String> {
+        let (first, fallback) = match self {
+            AgentSelection::Given(agents) => return Ok(agents.clone()),
+            AgentSelection::Program { argv, fallback } => (LoopAgent::program(argv.clone()), fallback.clone()),
+            AgentSelection::Named { name, args, program, fallback } => {
+                let own = entry(settings, name).map(|entry| entry.fallback.clone()).unwrap_or_default();
+                (by_name(settings, name, args, program.as_ref())?, if fallback.is_empty() { own } else { fallback.clone() })
+            }
+        };
+        let mut agents = vec![first];
+        for name in fallback {
+            if agents.iter().any(|agent| agent.name == name) {
+                return Err(format!("the agent '{name}' is named twice; every agent of a loop is named once"));
+            }
+            agents.push(by_name(settings, &name, &[], None)?);
+        }
+        Ok(agents)
+    }
+}
+
+impl LoopAgent {
+    /// A program of the user's, by the name of its file.
+    pub fn program(argv: Vec<OsString>) -> Self {
+        let name = argv.first().and_then(|program| Path::new(program).file_name()).unwrap_or_default();
+        LoopAgent { name: name.to_string_lossy().into_owned(), worker: SessionAgent::Program(argv), max_cost_usd: None }
+    }
+
+    /// A known agent with further arguments.
+    pub fn preset(preset: &PresetName, args: Vec<OsString>, program: Option<OsString>) -> Self {
+        let name = preset.as_str().to_owned();
+        LoopAgent { name, worker: SessionAgent::Agent { preset: preset.clone(), program, args }, max_cost_usd: None }
+    }
+
+    /// An entry of `agents`, with further arguments for its preset.
+    pub fn entry(entry: &AgentEntry, args: &[OsString], program: Option<&OsString>) -> Self {
+        let model = entry.model.iter().flat_map(|model| ["--model".into(), model.as_str().into()]);
+        let worker = match &entry.command {
+            Some(argv) => SessionAgent::Program(argv.iter().map(OsString::from).chain(args.iter().cloned()).collect()),
+            None => SessionAgent::Agent {
+                preset: entry.preset.clone(),
+                program: program.cloned(),
+                args: model.chain(args.iter().cloned()).collect(),
+            },
+        };
+        LoopAgent { name: entry.name.clone(), worker, max_cost_usd: entry.max_cost_usd }
+    }
+
+    /// An entry of `agents` with those that take over for it at a limit, in their order.
+    ///
+    /// # Errors
+    /// A name in its `fallback` that no entry has.
+    pub fn entry_with_fallback(
+        found: &AgentEntry,
+        settings: &ConfigSettings,
+        args: &[OsString],
+        program: Option<&OsString>,
+    ) -> Result<Vec<LoopAgent>, String> {
+        let first = LoopAgent::entry(found, args, program);
+        let others = found.fallback.iter().map(|name| by_name(settings, name, &[], None));
+        std::iter::once(Ok(first)).chain(others).collect()
+    }
+
+    /// Its place in the order of a loop.
+    pub fn ranked(&self) -> RankedAgent {
+        RankedAgent { name: self.name.clone(), max_cost_usd: self.max_cost_usd }
+    }
+
+    /// The name or path of its preset, where it has one: whom to ask about its sessions.
+    pub fn preset_name(&self) -> Option<String> {
+        match &self.worker {
+            SessionAgent::Agent { preset, .. } => Some(preset.as_str().to_owned()),
+            SessionAgent::Program(_) => None,
+        }
+    }
+}
+
+fn entry<'a>(settings: &'a ConfigSettings, name: &str) -> Option<&'a AgentEntry> {
+    settings.agents.iter().find(|entry| entry.name == name)
+}
+
+/// The agent with this name: an entry of `agents`, or else a preset.
+fn by_name(settings: &ConfigSettings, name: &str, args: &[OsString], program: Option<&OsString>) -> Result<LoopAgent, String> {
+    if let Some(entry) = entry(settings, name) {
+        return Ok(LoopAgent::entry(entry, args, program));
+    }
+    let preset = PresetName::parse(name).filter(PresetName::is_built_in).ok_or_else(|| {
+        let entries = settings.agents.iter().map(|entry| entry.name.as_str());
+        let known: Vec<&str> = PresetName::BUILT_IN.iter().map(PresetName::as_str).chain(entries).collect();
+        format!("no agent of this name: {}", unknown_preset(name, known.iter().copied()))
+    })?;
+    Ok(LoopAgent::preset(&preset, args.to_vec(), program.cloned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> ConfigSettings {
+        let text = r#"{"agents": [
+            {"name": "main", "preset": "claude", "model": "opus", "fallback": ["second", "own"], "max_cost_usd": 2.5},
+            {"name": "second", "preset": "codex", "fallback": ["main"]},
+            {"name": "own", "command": ["my-agent", "{prompt}"]}]}"#;
+        watchdog_core::config::parse(text, Path::new("completion.json")).expect("a good file").settings
+    }
+
+    fn named(name: &str, fallback: &[&str]) -> Result<Vec<LoopAgent>, String> {
+        AgentSelection::Named {
+            name: name.into(),
+            args: vec!["--yes".into()],
+            program: Some("/opt/agent".into()),
+            fallback: fallback.iter().map(|name| (*name).to_owned()).collect(),
+        }
+        .resolve(&settings())
+    }
+
+    fn names(agents: &[LoopAgent]) -> Vec<&str> {
+        agents.iter().map(|agent| agent.name.as_str()).collect()
+    }
+
+    #[test]
+    fn an_entry_brings_its_fallback_and_only_the_one_that_is_started_has_any() {
+        let agents = named("main", &[]).expect("known names");
+        assert_eq!(names(&agents), ["main", "second", "own"]);
+        let shown: Vec<String> = agents.iter().map(|agent| format!("{:?}", agent.worker)).collect();
+        assert!(shown[0].contains("opus") && shown[0].contains("--yes") && shown[0].contains("/opt/agent"), "{shown:?}");
+        assert!(shown[1].contains("codex") && !shown[1].contains("--yes") && !shown[1].contains("/opt/agent"), "{shown:?}");
+        assert!(shown[2].contains("my-agent"), "{shown:?}");
+        let (first, second) = (&agents[0], &agents[1]);
+        assert_eq!((first.ranked().max_cost_usd, first.preset_name().as_deref()), (Some(2.5), Some("claude")));
+        assert_eq!((second.preset_name().as_deref(), agents[2].preset_name()), (Some("codex"), None));
+    }
+
+    #[test]
+    fn the_command_line_names_others_and_unknown_or_double_names_are_refused() {
+        assert_eq!(names(&named("main", &["gemini"]).expect("a preset")), ["main", "gemini"], "in place of the entry's own");
+        assert_eq!(names(&named("claude", &[]).expect("a preset")), ["claude"], "nobody is inferred");
+        assert!(named("Nobody", &[]).is_err_and(|why| why.contains("`main`") && why.contains("`codex`")));
+        assert!(named("main", &["main"]).is_err_and(|why| why.contains("'main' is named twice")));
+        let program = AgentSelection::Program { argv: vec!["/bin/agent".into()], fallback: vec!["second".into()] };
+        assert_eq!(names(&program.resolve(&settings()).expect("known names")), ["agent", "second"]);
+    }
+}

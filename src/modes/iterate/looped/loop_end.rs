@@ -1,0 +1,104 @@
+//! The end of a loop: its verdict, its last event and its record.
+
+use watchdog_core::decision::iteration::ending::{is_over, verdict as verdict_of};
+use watchdog_core::decision::iteration::next::LoopEnd;
+use watchdog_core::decision::termination::unknown;
+use watchdog_facts::display::escape_to_one_line;
+use watchdog_facts::evidence::{Degradation, WarningCode};
+use watchdog_facts::verdict::{Reason, Status, Verdict};
+use watchdog_git::Worktree;
+use watchdog_store::journal::kind;
+
+use super::super::handed_over::unknown_agent_budget;
+use super::LoopRun;
+use crate::clock::since;
+use crate::judge::judgement_about::about;
+use crate::wire::loop_json::loop_ended_data;
+use crate::wire::verdict_json::{EndedLoop, Judgement};
+
+impl LoopRun {
+    /// Ends that a session met are in the journal already.
+    fn write_the_end(&self, end: &LoopEnd, verdict: &Verdict) {
+        let kind = match verdict.status() {
+            Status::Complete => kind::COMPLETE,
+            Status::Failed => kind::FAILED,
+            Status::Review => kind::REVIEW,
+            Status::Stopped if matches!(end, LoopEnd::Stop(_)) => kind::LIMIT,
+            Status::Stopped | Status::Waiting | Status::Incomplete | Status::Timeout | Status::Error => return self.journal.flush(),
+        };
+        let (id, iterations) = (&self.memory.record().id, self.machine.standing().finished);
+        let message = escape_to_one_line(&verdict.message);
+        self.journal.write(kind, loop_ended_data(id, verdict.reason, &message, iterations));
+    }
+
+    pub(super) fn interrupted(&mut self) -> Judgement {
+        self.ended_between("interrupted between two iterations")
+    }
+
+    pub(super) fn paused(&mut self) -> Judgement {
+        self.ended_between("paused between two iterations, as was asked for; the same loop command goes on")
+    }
+
+    fn ended_between(&mut self, why: &str) -> Judgement {
+        let so_far = self.last.as_ref().map(|last| format!("; the last verdict: {}", last.verdict.message)).unwrap_or_default();
+        let verdict = Verdict::new(Reason::Interrupted, format!("{why}{so_far}"));
+        self.finish_with(verdict)
+    }
+
+    pub(super) fn finish_with(&mut self, verdict: Verdict) -> Judgement {
+        match &mut self.last {
+            Some(last) => {
+                let facts = std::mem::replace(&mut last.verdict, verdict);
+                let verdict = &mut last.verdict;
+                (verdict.commits, verdict.changes, verdict.feedback) = (facts.commits, facts.changes, facts.feedback);
+            }
+            None => self.last = Some(about(&self.context.command_env, None, verdict, self.begun)),
+        }
+        self.finish(&LoopEnd::Verdict)
+    }
+
+    pub(super) fn finish(&mut self, end: &LoopEnd) -> Judgement {
+        let last = self.last.take();
+        let mut verdict = verdict_of(end, last.as_ref().map(|last| last.verdict.clone()));
+        let mut judgement = last.unwrap_or_else(|| about(&self.context.command_env, None, verdict.clone(), self.begun));
+        if *end == LoopEnd::BreakerOpen {
+            verdict.retry_at = judgement.breaker.as_ref().and_then(|breaker| breaker.open_until);
+        }
+        let context = unknown(&self.context.settings().limits, &self.machine.standing().spent);
+        verdict.degraded.extend(context.filter(|note| verdict.degraded.iter().all(|known| known.code != note.code)));
+        let over = is_over(end, &verdict);
+        verdict.degraded.extend(unknown_agent_budget(self.machine.policy(), self.machine.standing()));
+        if *end == LoopEnd::LimitTooLong && self.machine.policy().has_choice() {
+            // The first of them that may work again, and not the last that met its limit.
+            let holds = self.machine.standing().agents.iter().filter_map(|agent| agent.hold);
+            verdict.retry_at = holds.map(|hold| hold.until).min().or(verdict.retry_at);
+        }
+        let (reason, standing) = (verdict.reason, self.machine.standing().clone());
+        let kept = self.memory.keep(|record| {
+            record.standing = standing;
+            record.over = over.then_some(reason);
+        });
+        if let Err(unreadable) = kept {
+            verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: unreadable.why });
+        }
+        self.write_the_end(end, &verdict);
+        judgement.verdict = verdict;
+        judgement.spec = Some(self.context.spec.clone());
+        judgement.worktree = self.context.root.display().to_string();
+        judgement.branch = judgement.branch.or_else(|| Worktree::open(&self.context.root).ok()?.branch());
+        judgement.duration = since(self.begun);
+        let (standing, origin) = (self.machine.standing(), self.context.origin.as_str());
+        judgement.looped = Some(EndedLoop {
+            iterations: standing.finished,
+            id: self.memory.record().id.clone(),
+            begun_at: self.memory.record().begun_at,
+            history: self.memory.record().records.clone(),
+            spent: standing.spent,
+            agents: standing.agents.clone(),
+            first_baseline: origin.to_owned(),
+            resumed: self.memory.resumed,
+            over,
+        });
+        judgement
+    }
+}

@@ -1,0 +1,272 @@
+//! Loops and tasks with more than one agent: who is asked, who takes over at a limit, what that one is told, and who comes back.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::{CommandOutput, Repo, TestEnv, wait_until};
+
+const LONG: Duration = Duration::from_secs(60);
+const CLAUDE_ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
+const CODEX_ID: &str = "01a20210-5f8a-7a32-b14b-ca588022d080";
+
+/// What the scripts have in common: each call leaves its name and arguments in `calls`, its prompt in `prompt.<name>.<n>`.
+const COMMON: &str = r#"
+root=@ROOT@
+n=1; while [ -e "$root/prompt.$name.$n" ]; do n=$((n + 1)); done
+commit() { echo "$1" > "$1" && git add "$1" && git commit -qm "feat: $1"; }
+if [ -n "$WATCHDOG_QUESTION" ]; then
+    echo "$name question $*" >> "$root/calls"; cat > /dev/null; answer '{\"status\": \"complete\", \"message\": \"scripted\"}'; exit 0
+fi
+echo "$name session $n" >> "$root/calls"
+cat > "$root/prompt.$name.$n"
+"#;
+
+/// A program that prints as Claude Code does; `$n` is the number of its session.
+fn claude(env: &TestEnv, sessions: &str) {
+    let words = format!(
+        r#"answer() {{ echo '{{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"'"$1"'","session_id":"{CLAUDE_ID}","total_cost_usd":0.25,"usage":{{"input_tokens":100,"output_tokens":20}}}}'; }}
+limit() {{ echo '{{"type":"result","subtype":"success","is_error":true,"result":"Claude AI usage limit reached|'"$1"'","session_id":"{CLAUDE_ID}"}}'; exit 1; }}"#
+    );
+    program(env, "claude", &words, sessions);
+}
+
+/// A program that prints as Codex does.
+fn codex(env: &TestEnv, sessions: &str) {
+    let words = format!(
+        r#"answer() {{ echo '{{"type":"thread.started","thread_id":"{CODEX_ID}"}}'; echo '{{"type":"turn.started"}}'
+    echo '{{"type":"item.completed","item":{{"id":"item_1","type":"agent_message","text":"'"$1"'"}}}}'
+    echo '{{"type":"turn.completed","usage":{{"input_tokens":300,"cached_input_tokens":0,"output_tokens":60}}}}'; }}
+fails() {{ echo '{{"type":"thread.started","thread_id":"{CODEX_ID}"}}'; echo '{{"type":"error","message":"'"$1"'"}}'
+    echo '{{"type":"turn.failed","error":{{"message":"'"$1"'"}}}}'; exit 1; }}"#
+    );
+    program(env, "codex", &words, sessions);
+}
+
+fn program(env: &TestEnv, name: &str, words: &str, sessions: &str) {
+    let root = env.root().to_string_lossy().into_owned();
+    let text = format!("#!/bin/sh\nname={name}\n{words}\n{}\n{sessions}\n", COMMON.replace("@ROOT@", &root));
+    let path = env.write(&format!("programs/{name}"), text);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a script can be made a program");
+    env.install(name, &path);
+}
+
+/// A configuration without pauses.
+fn config(env: &TestEnv, more: Value) -> String {
+    let mut config = json!({
+        "version": 1, "limits": {"cooldown_seconds": 0}, "rescue": {"mode": "single"},
+        "completion_check": {"max_probes": 1, "probe_interval_seconds": 0, "probe_timeout_seconds": 30},
+    });
+    config.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    env.write("config/completion.json", config.to_string()).to_string_lossy().into_owned()
+}
+
+fn needs(file: &str) -> Value {
+    json!({"checks": [{"type": "command", "name": "there", "run": format!("test -f {file} || {{ echo '{file} is missing'; exit 1; }}")}]})
+}
+
+fn looped(env: &TestEnv, repo: &Repo<'_>, config: &str, options: &[&str]) -> CommandOutput {
+    let task = env.write("PROMPT.md", "Build the thing.");
+    let args = [&["loop", "--json", "--config", config, "--prompt", task.to_str().expect("UTF-8")], options].concat();
+    repo.watchdog_command(&args).timeout(Duration::from_secs(120)).run()
+}
+
+fn calls(env: &TestEnv) -> Vec<String> {
+    fs::read_to_string(env.root().join("calls")).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+fn prompt(env: &TestEnv, name: &str, number: u32) -> String {
+    fs::read_to_string(env.root().join(format!("prompt.{name}.{number}"))).unwrap_or_default()
+}
+
+fn changes_of_agents(repo: &Repo<'_>) -> Vec<Value> {
+    let out = repo.watchdog(&["events", "--json", "-n", "500", "--kind", "agent_changed"]).expect(0);
+    out.stdout.lines().map(|line| serde_json::from_str::<Value>(line).expect("one object a line")["data"].clone()).collect()
+}
+
+#[test]
+fn the_agent_that_ran_the_session_is_asked_now_and_later_and_a_configured_program_before_it() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    codex(&env, "answer done");
+    claude(&env, "answer 'I know nothing of it'");
+    let config = config(&env, json!({}));
+    let out = looped(&env, &repo, &config, &["--agent", "codex", "--max-iterations", "1"]);
+    let asked = |calls: &[String]| calls.iter().filter(|call| call.contains(" question ")).cloned().collect::<Vec<_>>();
+    let first = asked(&calls(&env));
+    assert!(!first.is_empty() && first.iter().all(|call| call.starts_with("codex ")), "{first:?}\n{out}");
+    assert_eq!(out.json()["session"]["agent"], "codex", "{out}");
+    assert_eq!(out.json()["session"]["id"], CODEX_ID, "{out}");
+    repo.write("late.txt", "late");
+    let later = repo.watchdog(&["check", "--json", "--config", &config]);
+    let second = asked(&calls(&env));
+    assert!(second.len() > first.len() && second.iter().all(|call| call.starts_with("codex ")), "{second:?}\n{later}");
+    assert_eq!(later.json()["session"]["agent"], "codex", "{later}");
+    let own = self::config(&env, json!({"agent": {"probe": ["sh", "-c", "cat > /dev/null; echo '{\"status\": \"working\"}'"]}}));
+    repo.write("later.txt", "later");
+    let by_program = repo.watchdog(&["check", "--json", "--config", &own]);
+    assert_eq!(asked(&calls(&env)).len(), second.len(), "the program answers for every agent: {by_program}");
+}
+
+#[test]
+fn at_a_limit_the_next_agent_takes_over_with_what_is_done_and_the_first_comes_back() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let reset = Timestamp::now().as_second() + 8;
+    claude(&env, &format!("if [ $n = 1 ]; then commit a.txt; echo half > half.txt; limit {reset}; fi\ncommit ok.txt; answer done"));
+    // watchdog waits five seconds longer than the reset.
+    codex(&env, &format!("commit b$n.txt; while [ $(date +%s) -lt {} ]; do sleep 0.2; done; answer 'not yet'", reset + 6));
+    let out = looped(&env, &repo, &config(&env, needs("ok.txt")), &["--agent", "claude", "--fallback", "codex"]).expect(0);
+    let json = out.json();
+    assert_eq!((out.verdict().as_str(), &json["iterations"]), ("complete/checks_passed", &json!(2)), "{out}");
+    assert_eq!(calls(&env), ["claude session 1", "codex session 1", "claude session 2"], "{out}");
+    let told = prompt(&env, "codex", 1);
+    for part in
+        ["You take over from another agent, claude: it met a usage limit.", "feat: a.txt", "- half.txt", "The task:\n\nBuild the thing."]
+    {
+        assert!(told.contains(part), "{part:?} is missing in\n{told}");
+    }
+    assert!(!prompt(&env, "claude", 1).contains("take over"), "nobody was before it");
+    let back = prompt(&env, "claude", 2);
+    assert!(back.contains("You take over from another agent, codex: you are available again.") && back.contains("feat: b1.txt"), "{back}");
+    let changed = changes_of_agents(&repo);
+    assert_eq!(changed.len(), 2, "{changed:?}");
+    assert_eq!((&changed[0]["from"], &changed[0]["to"], &changed[0]["why"]), (&json!("claude"), &json!("codex"), &json!("usage_limit")));
+    assert!(changed[0]["until"].is_string(), "{changed:?}");
+    assert_eq!((&changed[1]["to"], &changed[1]["why"], &changed[1]["until"]), (&json!("claude"), &json!("reset"), &Value::Null));
+    let agents = &json["loop"]["agents"];
+    assert_eq!((&agents[0]["name"], &agents[0]["sessions"], &agents[0]["spent"]["cost_usd"]), (&json!("claude"), &json!(2), &json!(0.25)));
+    assert_eq!((&agents[1]["name"], &agents[1]["sessions"], &agents[1]["spent"]["tokens"]), (&json!("codex"), &json!(1), &json!(360)));
+    let who: Vec<&Value> = json["loop"]["history"].as_array().expect("a list").iter().map(|one| &one["agent"]).collect();
+    assert_eq!(who, ["codex", "claude"], "{out}");
+    assert!(out.stderr.contains("claude met a usage limit; codex takes over until "), "{out}");
+    env.assert_nothing_left();
+}
+
+#[test]
+fn two_limits_end_in_the_earlier_reset_and_a_loop_that_goes_on_asks_neither_again() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let (first, second) = (Timestamp::now().as_second() + 7200, Timestamp::now().as_second() + 3600);
+    claude(&env, &format!("limit {first}"));
+    program(&env, "other", "answer() { echo \"$1\"; }", &format!("echo 'Claude AI usage limit reached|{second}'; exit 1"));
+    let more = json!({"agents": [{"name": "main", "preset": "claude", "fallback": ["spare"]}, {"name": "spare", "command": ["other"]}]});
+    let config = config(&env, more);
+    let out = looped(&env, &repo, &config, &["--agent", "main", "--max-wait", "30m"]).expect(11);
+    assert_eq!((out.verdict().as_str(), &out.json()["loop"]["over"]), ("waiting/rate_limited", &json!(false)), "{out}");
+    let retry_at: Timestamp = out.json()["retry_at"].as_str().expect("an instant").parse().expect("an instant");
+    assert!((0..=10).contains(&(retry_at.as_second() - second)), "{retry_at} is not the earlier reset: {out}");
+    assert_eq!(calls(&env), ["claude session 1", "other session 1"], "{out}");
+    let again = looped(&env, &repo, &config, &["--agent", "main", "--max-wait", "30m"]).expect(11);
+    assert_eq!(calls(&env).len(), 2, "{again}");
+    assert_eq!(again.json()["retry_at"], out.json()["retry_at"], "{again}");
+}
+
+#[test]
+fn a_killed_loop_goes_on_with_the_agent_that_took_over() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let up = env.root().join("up");
+    claude(&env, &format!("limit {}", Timestamp::now().as_second() + 7200));
+    codex(&env, &format!("if [ $n = 1 ]; then commit a.txt; touch {}; exec sleep 600; fi\ncommit ok.txt; answer done", up.display()));
+    let config = config(&env, needs("ok.txt"));
+    let task = env.write("PROMPT.md", "Build the thing.");
+    let args =
+        ["loop", "--json", "--config", &config, "--prompt", task.to_str().expect("UTF-8"), "--agent", "claude", "--fallback", "codex"];
+    let running = repo.watchdog_spawn(&args);
+    wait_until("the second agent works", LONG, || up.exists());
+    running.signal(Signal::KILL);
+    assert_eq!(running.wait().code, Some(137));
+    for left in env.processes_left() {
+        left.kill();
+    }
+    wait_until("what it had started ends", LONG, || env.processes_left().is_empty());
+    let out = repo.watchdog(&args).expect(0);
+    assert_eq!(calls(&env), ["claude session 1", "codex session 1", "codex session 2"], "{out}");
+    assert_eq!(out.verdict(), "complete/checks_passed");
+    assert!(!prompt(&env, "codex", 2).contains("take over"), "it had the session before: {}", prompt(&env, "codex", 2));
+}
+
+#[test]
+fn a_service_without_room_is_left_for_the_next_agent_once_the_pauses_are_spent() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    codex(&env, "fails 'Selected model is at capacity. Please try a different model.'");
+    claude(&env, "commit ok.txt; answer done");
+    let options = ["--agent", "codex", "--fallback", "claude", "--max-wait", "1s"];
+    let out = looped(&env, &repo, &config(&env, needs("ok.txt")), &options).expect(0);
+    let calls = calls(&env);
+    assert!(calls.len() > 2 && calls.last().is_some_and(|call| call == "claude session 1"), "a pause comes first: {calls:?}\n{out}");
+    assert_eq!(changes_of_agents(&repo)[0]["why"], "overload");
+    assert!(prompt(&env, "claude", 1).contains("codex: its service has no room."), "{}", prompt(&env, "claude", 1));
+}
+
+#[test]
+fn a_program_that_is_missing_is_no_limit_and_is_heard_of() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    claude(&env, &format!("limit {}", Timestamp::now().as_second() + 7200));
+    codex(&env, "commit ok.txt; answer done");
+    let more = json!({"agents": [
+        {"name": "main", "preset": "claude", "fallback": ["gone", "codex"]},
+        {"name": "gone", "command": ["no-such-agent-anywhere"]}, {"name": "codex", "preset": "codex"}]});
+    let out = looped(&env, &repo, &config(&env, more), &["--agent", "main"]).expect(15);
+    assert_eq!(out.verdict(), "failed/agent_unrunnable", "{out}");
+    assert!(out.json()["message"].as_str().is_some_and(|message| message.contains("no-such-agent-anywhere")), "{out}");
+    assert_eq!(calls(&env), ["claude session 1"], "the one after it is not silently taken: {out}");
+}
+
+#[test]
+fn nobody_takes_over_who_is_not_named() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    claude(&env, &format!("limit {}", Timestamp::now().as_second() + 7200));
+    codex(&env, "commit ok.txt; answer done");
+    let config = config(&env, json!({}));
+    looped(&env, &repo, &config, &["--agent", "claude", "--max-wait", "1m"]).expect(11);
+    assert_eq!(calls(&env), ["claude session 1"]);
+    let unknown = looped(&env, &repo, &config, &["--agent", "claude", "--fallback", "codx"]).expect(2);
+    assert!(unknown.json()["message"].as_str().is_some_and(|message| message.contains("did you mean `codex`?")), "{unknown}");
+    assert_eq!(calls(&env).len(), 1, "nothing was started: {unknown}");
+}
+
+#[test]
+fn the_conversation_of_another_agent_is_never_taken_up() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let reset = Timestamp::now().as_second() + 7200;
+    codex(&env, &format!("echo \"$*\" >> {}; [ $n = 3 ] && commit ok.txt; answer 'not yet'", env.root().join("argv").display()));
+    claude(&env, &format!("[ $n = 1 ] && {{ commit a.txt; answer 'not yet'; exit 0; }}\nlimit {reset}"));
+    let options = ["--agent", "claude", "--fallback", "codex", "--continue", "--no-progress", "0"];
+    let out = looped(&env, &repo, &config(&env, needs("ok.txt")), &options).expect(0);
+    let argv = fs::read_to_string(env.root().join("argv")).expect("codex was started");
+    let lines: Vec<&str> = argv.lines().collect();
+    assert!(!argv.contains(CLAUDE_ID), "{argv}\n{out}");
+    assert!(!lines[0].contains("resume"), "it begins anew: {argv}");
+    assert!(lines[1].contains(&format!("resume {CODEX_ID}")), "and goes on in its own conversation: {argv}");
+}
+
+#[test]
+fn a_task_goes_to_the_next_agent_at_a_limit() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    claude(&env, &format!("limit {}", Timestamp::now().as_second() + 7200));
+    codex(&env, "commit one.txt; answer done");
+    repo.write(".watchdog/tasks/T1.md", "---\nid: T1\ntitle: About T1\n---\n\nDo T1.\n");
+    repo.commit_all("a task");
+    let more = json!({
+        "agents": [{"name": "main", "preset": "claude", "fallback": ["spare"]}, {"name": "spare", "preset": "codex"}],
+        "completion_check": {"max_probes": 0},
+    });
+    let config = config(&env, more);
+    let args = ["task", "run", "T1", "--as", "main", "--json", "--no-probe", "--config", &config];
+    let out = repo.watchdog_command(&args).timeout(Duration::from_secs(120)).run().expect(0);
+    assert_eq!((out.verdict().as_str(), &out.json()["task"]["agent"]), ("complete/new_commits", &json!("main")), "{out}");
+    assert_eq!(calls(&env), ["claude session 1", "codex session 1"], "{out}");
+    let told = prompt(&env, "codex", 1);
+    assert!(told.contains("from another agent, main: it met a usage limit.") && told.contains("Do T1."), "{told}");
+}
