@@ -1,6 +1,6 @@
 //! Agents: starts and probes them, and reads their replies, outputs and transcripts.
 //!
-//! [`presets`] holds the command line of each agent; [`session_command`] is the command of a session, [`probe`] sends a probe and
+//! [`preset`] holds what is known of each agent, as data; [`session_command`] is the command of a session, [`probe`] sends a probe and
 //! [`reply`] parses its answer. [`stream`] reads the output of a session while it runs, [`transcript`] finds its transcript;
 //! [`usage_limit`], [`overload`] and [`unrunnable`] classify failures.
 
@@ -9,7 +9,7 @@ mod failure;
 pub mod local_api;
 pub mod overload;
 pub mod plan_prompt;
-pub mod presets;
+pub mod preset;
 pub mod probe;
 pub mod prompt;
 pub mod recognition;

@@ -6,11 +6,12 @@
 //! 3. It failed (another exit than 0, or its envelope says error): never an answer, even with a reply in its output;
 //!    the text of the error says which failure.
 //!
-//! Claude Code answers `--continue` from a fresh session where there is nothing to continue. So without a known session it is
-//! only probed if a session was recorded beforehand, and that session must answer.
+//! Agents answer `--continue` from a fresh session where there is nothing to continue. So without a known session an agent is only
+//! probed if a session was recorded beforehand, and where answers name their session, that one must answer.
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
@@ -19,11 +20,12 @@ use serde_json::{Map, Value};
 
 use super::envelope::{self, ReplyEnvelope};
 use super::failure;
-use super::presets::{InvocationInputs, ProbeInvocation, QuestionKind, invocation};
+use super::preset::AgentPreset;
+use super::preset::question::{InvocationInputs, ProbeInvocation, QuestionKind, invocation};
 use super::reply::{self, ParsedReply};
 use super::session_id::is_session_id;
 use super::stream::StreamTap;
-use watchdog_core::config::settings::{AgentSettings, PresetName};
+use watchdog_core::config::settings::AgentSettings;
 use watchdog_facts::display::bounded;
 use watchdog_facts::evidence::{ProbeOutcome, ProcessExit, Reply, ReplyStatus};
 use watchdog_facts::verdict::ProbeUsage;
@@ -46,6 +48,8 @@ const FEWER_OPTIONS: usize = 4;
 pub struct ProbeRequest<'a> {
     /// Whom to ask.
     pub settings: &'a AgentSettings,
+    /// The agent's preset, or why there is none; ignored for a configured `agent.probe`.
+    pub preset: Result<Arc<AgentPreset>, String>,
     /// Another file than the preset's own name in `PATH`; ignored for a configured `agent.probe`.
     pub program: Option<OsString>,
     /// Where it runs.
@@ -65,9 +69,16 @@ pub struct ProbeRequest<'a> {
 }
 
 impl ProbeRequest<'_> {
-    /// Whether the agent is Claude Code, whose answers name their session.
-    fn asks_claude(&self) -> bool {
-        self.settings.probe.is_none() && self.settings.preset == PresetName::CLAUDE
+    /// The preset that is asked; `None` where a configured program is.
+    fn asked_preset(&self) -> Option<&AgentPreset> {
+        self.preset.as_deref().ok().filter(|_| self.settings.probe.is_none())
+    }
+
+    /// The session that the question names. Where it cannot go to the latest one, it goes to the one that is expected.
+    fn named_session(&self) -> Option<&str> {
+        let question = self.asked_preset().and_then(|preset| preset.question.as_ref());
+        let by_guess = question.is_none_or(|question| question.latest.is_some());
+        self.session_id.filter(|id| is_session_id(id)).or(self.expected_session.as_deref().filter(|_| !by_guess))
     }
 
     /// The session that has to answer, if it is known.
@@ -210,25 +221,42 @@ fn put(
     question: QuestionKind,
     run: &dyn Fn(&ProgramRun) -> Result<FinishedProgram, StartError>,
 ) -> Result<FinishedQuestion, Box<ProbeOutcome>> {
-    if question != QuestionKind::Judge && request.asks_claude() && request.session().is_none() {
-        // A missing program is the better reason: installing it is what helps.
-        let name = request.program.clone().unwrap_or_else(|| "claude".into());
-        let version = ProgramRun { deadline: request.timeout, ..ProgramRun::new([name, "--version".into()], request.worktree) };
-        if let Err(error) = run(&version) {
-            return Err(Box::new(not_started(request, &error)));
-        }
-        let why = format!("no session of Claude Code is recorded for {}", request.worktree.display());
+    if let Err(why) = request.preset.as_ref().map_err(Clone::clone)
+        && request.settings.probe.is_none()
+    {
         return Err(Box::new(ProbeOutcome::NoConversation { why }));
     }
-    let mut invocation = invocation(&InvocationInputs {
+    // The latest session is asked where it is recorded: an agent answers from a new one where there is nothing to go on with.
+    let unrecorded = question != QuestionKind::Judge && request.asked_preset().is_some() && request.session().is_none();
+    let built = invocation(&InvocationInputs {
         settings: request.settings,
+        preset: request.asked_preset(),
         program: request.program.clone(),
-        session_id: request.session_id,
+        session_id: request.named_session(),
         question,
         number: request.number,
         prompt: &request.prompt,
         timeout: request.timeout,
     });
+    let title = || request.asked_preset().map_or("the agent", |preset| &preset.title);
+    let unaskable = match &built {
+        Err(unaskable) if !unrecorded || !unaskable.is_for_want_of_a_session() => Some(unaskable.to_string()),
+        _ if unrecorded => Some(format!("no session of {} is recorded for {}", title(), request.worktree.display())),
+        _ => None,
+    };
+    let mut invocation = match (built, unaskable) {
+        (Ok(invocation), None) => invocation,
+        (_, why) => {
+            // A missing program is the better reason: installing it is what helps.
+            let usual = request.asked_preset().map_or_else(OsString::new, |preset| preset.program.as_str().into());
+            let name = request.program.clone().unwrap_or(usual);
+            let version = ProgramRun { deadline: request.timeout, ..ProgramRun::new([name, "--version".into()], request.worktree) };
+            if let Err(error) = run(&version) {
+                return Err(Box::new(not_started(request, &error)));
+            }
+            return Err(Box::new(ProbeOutcome::NoConversation { why: why.unwrap_or_default() }));
+        }
+    };
     let mut spent = Duration::ZERO;
     for _ in 0..=FEWER_OPTIONS {
         let finished = match run(&program(request, &invocation, request.timeout.saturating_sub(spent))) {
@@ -346,7 +374,8 @@ fn unusable(reading: ParsedReply, found: Option<ReplyEnvelope>, stdout: &[u8], n
 
 /// The outcome if another session answered than the expected one.
 fn stranger(request: &ProbeRequest<'_>, found: Option<&ReplyEnvelope>) -> Option<ProbeOutcome> {
-    let expected = request.session().filter(|_| request.asks_claude())?;
+    let names_itself = request.asked_preset().and_then(|preset| preset.question.as_ref()).is_some_and(|asked| asked.answers_under_its_id);
+    let expected = request.session().filter(|_| names_itself)?;
     let answered = found?.session_id.as_deref()?;
     (answered != expected).then(|| ProbeOutcome::NoConversation {
         why: format!("session {answered} answered, which is not {expected}: it knows nothing of the work"),

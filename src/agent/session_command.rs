@@ -1,13 +1,13 @@
-//! The command that starts a session with a prompt: the user's own program, or a known agent with its options. Pure.
-//!
-//! Claude Code was tried (2.1.328). The others follow their own `--help` (codex-cli 0.169, gemini 0.61, opencode 1.18); their run-time
-//! behaviour was not tried.
+//! The command that starts a session with a prompt: the user's own program, or a known agent as its preset says. Pure.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use std::sync::Arc;
 
+use super::preset::definition::{AgentPreset, DefaultArgs};
+use super::preset::template::{TemplateArg, filled};
 use super::session_id::is_session_id;
-use watchdog_core::config::settings::PresetName;
+use watchdog_core::config::PresetName;
 use watchdog_process::builder::StdinSource;
 
 /// The longest prompt that an argument takes: the system has 128 KiB for one, its end included.
@@ -20,9 +20,11 @@ pub enum SessionAgent {
     Program(Vec<OsString>),
     /// A known agent.
     Agent {
-        /// Which one.
-        preset: PresetName,
-        /// Another file than the preset's own name in `PATH`.
+        /// Its name, as it was written.
+        name: PresetName,
+        /// How it is started.
+        preset: Arc<AgentPreset>,
+        /// Another file than the preset's program.
         program: Option<OsString>,
         /// Further arguments of the user's.
         args: Vec<OsString>,
@@ -45,6 +47,8 @@ pub struct SessionCommand {
     pub argv: Vec<OsString>,
     /// The source of its stdin.
     pub stdin: StdinSource,
+    /// Variables to set.
+    pub env: Vec<(OsString, OsString)>,
 }
 
 /// A prompt that does not fit where it should go.
@@ -65,23 +69,11 @@ impl SessionAgent {
     pub fn command(&self, prompt: &str, file: &Path, conversation: ConversationChoice<'_>) -> Result<SessionCommand, PromptTooLong> {
         let read = StdinSource::Bytes(prompt.as_bytes().to_vec());
         match self {
-            SessionAgent::Program(argv) => {
-                filled_in(argv, prompt, file).map(|found| found.unwrap_or(SessionCommand { argv: argv.clone(), stdin: read }))
-            }
-            SessionAgent::Agent { preset, program, args } => {
-                let start = |name: &str| program.clone().unwrap_or_else(|| name.into());
-                let (argv, stdin) = match preset.as_str() {
-                    "codex" => (codex(start("codex"), args, conversation), read),
-                    "gemini" => (gemini(start("gemini"), args, conversation), read),
-                    "opencode" => {
-                        let mut argv = opencode(start("opencode"), args, conversation);
-                        argv.push(argument(prompt)?);
-                        (argv, StdinSource::Null)
-                    }
-                    // Whatever else is named was refused where it was read.
-                    _ => (claude(start("claude"), args, conversation), read),
-                };
-                Ok(SessionCommand { argv, stdin })
+            SessionAgent::Program(argv) => filled_in(argv, prompt, file)
+                .map(|found| found.unwrap_or(SessionCommand { argv: argv.clone(), stdin: read, env: Vec::new() })),
+            SessionAgent::Agent { preset, program, args, .. } => {
+                let program = program.clone().unwrap_or_else(|| preset.program.as_str().into());
+                agent_command(preset, (program, args), (prompt, file), conversation)
             }
         }
     }
@@ -110,21 +102,68 @@ fn filled_in(argv: &[OsString], prompt: &str, file: &Path) -> Result<Option<Sess
         let named = named.replace("{{prompt}}", "{prompt}");
         filled.push(if with_prompt { argument(&named.replace("{prompt}", prompt))? } else { named.into() });
     }
-    Ok(has_placeholder.then_some(SessionCommand { argv: filled, stdin: StdinSource::Null }))
+    Ok(has_placeholder.then_some(SessionCommand { argv: filled, stdin: StdinSource::Null, env: Vec::new() }))
 }
 
 fn argument(text: &str) -> Result<OsString, PromptTooLong> {
     if text.len() <= LONGEST_ARGUMENT { Ok(text.into()) } else { Err(PromptTooLong { bytes: text.len() }) }
 }
 
-/// Whether the user's arguments say something about a matter themselves.
-fn says(args: &[OsString], options: &[&str]) -> bool {
-    let named = |arg: &OsStr, option: &str| arg == option || arg.to_string_lossy().starts_with(&format!("{option}="));
-    args.iter().any(|arg| options.iter().any(|option| named(arg, option)))
+/// The command of a known agent.
+fn agent_command(
+    preset: &AgentPreset,
+    (program, args): (OsString, &[OsString]),
+    (prompt, file): (&str, &Path),
+    conversation: ConversationChoice<'_>,
+) -> Result<SessionCommand, PromptTooLong> {
+    let id = known(conversation);
+    let value = |place: &str| -> Option<OsString> {
+        match place {
+            "id" => id.map(Into::into),
+            "prompt" => Some(prompt.into()),
+            "prompt_file" => Some(file.into()),
+            _ => None,
+        }
+    };
+    let resumed = match (conversation, id) {
+        (ConversationChoice::Fresh, _) => None,
+        (_, Some(_)) => preset.resume.by_id.as_deref().or(preset.resume.latest.as_deref()),
+        (_, None) => preset.resume.latest.as_deref(),
+    };
+    let mut argv = vec![program];
+    let fill = |words: &[String]| words.iter().map(|word| filled(word, &value)).collect::<Vec<_>>();
+    let words = || preset.session.args.iter().flat_map(TemplateArg::words);
+    let (takes_prompt, takes_file) = (words().any(|word| word.contains("{prompt}")), words().any(|word| word.contains("{prompt_file}")));
+    if takes_prompt {
+        argument(prompt)?;
+    }
+    for arg in &preset.session.args {
+        match arg.place() {
+            Some("conversation") => resumed.unwrap_or_default().iter().for_each(|arg| argv.extend(fill(arg.words()))),
+            // The session runs unattended: without permissions it could not even write a file.
+            Some("defaults") if says(args, &preset.session.defaults) => {}
+            Some("defaults") => argv.extend(fill(&preset.session.defaults.args)),
+            Some("user") => argv.extend(args.iter().cloned()),
+            _ => argv.extend(fill(arg.words())),
+        }
+    }
+    let stdin = if takes_prompt || takes_file { StdinSource::Null } else { StdinSource::Bytes(prompt.as_bytes().to_vec()) };
+    let env = preset.session.env.iter().map(|(name, text)| (name.into(), text.into())).collect();
+    Ok(SessionCommand { argv, stdin, env })
 }
 
-fn words(program: OsString, words: &[&str]) -> Vec<OsString> {
-    std::iter::once(program).chain(words.iter().map(Into::into)).collect()
+/// Whether the user's arguments name permissions themselves.
+fn says(args: &[OsString], defaults: &DefaultArgs) -> bool {
+    let is = |arg: &OsStr, option: &str| arg == option || arg.to_string_lossy().starts_with(&format!("{option}="));
+    let has = |option: &String| match option.split_once(' ') {
+        None => args.iter().any(|arg| is(arg, option)),
+        Some((option, key)) => {
+            let values = args.windows(2).filter(|pair| pair[0] == option).map(|pair| pair[1].to_string_lossy());
+            let joined = args.iter().filter_map(|arg| Some(arg.to_str()?.strip_prefix(option)?.trim_start_matches('=').into()));
+            values.chain(joined).any(|value| value.starts_with(key))
+        }
+    };
+    defaults.unless.iter().any(has)
 }
 
 fn known<'a>(conversation: ConversationChoice<'a>) -> Option<&'a str> {
@@ -134,63 +173,10 @@ fn known<'a>(conversation: ConversationChoice<'a>) -> Option<&'a str> {
     }
 }
 
-fn claude(program: OsString, args: &[OsString], conversation: ConversationChoice<'_>) -> Vec<OsString> {
-    let mut argv = words(program, &["-p", "--output-format", "stream-json", "--verbose"]);
-    match (conversation, known(conversation)) {
-        (_, Some(id)) => argv.extend(["--resume".into(), id.into()]),
-        (ConversationChoice::Resumed(_), None) => argv.push("--continue".into()),
-        (ConversationChoice::Fresh, None) => {}
-    }
-    let permissions =
-        ["--permission-mode", "--allowedTools", "--allowed-tools", "--dangerously-skip-permissions", "--restricted", "--tools"];
-    // The session runs unattended: without permissions it could not even write a file. Commands stay forbidden.
-    if !says(args, &permissions) {
-        argv.extend(["--permission-mode".into(), "acceptEdits".into()]);
-    }
-    argv.extend(args.iter().cloned());
-    argv
-}
-
-fn codex(program: OsString, args: &[OsString], conversation: ConversationChoice<'_>) -> Vec<OsString> {
-    let mut argv = words(program, &["exec"]);
-    match (conversation, known(conversation)) {
-        (_, Some(id)) => argv.extend(["resume".into(), id.into()]),
-        (ConversationChoice::Resumed(_), None) => argv.extend(["resume".into(), "--last".into()]),
-        (ConversationChoice::Fresh, None) => {}
-    }
-    argv.push("--json".into());
-    if !says(args, &["-s", "--sandbox", "--full-auto", "--dangerously-bypass-approvals-and-sandbox", "-c", "--config"]) {
-        argv.extend(["-c".into(), "sandbox_mode=\"workspace-write\"".into()]);
-    }
-    argv.extend(args.iter().cloned());
-    argv.push("-".into());
-    argv
-}
-
-fn gemini(program: OsString, args: &[OsString], conversation: ConversationChoice<'_>) -> Vec<OsString> {
-    let mut argv = words(program, &["--output-format", "stream-json"]);
-    if conversation != ConversationChoice::Fresh {
-        argv.extend(["--resume".into(), "latest".into()]);
-    }
-    if !says(args, &["--approval-mode", "-y", "--yolo"]) {
-        argv.extend(["--approval-mode".into(), "auto_edit".into()]);
-    }
-    argv.extend(args.iter().cloned());
-    argv
-}
-
-fn opencode(program: OsString, args: &[OsString], conversation: ConversationChoice<'_>) -> Vec<OsString> {
-    let mut argv = words(program, &["run", "--format", "json"]);
-    if conversation != ConversationChoice::Fresh {
-        argv.push("--continue".into());
-    }
-    argv.extend(args.iter().cloned());
-    argv
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::preset::PresetCatalog;
 
     const ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
 
@@ -201,8 +187,10 @@ mod tests {
         command.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ") + &read
     }
 
-    fn agent(preset: PresetName, args: &[&str]) -> SessionAgent {
-        SessionAgent::Agent { preset, program: None, args: args.iter().map(Into::into).collect() }
+    fn agent(preset: &str, args: &[&str]) -> SessionAgent {
+        let preset = PresetCatalog::built_in_named(preset).expect("it is built in");
+        let name = PresetName::parse(&preset.name).expect("a good name");
+        SessionAgent::Agent { name, preset, program: None, args: args.iter().map(Into::into).collect() }
     }
 
     fn program(argv: &[&str]) -> SessionAgent {
@@ -230,43 +218,78 @@ mod tests {
         let long = "x".repeat(200_000);
         let fits = |worker: SessionAgent| worker.command(&long, Path::new("/p"), ConversationChoice::Fresh);
         assert!(fits(program(&["a", "{prompt}"])).is_err_and(|error| error.to_string().contains("{prompt_file}")));
-        assert!(fits(agent(PresetName::OPENCODE, &[])).is_err());
-        for worker in [program(&["a"]), program(&["a", "{prompt_file}"]), agent(PresetName::CLAUDE, &[]), agent(PresetName::CODEX, &[])] {
+        assert!(fits(agent("copilot", &[])).is_err());
+        for worker in [program(&["a"]), program(&["a", "{prompt_file}"]), agent("claude", &[]), agent("codex", &[]), agent("opencode", &[])]
+        {
             assert!(fits(worker).is_ok());
         }
     }
 
     #[test]
     fn each_agent_is_started_by_its_own_words() {
-        for (preset, fresh) in [
-            (PresetName::CLAUDE, "claude -p --output-format stream-json --verbose --permission-mode acceptEdits < DO IT"),
-            (PresetName::CODEX, "codex exec --json -c sandbox_mode=\"workspace-write\" - < DO IT"),
-            (PresetName::GEMINI, "gemini --output-format stream-json --approval-mode auto_edit < DO IT"),
-            (PresetName::OPENCODE, "opencode run --format json DO IT"),
-        ] {
-            assert_eq!(line(&agent(preset, &[]), ConversationChoice::Fresh), fresh);
+        let fresh = [
+            ("claude", "claude -p --output-format stream-json --verbose --permission-mode acceptEdits < DO IT"),
+            ("codex", "codex exec -c sandbox_mode=\"workspace-write\" --json - < DO IT"),
+            ("gemini", "gemini --output-format stream-json --approval-mode auto_edit < DO IT"),
+            ("opencode", "opencode run --format json < DO IT"),
+            ("qwen", "qwen -o stream-json --approval-mode auto-edit < DO IT"),
+            ("copilot", "copilot --output-format json --allow-tool write -p DO IT"),
+            ("cursor", "cursor-agent -p --output-format stream-json DO IT"),
+            ("amp", "amp -x DO IT --stream-json"),
+        ];
+        for (preset, expected) in fresh {
+            assert_eq!(line(&agent(preset, &[]), ConversationChoice::Fresh), expected);
         }
+        assert_eq!(
+            fresh.map(|(name, _)| name),
+            PresetCatalog::built_in().iter().map(|preset| preset.name.as_str()).collect::<Vec<_>>()[..]
+        );
     }
 
     #[test]
     fn what_the_user_says_about_permissions_is_not_added_to() {
-        let claude = |args: &[&str]| line(&agent(PresetName::CLAUDE, args), ConversationChoice::Fresh);
-        assert_eq!(claude(&["--allowedTools", "Bash"]), "claude -p --output-format stream-json --verbose --allowedTools Bash < DO IT");
-        assert!(!claude(&["--permission-mode=plan"]).contains("acceptEdits"));
-        assert!(claude(&["--model", "opus"]).ends_with("--permission-mode acceptEdits --model opus < DO IT"));
-        assert!(!line(&agent(PresetName::CODEX, &["-s", "read-only"]), ConversationChoice::Fresh).contains("workspace-write"));
-        assert!(!line(&agent(PresetName::GEMINI, &["--yolo"]), ConversationChoice::Fresh).contains("auto_edit"));
+        for (preset, args, default, kept) in [
+            ("claude", &["--allowedTools", "Bash"][..], "acceptEdits", false),
+            ("claude", &["--permission-mode=plan"], "acceptEdits", false),
+            ("claude", &["--model", "opus"], "acceptEdits", true),
+            ("codex", &["-s", "read-only"], "workspace-write", false),
+            ("codex", &["-c", "sandbox_mode=\"danger-full-access\""], "workspace-write", false),
+            ("codex", &["-csandbox_mode=read-only"], "workspace-write", false),
+            ("codex", &["--config=sandbox_mode=read-only"], "workspace-write", false),
+            ("codex", &["-c", "model_reasoning_effort=\"high\""], "workspace-write", true),
+            ("codex", &["--add-dir", "../other"], "workspace-write", true),
+            ("gemini", &["--yolo"], "auto_edit", false),
+            ("gemini", &["--skip-trust"], "auto_edit", true),
+            ("qwen", &["--approval-mode", "yolo"], "auto-edit", false),
+            ("copilot", &["--allow-all-tools"], "--allow-tool write", false),
+        ] {
+            let line = line(&agent(preset, args), ConversationChoice::Fresh);
+            assert_eq!((line.contains(default), line.contains(&args.join(" "))), (kept, true), "{line}");
+        }
     }
 
     #[test]
     fn a_conversation_is_taken_up_by_its_id_and_only_a_real_one_is_an_id() {
-        let resumed = |preset, id| line(&agent(preset, &[]), ConversationChoice::Resumed(id));
-        assert!(resumed(PresetName::CLAUDE, Some(ID)).contains(&format!("--verbose --resume {ID} --permission-mode")));
-        assert!(resumed(PresetName::CLAUDE, None).contains("--verbose --continue --permission-mode"));
-        assert!(resumed(PresetName::CLAUDE, Some("--dangerously-skip-permissions")).contains("--continue"));
-        assert!(resumed(PresetName::CODEX, Some(ID)).starts_with(&format!("codex exec resume {ID} --json")));
-        assert!(resumed(PresetName::CODEX, None).starts_with("codex exec resume --last --json"));
-        assert!(resumed(PresetName::GEMINI, None).contains("--resume latest"));
-        assert!(resumed(PresetName::OPENCODE, None).contains("--continue"));
+        let ses = "ses_dfde5e0f2ffeKDNAhfAScDx7E4";
+        for (preset, id, expected) in [
+            ("claude", Some(ID), "claude -p --output-format stream-json --verbose --resume ID --permission-mode acceptEdits X < DO IT"),
+            ("claude", None, "claude -p --output-format stream-json --verbose --continue --permission-mode acceptEdits X < DO IT"),
+            // Behind `resume` codex refuses options that it takes before it.
+            ("codex", Some(ID), "codex exec -c sandbox_mode=\"workspace-write\" X resume ID --json - < DO IT"),
+            ("codex", None, "codex exec -c sandbox_mode=\"workspace-write\" X resume --last --json - < DO IT"),
+            ("gemini", Some(ID), "gemini --output-format stream-json --resume ID --approval-mode auto_edit X < DO IT"),
+            ("gemini", None, "gemini --output-format stream-json --resume latest --approval-mode auto_edit X < DO IT"),
+            ("opencode", Some(ses), "opencode run --format json --session ID X < DO IT"),
+            ("opencode", None, "opencode run --format json --continue X < DO IT"),
+            ("qwen", Some(ID), "qwen -o stream-json --resume ID --approval-mode auto-edit X < DO IT"),
+            ("qwen", None, "qwen -o stream-json --continue --approval-mode auto-edit X < DO IT"),
+            ("copilot", Some(ID), "copilot --output-format json --resume=ID --allow-tool write X -p DO IT"),
+            ("cursor", Some(ID), "cursor-agent -p --output-format stream-json --resume ID X DO IT"),
+        ] {
+            let found = line(&agent(preset, &["X"]), ConversationChoice::Resumed(id));
+            assert_eq!(id.map_or(found.clone(), |id| found.replace(id, "ID")), expected);
+        }
+        let hostile = line(&agent("claude", &[]), ConversationChoice::Resumed(Some("--dangerously-skip-permissions")));
+        assert!(hostile.contains("--continue") && !hostile.contains("--dangerously"), "{hostile}");
     }
 }

@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::ErrorKind;
 
+use crate::agent::preset::PresetCatalog;
 use watchdog_core::config::{PresetName, unknown_preset};
 
 /// Reads the name of a preset.
@@ -17,7 +18,7 @@ impl TypedValueParser for PresetValueParser {
 
     fn parse_ref(&self, cmd: &clap::Command, arg: Option<&clap::Arg>, value: &OsStr) -> Result<PresetName, clap::Error> {
         let text = value.to_string_lossy();
-        PresetName::parse(&text).filter(PresetName::is_built_in).ok_or_else(|| {
+        PresetName::parse(&text).ok_or_else(|| {
             let option = arg.map_or_else(|| "AGENT".to_owned(), ToString::to_string);
             let why = unknown_preset(&text, PresetName::BUILT_IN.iter().map(PresetName::as_str));
             clap::Error::raw(ErrorKind::InvalidValue, format!("{option}: {why}\n")).with_cmd(cmd)
@@ -46,6 +47,6 @@ impl TypedValueParser for AgentNameParser {
 }
 
 fn built_in() -> Box<dyn Iterator<Item = PossibleValue>> {
-    let titles = [("claude", "Claude Code"), ("codex", "Codex CLI"), ("gemini", "Gemini CLI"), ("opencode", "opencode")];
-    Box::new(titles.into_iter().map(|(name, title)| PossibleValue::new(name).help(title)))
+    let known = PresetCatalog::built_in().iter();
+    Box::new(known.map(|preset| PossibleValue::new(preset.name.as_str()).help(preset.title.as_str())))
 }

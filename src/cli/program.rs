@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use crate::agent::preset::PresetCatalog;
 use crate::agent::transcript::ClaudeHome;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::serving_git::serve_refs;
@@ -222,6 +223,7 @@ pub fn command_env(
         state,
         trusted: std::env::var("WATCHDOG_TRUST").ok(),
         agent_program,
+        presets: PresetCatalog::from_env(),
         claude_home: ClaudeHome::from_env(),
         narrate: terminal.narrator(),
         notifications,

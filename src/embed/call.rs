@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::agent::preset::PresetCatalog;
 use crate::agent::transcript::ClaudeHome;
 use crate::judge::command_env::{CommandEnv, ProgressCallback};
 use crate::judge::refusal::Refusal;
@@ -44,6 +45,7 @@ impl CallOptions {
             state,
             trusted: std::env::var("WATCHDOG_TRUST").ok(),
             agent_program: self.agent_program.clone(),
+            presets: PresetCatalog::from_env(),
             claude_home: ClaudeHome::from_env(),
             narrate: Arc::clone(&self.narrate),
             notifications: NotificationWorker::default(),

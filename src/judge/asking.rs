@@ -148,6 +148,7 @@ impl ActionExecutor {
         let git_facts = QuestionFacts { commits: facts.0.as_ref(), changes: facts.1.as_ref() };
         let request = ProbeRequest {
             settings: &self.agent,
+            preset: self.command_env.agent_preset(&self.root, &self.agent.preset),
             program: self.program(),
             worktree: &self.root,
             session_id: whom.resume.as_deref(),

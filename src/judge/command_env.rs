@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::agent::preset::PresetCatalog;
 use crate::agent::transcript::ClaudeHome;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_store::StateDir;
@@ -26,6 +27,8 @@ pub struct CommandEnv {
     pub trusted: Option<String>,
     /// The agent's program, where it is not the preset's usual one.
     pub agent_program: Option<OsString>,
+    /// The presets that a name can mean.
+    pub presets: PresetCatalog,
     /// Where Claude Code keeps its transcripts.
     pub claude_home: ClaudeHome,
     /// Where progress goes.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::session::anchor::point_of;
 use watchdog_core::config::settings::ConfigSettings;
-use watchdog_core::config::{ConfigError, NamedPreset, PresetName, parse_bytes, unknown_preset};
+use watchdog_core::config::{ConfigError, parse_bytes};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::shell_line::WorktreeCommands;
@@ -70,7 +70,7 @@ fn settled(
     let commands = command_env.commands(worktree.root());
     if let Some(named) = &command_env.config {
         let bytes = std::fs::read(named).map_err(|error| unreadable(named, &error))?;
-        let mut effective = trusted(&bytes, named)?;
+        let mut effective = trusted((command_env, worktree.root()), &bytes, named)?;
         let compared = anchor.as_ref().map(point_of).or_else(|| baseline.cloned());
         let whose = if anchor.is_some() { "the anchor's" } else { "the baseline's" };
         effective.notes.extend(named_one_changed(worktree, compared.as_ref().map(|point| (point, whose)), named, &bytes));
@@ -116,7 +116,7 @@ fn settled(
         found.note.iter().map(|detail| Degradation { code: WarningCode::CriteriaChanged, detail: detail.clone() }).collect();
     let file = Some(found.text());
     // Parses an untrusted file, too: that reports a mistake at once, and runs nothing.
-    let effective = trusted(&found.bytes, &path)?;
+    let effective = trusted((command_env, worktree.root()), &found.bytes, &path)?;
     if allowed(&found.bytes)? {
         notes.extend(effective.notes);
         return Ok(EffectiveConfig { notes, anchor, file, ..effective });
@@ -199,12 +199,11 @@ fn named_one_changed(worktree: &Worktree, compared: Option<(&HistoryPoint, &str)
     (before != bytes).then_some(Degradation { code: WarningCode::CriteriaChanged, detail })
 }
 
-fn trusted(bytes: &[u8], origin: &Path) -> Result<EffectiveConfig, UnreadableFact> {
+fn trusted((command_env, root): (&CommandEnv, &Path), bytes: &[u8], origin: &Path) -> Result<EffectiveConfig, UnreadableFact> {
     let parsed = parse_bytes(bytes, origin).map_err(|error| bad(&error))?;
-    let built_in = || PresetName::BUILT_IN.iter().map(PresetName::as_str);
-    let unknown = |named: &NamedPreset| Some(unknown_preset(named.name.as_str(), built_in()));
-    parsed.check_presets(origin, unknown).map_err(|error| bad(&error))?;
-    let notes = parsed.notes.into_iter().map(|detail| Degradation { code: WarningCode::Configuration, detail }).collect();
+    command_env.check_presets(&parsed, root, origin).map_err(|error| bad(&error))?;
+    let mut notes: Vec<_> = parsed.notes.iter().cloned().map(|detail| Degradation { code: WarningCode::Configuration, detail }).collect();
+    notes.extend(command_env.untrusted_presets(&parsed, root).map(|detail| Degradation { code: WarningCode::Untrusted, detail }));
     Ok(EffectiveConfig { settings: parsed.settings, trust: ConfigTrust::Settled, notes, anchor: None, file: None, own: true })
 }
 

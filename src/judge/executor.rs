@@ -293,6 +293,7 @@ impl ActionExecutor {
     fn judge_checks(&self, cancel: &CancelFlag) -> ChecksResult {
         let mut capabilities = SystemCapabilities::new(&self.input, &self.root, cancel)
             .with_agent_program(self.command_env.agent_program.clone())
+            .with_agent_preset(self.command_env.agent_preset(&self.root, &self.input.settings.agent.preset))
             .with_line_checkers(self.line_checkers.clone())
             .with_scratch(self.command_env.state.scratch());
         if let Some(store) = &self.store {

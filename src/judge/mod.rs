@@ -5,6 +5,7 @@
 //! `admission` and `refusal` (why nothing was judged).
 
 pub(crate) mod admission;
+pub mod agent_preset;
 mod asking;
 pub(crate) mod born_worktree_snapshots;
 pub(crate) mod capabilities;

@@ -59,6 +59,7 @@ impl PlannerAgent<'_> {
         });
         let request = ProbeRequest {
             settings: self.agent,
+            preset: self.command_env.agent_preset(self.root, &self.agent.preset),
             program: self.program.clone(),
             worktree: self.root,
             session_id: self.session_id,

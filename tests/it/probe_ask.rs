@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use completion_watchdog::agent::preset::PresetCatalog;
 use completion_watchdog::agent::probe::{ProbeRequest, ask};
 use completion_watchdog::agent::prompt::{QuestionFacts, probe_prompt};
 use tempfile::TempDir;
@@ -51,6 +52,7 @@ impl Agent {
         };
         ask(&ProbeRequest {
             settings: &settings,
+            preset: PresetCatalog::built_in_named(settings.preset.as_str()).ok_or_else(String::new),
             program: self.preset.as_ref().map(|_| self.script.clone().into_os_string()),
             worktree: self.path(),
             session_id: self.session_id,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use completion_watchdog::agent::preset::PresetCatalog;
 use completion_watchdog::agent::transcript::ClaudeHome;
 use completion_watchdog::judge::command_env::CommandEnv;
 use completion_watchdog::judge::panicked::judged_without_room;
@@ -172,6 +173,7 @@ fn a_judgement_that_panicked_for_want_of_room_has_a_verdict_in_the_journal() {
         state: StateDir::resolve(Some(env.state()), None, None).expect("it was named"),
         trusted: None,
         agent_program: None,
+        presets: PresetCatalog::from_env(),
         claude_home: ClaudeHome::from_env(),
         narrate: std::sync::Arc::new(|_: &str| {}),
         notifications: NotificationWorker::default(),

@@ -106,6 +106,7 @@ fn ask(command_env: &CommandEnv, args: &ProbeArgs) -> Result<ProbeWithTarget, Co
     let facts = QuestionFacts { commits: commits.as_ref(), changes: Some(&changes) };
     let request = ProbeRequest {
         settings: &agent,
+        preset: command_env.agent_preset(open.root(), &agent.preset),
         program: command_env.agent_program.clone(),
         worktree: open.root(),
         session_id: whom.resume.as_deref(),

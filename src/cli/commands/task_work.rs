@@ -16,6 +16,7 @@ use crate::modes::work::{
 };
 use crate::tasks::queue::{ready, takes};
 use crate::wire::task_work_json::{PlannedAgent, TaskPlan, pool_plan_json, task_plan_json};
+use watchdog_core::config::PresetName;
 use watchdog_core::config::settings::{AgentEntry, ConfigSettings};
 use watchdog_core::config::task_file::why_no_id;
 use watchdog_facts::display::escape_to_one_line;
@@ -120,14 +121,14 @@ fn working_agents(
     entry: Option<&AgentEntry>,
 ) -> Result<Vec<LoopAgent>, CommandFailure> {
     let program = command_env.agent_program.clone();
-    Ok(match (&args.agent, entry) {
-        (Some(agent), _) => vec![LoopAgent::preset(agent, args.command.clone(), program)],
-        (None, _) if !args.command.is_empty() => vec![LoopAgent::program(args.command.clone())],
-        (None, Some(entry)) => {
-            LoopAgent::entry_with_fallback(entry, settings, &[], program.as_ref()).map_err(CommandFailure::configuration)?
-        }
-        (None, None) => vec![LoopAgent::preset(&settings.agent.preset, args.command.clone(), program)],
-    })
+    let presets = |name: &PresetName| command_env.preset_to_start(name);
+    let found = match (&args.agent, entry) {
+        (Some(agent), _) => LoopAgent::preset(agent, &presets, args.command.clone(), program).map(|agent| vec![agent]),
+        (None, _) if !args.command.is_empty() => Ok(vec![LoopAgent::program(args.command.clone())]),
+        (None, Some(entry)) => LoopAgent::entry_with_fallback(entry, (settings, &presets), &[], program.as_ref()),
+        (None, None) => LoopAgent::preset(&settings.agent.preset, &presets, args.command.clone(), program).map(|agent| vec![agent]),
+    };
+    found.map_err(CommandFailure::configuration)
 }
 
 fn pool(

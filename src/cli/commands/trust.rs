@@ -7,6 +7,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 
 use super::from_session::PrivilegedCommand;
+use crate::agent::preset::{AgentPreset, PresetProblem};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{FILE as CONFIGURATION_FILE, bad as bad_configuration};
@@ -14,7 +15,7 @@ use crate::judge::settle_anchor::criteria_trusted;
 use crate::tasks;
 use crate::wire::trust_json::{PersonDeed, all_trusted_json, revoked_json, trusted_json, trusted_tasks_json};
 use watchdog_core::config::task_file::parse_task;
-use watchdog_core::config::{ConfigError, parse_bytes};
+use watchdog_core::config::{ConfigError, ConfigProblem, parse_bytes};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::open_store;
@@ -84,6 +85,13 @@ fn move_pin(command_env: &CommandEnv, worktree: &Worktree, relative: &Path, byte
         (TaskRecord { pinned: pinned.clone(), ..found.unwrap_or_else(|| known.clone()) }, ())
     })?;
     Ok(())
+}
+
+/// A configuration has none of these keys at its top.
+fn is_preset(path: &Path, bytes: &[u8]) -> bool {
+    let named = path.file_name().is_some_and(|name| name != CONFIGURATION_FILE);
+    let keys = serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(bytes);
+    named && keys.is_ok_and(|keys| keys.contains_key("program") && keys.contains_key("session"))
 }
 
 fn is_task(path: &Path) -> bool {
@@ -157,10 +165,18 @@ fn trust_tasks(
     Ok(0)
 }
 
-/// The commands that a file names: a task's where it is markdown, else a configuration's.
+/// The commands that a file names: a task's where it is markdown, an agent's where it is a preset, else a configuration's.
 pub fn commands_in(path: &Path, bytes: &[u8]) -> Result<Vec<String>, ConfigError> {
     if is_task(path) {
         return Ok(parse_task(bytes, path)?.commands());
+    }
+    if is_preset(path, bytes) {
+        let wrong = |problem: PresetProblem| ConfigError {
+            origin: path.to_owned(),
+            problems: vec![ConfigProblem { line: 1, column: 1, key: String::new(), message: problem.why }],
+            more: 0,
+        };
+        return AgentPreset::read(bytes, path).map(|preset| preset.commands()).map_err(wrong);
     }
     Ok(parse_bytes(bytes, path)?.settings.commands())
 }

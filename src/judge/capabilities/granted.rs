@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::agent::preset::AgentPreset;
 use crate::rescue;
 use watchdog_core::checks::{
     BoundedText, CachedPass, Capabilities, CapturedStream, CheckCommandRun, CheckDefinition, CommandOutput, CommandRequest, CommandRun,
@@ -36,6 +37,8 @@ pub struct SystemCapabilities<'a> {
     pub(super) cancel: &'a CancelFlag,
     /// Another program than the preset's own name in `PATH`.
     pub(super) agent_program: Option<OsString>,
+    /// The agent's preset, or why there is none; `None` looks its word up.
+    pub(super) agent_preset: Option<Result<Arc<AgentPreset>, String>>,
     line_checkers: Arc<LineCheckers>,
     earlier_passes: Option<CheckCache>,
     spent: Mutex<ProbeUsage>,
@@ -56,6 +59,7 @@ impl<'a> SystemCapabilities<'a> {
             root,
             cancel,
             agent_program: None,
+            agent_preset: None,
             line_checkers: Arc::default(),
             earlier_passes: None,
             spent: Mutex::default(),
@@ -69,6 +73,11 @@ impl<'a> SystemCapabilities<'a> {
     /// The same with another program as the agent.
     pub fn with_agent_program(self, agent_program: Option<OsString>) -> Self {
         SystemCapabilities { agent_program, ..self }
+    }
+
+    /// The same with the agent's preset, or why there is none.
+    pub fn with_agent_preset(self, preset: Result<Arc<AgentPreset>, String>) -> Self {
+        SystemCapabilities { agent_preset: Some(preset), ..self }
     }
 
     /// The same with checkers that outlast this judgement.

@@ -11,6 +11,7 @@ use watchdog_facts::verdict::ProbeUsage;
 
 use super::SystemCapabilities;
 use crate::clock::now;
+use crate::judge::agent_preset::preset_of_word;
 
 /// The most bytes of an answer that are read: its first line decides.
 const ANSWER: usize = 64 << 10;
@@ -21,6 +22,7 @@ pub(super) fn preset(capabilities: &SystemCapabilities<'_>, request: &JudgeReque
     let settings = AgentSettings { model: request.model.map(str::to_owned).or_else(|| settings.model.clone()), ..settings.clone() };
     let question = ProbeRequest {
         settings: &settings,
+        preset: capabilities.agent_preset.clone().unwrap_or_else(|| preset_of_word(&settings.preset)),
         program: capabilities.agent_program.clone(),
         // Agents read instructions from the folder that they run in, which the one that is judged may have written. A program of the
         // user's own is found from the worktree.

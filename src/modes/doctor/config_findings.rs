@@ -2,15 +2,18 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::finding::DoctorFinding;
 use super::program_version::{ProgramVersion, version_of};
+use crate::agent::preset::{AgentPreset, PresetCatalog};
+use crate::judge::agent_preset::MissingPreset;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{EffectiveConfig, FILE, config_without_anchor};
 use crate::modes::init::is_in_path;
-use watchdog_core::config::settings::{ConfigSettings, PresetName};
+use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::WarningCode;
 use watchdog_facts::shell_line::WorktreeCommands;
@@ -21,12 +24,15 @@ pub(super) struct ConfiguredAgent {
     settings: ConfigSettings,
     /// Whether the file names it.
     named: bool,
+    /// The program of its preset.
+    program: String,
 }
 
 impl ConfiguredAgent {
     /// Without a configuration.
     pub(super) fn usual() -> Self {
-        ConfiguredAgent { settings: ConfigSettings::default(), named: false }
+        let settings = ConfigSettings::default();
+        ConfiguredAgent { program: settings.agent.preset.to_string(), settings, named: false }
     }
 
     /// The preset that is asked; `None` where a program of the user's own is.
@@ -37,7 +43,7 @@ impl ConfiguredAgent {
     /// The program that is asked.
     pub(super) fn program(&self) -> &str {
         let own = self.settings.agent.probe.as_ref().and_then(|argv| argv.first());
-        own.map_or_else(|| self.settings.agent.preset.as_str(), String::as_str)
+        own.unwrap_or(&self.program)
     }
 }
 
@@ -70,7 +76,12 @@ pub(super) fn config_findings(
         findings.push(DoctorFinding::note("configuration", note.detail.clone(), format!("edit it, then: {}", commands.watchdog("trust"))));
     }
     let named = names_agent(&effective);
-    (findings, ConfiguredAgent { settings: effective.settings, named })
+    let asked = command_env.find_preset(worktree.root(), &effective.settings.agent.preset);
+    if let Err(missing @ MissingPreset::Untrusted { .. }) = &asked {
+        findings.push(DoctorFinding::wrong("trust", missing.to_string(), "read it, then type that command"));
+    }
+    let program = asked.map_or_else(|_| effective.settings.agent.preset.to_string(), |found| found.preset.program.clone());
+    (findings, ConfiguredAgent { settings: effective.settings, named, program })
 }
 
 fn names_agent(effective: &EffectiveConfig) -> bool {
@@ -82,7 +93,7 @@ fn names_agent(effective: &EffectiveConfig) -> bool {
 /// Looks whether the agent that would be asked can be run; `program` is the one that the command line or the environment names. One
 /// that nobody named may be missing: commits and checks need none.
 pub(super) fn agent_finding(agent: &ConfiguredAgent, program: Option<&OsStr>, search_path: Option<&OsStr>, root: &Path) -> DoctorFinding {
-    let usual = agent.settings.agent.preset.as_str();
+    let usual = agent.program.as_str();
     if let Some(argv) = &agent.settings.agent.probe {
         let probe = argv.first().map(String::as_str).unwrap_or_default();
         let there = if probe.contains('/') { root.join(probe).is_file() } else { search_path.is_some_and(|path| is_in_path(probe, path)) };
@@ -113,8 +124,8 @@ pub(super) fn agent_finding(agent: &ConfiguredAgent, program: Option<&OsStr>, se
         ProgramVersion::Failed(why) | ProgramVersion::Missing(why) if agent.named => DoctorFinding::wrong("agent", why, install),
         ProgramVersion::Failed(why) => DoctorFinding::wrong("agent", why, install),
         ProgramVersion::Missing(why) => {
-            let known = PresetName::BUILT_IN.iter().map(PresetName::as_str);
-            let others = known.filter(|word| search_path.is_some_and(|path| is_in_path(word, path)));
+            let there = |preset: &&Arc<AgentPreset>| search_path.is_some_and(|path| is_in_path(&preset.program, path));
+            let others = PresetCatalog::built_in().iter().filter(there).map(|preset| &preset.name);
             match others.collect::<Vec<_>>().as_slice() {
                 [] => DoctorFinding::note("agent", format!("{why}; nobody can be asked, and commits and checks decide"), install),
                 [other, ..] => {

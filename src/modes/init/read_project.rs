@@ -8,6 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::agent::preset::PresetCatalog;
 use watchdog_core::config::settings::PresetName;
 use watchdog_git::{OwnFolder, Worktree};
 
@@ -50,6 +51,10 @@ const CHECKLISTS: [&str; 8] =
 const FEATURE_LISTS: [&str; 2] = ["feature_list.json", "prd.json"];
 const PROMPTS: [&str; 4] = ["PROMPT.md", "prompt.md", ".ralph/PROMPT.md", "docs/PROMPT.md"];
 
+fn program_of(preset: &PresetName) -> Option<String> {
+    PresetCatalog::built_in_named(preset.as_str()).map(|preset| preset.program.clone())
+}
+
 /// Looks at the project of a worktree. `search_path` is the value of `PATH`.
 pub fn read_project(worktree: &Worktree, search_path: Option<&OsStr>) -> ProjectFacts {
     let root = worktree.root();
@@ -77,7 +82,10 @@ pub fn read_project(worktree: &Worktree, search_path: Option<&OsStr>) -> Project
         plans,
         branch: worktree.branch(),
         prompt: PROMPTS.iter().find(|path| root.join(path).is_file()).map(|path| (*path).to_owned()),
-        agents: PresetName::BUILT_IN.into_iter().filter(|preset| is_program(&preset.as_str())).collect(),
+        agents: PresetName::BUILT_IN
+            .into_iter()
+            .filter(|preset| program_of(preset).is_some_and(|program| is_program(&program.as_str())))
+            .collect(),
         programs: PROGRAMS.iter().filter(|name| is_program(name)).map(|name| (*name).to_owned()).collect::<BTreeSet<_>>(),
         unusable,
     }

@@ -2,8 +2,10 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::agent::SessionAgent;
+use crate::agent::preset::AgentPreset;
 use watchdog_core::config::settings::{AgentEntry, ConfigSettings};
 use watchdog_core::config::{PresetName, unknown_preset};
 use watchdog_core::decision::iteration::agent_order::RankedAgent;
@@ -18,6 +20,9 @@ pub struct LoopAgent {
     /// US dollars that its sessions of one loop may cost.
     pub max_cost_usd: Option<f64>,
 }
+
+/// Finds the preset of a name; the error says why there is none.
+pub type PresetLookup<'a> = &'a dyn Fn(&PresetName) -> Result<Arc<AgentPreset>, String>;
 
 /// How the agents of a loop were named.
 #[derive(Debug, Clone)]
@@ -49,13 +54,13 @@ impl AgentSelection {
     ///
     /// # Errors
     /// A name that neither `agents` nor a preset has, or one that stands twice.
-    pub fn resolve(&self, settings: &ConfigSettings) -> Result<Vec<LoopAgent>, String> {
+    pub fn resolve(&self, settings: &ConfigSettings, presets: PresetLookup<'_>) -> Result<Vec<LoopAgent>, String> {
         let (first, fallback) = match self {
             AgentSelection::Given(agents) => return Ok(agents.clone()),
             AgentSelection::Program { argv, fallback } => (LoopAgent::program(argv.clone()), fallback.clone()),
             AgentSelection::Named { name, args, program, fallback } => {
                 let own = entry(settings, name).map(|entry| entry.fallback.clone()).unwrap_or_default();
-                (by_name(settings, name, args, program.as_ref())?, if fallback.is_empty() { own } else { fallback.clone() })
+                (by_name(settings, presets, name, args, program.as_ref())?, if fallback.is_empty() { own } else { fallback.clone() })
             }
         };
         let mut agents = vec![first];
@@ -63,7 +68,7 @@ impl AgentSelection {
             if agents.iter().any(|agent| agent.name == name) {
                 return Err(format!("the agent '{name}' is named twice; every agent of a loop is named once"));
             }
-            agents.push(by_name(settings, &name, &[], None)?);
+            agents.push(by_name(settings, presets, &name, &[], None)?);
         }
         Ok(agents)
     }
@@ -77,23 +82,30 @@ impl LoopAgent {
     }
 
     /// A known agent with further arguments.
-    pub fn preset(preset: &PresetName, args: Vec<OsString>, program: Option<OsString>) -> Self {
-        let name = preset.as_str().to_owned();
-        LoopAgent { name, worker: SessionAgent::Agent { preset: preset.clone(), program, args }, max_cost_usd: None }
+    ///
+    /// # Errors
+    /// Where there is no such preset.
+    pub fn preset(name: &PresetName, presets: PresetLookup<'_>, args: Vec<OsString>, program: Option<OsString>) -> Result<Self, String> {
+        let worker = SessionAgent::Agent { name: name.clone(), preset: presets(name)?, program, args };
+        Ok(LoopAgent { name: name.as_str().to_owned(), worker, max_cost_usd: None })
     }
 
     /// An entry of `agents`, with further arguments for its preset.
-    pub fn entry(entry: &AgentEntry, args: &[OsString], program: Option<&OsString>) -> Self {
+    ///
+    /// # Errors
+    /// Where there is no such preset.
+    pub fn entry(entry: &AgentEntry, presets: PresetLookup<'_>, args: &[OsString], program: Option<&OsString>) -> Result<Self, String> {
         let model = entry.model.iter().flat_map(|model| ["--model".into(), model.as_str().into()]);
         let worker = match &entry.command {
             Some(argv) => SessionAgent::Program(argv.iter().map(OsString::from).chain(args.iter().cloned()).collect()),
             None => SessionAgent::Agent {
-                preset: entry.preset.clone(),
+                name: entry.preset.clone(),
+                preset: presets(&entry.preset)?,
                 program: program.cloned(),
                 args: model.chain(args.iter().cloned()).collect(),
             },
         };
-        LoopAgent { name: entry.name.clone(), worker, max_cost_usd: entry.max_cost_usd }
+        Ok(LoopAgent { name: entry.name.clone(), worker, max_cost_usd: entry.max_cost_usd })
     }
 
     /// An entry of `agents` with those that take over for it at a limit, in their order.
@@ -102,13 +114,13 @@ impl LoopAgent {
     /// A name in its `fallback` that no entry has.
     pub fn entry_with_fallback(
         found: &AgentEntry,
-        settings: &ConfigSettings,
+        (settings, presets): (&ConfigSettings, PresetLookup<'_>),
         args: &[OsString],
         program: Option<&OsString>,
     ) -> Result<Vec<LoopAgent>, String> {
-        let first = LoopAgent::entry(found, args, program);
-        let others = found.fallback.iter().map(|name| by_name(settings, name, &[], None));
-        std::iter::once(Ok(first)).chain(others).collect()
+        let first = LoopAgent::entry(found, presets, args, program);
+        let others = found.fallback.iter().map(|name| by_name(settings, presets, name, &[], None));
+        std::iter::once(first).chain(others).collect()
     }
 
     /// Its place in the order of a loop.
@@ -119,7 +131,7 @@ impl LoopAgent {
     /// The name or path of its preset, where it has one: whom to ask about its sessions.
     pub fn preset_name(&self) -> Option<String> {
         match &self.worker {
-            SessionAgent::Agent { preset, .. } => Some(preset.as_str().to_owned()),
+            SessionAgent::Agent { name, .. } => Some(name.as_str().to_owned()),
             SessionAgent::Program(_) => None,
         }
     }
@@ -130,21 +142,28 @@ fn entry<'a>(settings: &'a ConfigSettings, name: &str) -> Option<&'a AgentEntry>
 }
 
 /// The agent with this name: an entry of `agents`, or else a preset.
-fn by_name(settings: &ConfigSettings, name: &str, args: &[OsString], program: Option<&OsString>) -> Result<LoopAgent, String> {
+fn by_name(
+    settings: &ConfigSettings,
+    presets: PresetLookup<'_>,
+    name: &str,
+    args: &[OsString],
+    program: Option<&OsString>,
+) -> Result<LoopAgent, String> {
     if let Some(entry) = entry(settings, name) {
-        return Ok(LoopAgent::entry(entry, args, program));
+        return LoopAgent::entry(entry, presets, args, program);
     }
-    let preset = PresetName::parse(name).filter(PresetName::is_built_in).ok_or_else(|| {
+    let preset = PresetName::parse(name).ok_or_else(|| {
         let entries = settings.agents.iter().map(|entry| entry.name.as_str());
         let known: Vec<&str> = PresetName::BUILT_IN.iter().map(PresetName::as_str).chain(entries).collect();
         format!("no agent of this name: {}", unknown_preset(name, known.iter().copied()))
     })?;
-    Ok(LoopAgent::preset(&preset, args.to_vec(), program.cloned()))
+    LoopAgent::preset(&preset, presets, args.to_vec(), program.cloned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::preset::PresetCatalog;
 
     fn settings() -> ConfigSettings {
         let text = r#"{"agents": [
@@ -161,7 +180,11 @@ mod tests {
             program: Some("/opt/agent".into()),
             fallback: fallback.iter().map(|name| (*name).to_owned()).collect(),
         }
-        .resolve(&settings())
+        .resolve(&settings(), &built_in)
+    }
+
+    fn built_in(name: &PresetName) -> Result<Arc<AgentPreset>, String> {
+        PresetCatalog::built_in_named(name.as_str()).ok_or_else(|| format!("no {name}"))
     }
 
     fn names(agents: &[LoopAgent]) -> Vec<&str> {
@@ -188,6 +211,6 @@ mod tests {
         assert!(named("Nobody", &[]).is_err_and(|why| why.contains("`main`") && why.contains("`codex`")));
         assert!(named("main", &["main"]).is_err_and(|why| why.contains("'main' is named twice")));
         let program = AgentSelection::Program { argv: vec!["/bin/agent".into()], fallback: vec!["second".into()] };
-        assert_eq!(names(&program.resolve(&settings()).expect("known names")), ["agent", "second"]);
+        assert_eq!(names(&program.resolve(&settings(), &built_in).expect("known names")), ["agent", "second"]);
     }
 }

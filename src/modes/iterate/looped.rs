@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use watchdog_core::config::PresetName;
 use watchdog_core::decision::breaker::BreakerState;
 
 use crate::agent::ConversationChoice;
@@ -120,7 +121,8 @@ impl LoopRun {
             return Err(Verdict::new(Reason::Untrusted, why).into());
         }
         effective.settings.limits = request.limits.over(&effective.settings.limits);
-        let agents = request.agents.resolve(&effective.settings).map_err(|why| Verdict::new(Reason::ConfigError, why))?;
+        let presets = |name: &PresetName| command_env.preset_to_start(name);
+        let agents = request.agents.resolve(&effective.settings, &presets).map_err(|why| Verdict::new(Reason::ConfigError, why))?;
         let context = LoopContext {
             command_env: command_env.clone(),
             store: Arc::clone(&open.store),

@@ -2,6 +2,7 @@
 
 use crate::agent::ConversationChoice;
 use watchdog_core::checks::describe;
+use watchdog_core::config::PresetName;
 use watchdog_core::config::settings::Limits;
 use watchdog_core::decision::iteration::agent_order::{AgentChoice, RankedAgent, choose_agent};
 use watchdog_core::decision::iteration::prompt::PromptFacts;
@@ -38,7 +39,8 @@ pub fn plan_loop(command_env: &CommandEnv, request: &LoopRequest) -> Result<Loop
     let standing = &memory.record().standing;
     let iteration = standing.finished.saturating_add(1);
     let config_error = |why| UnreadableFact { kind: FaultKind::Config, why, hint: None };
-    let agents = request.agents.resolve(&effective.settings).map_err(config_error)?;
+    let presets = |name: &PresetName| command_env.preset_to_start(name);
+    let agents = request.agents.resolve(&effective.settings, &presets).map_err(config_error)?;
     let order: Vec<RankedAgent> = agents.iter().map(LoopAgent::ranked).collect();
     let agent = match choose_agent(now(), &order, &standing.agents) {
         AgentChoice::Agent(place) => &agents[place],

@@ -154,6 +154,7 @@ impl LoopContext {
             ("WATCHDOG_ITERATION".into(), Some(number.to_string().into())),
             ("WATCHDOG_SPEC".into(), Some(self.spec.clone().into())),
         ]);
+        env.extend(command.env.into_iter().map(|(name, value)| (name, Some(value))));
         if let ConversationChoice::Resumed(Some(id)) = conversation {
             env.insert("WATCHDOG_SESSION_ID".into(), Some(id.into()));
         }

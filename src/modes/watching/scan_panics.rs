@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::event_loop::watch_by;
 use super::request::WatchRequest;
 use super::scan::{ScanTask, WatchScanOutcome};
+use crate::agent::preset::PresetCatalog;
 use crate::agent::transcript::ClaudeHome;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::Overrides;
@@ -59,6 +60,7 @@ fn a_scan_that_panics_is_an_error_of_its_worktree_and_the_watch_continues() {
         state: StateDir::resolve(Some(scratch.path().join("state")), None, None).expect("it was named"),
         trusted: None,
         agent_program: None,
+        presets: PresetCatalog::from_env(),
         claude_home: ClaudeHome::from_env(),
         narrate: Arc::new(|_: &str| {}),
         notifications: NotificationWorker::default(),

@@ -20,8 +20,25 @@ impl PresetName {
     pub const GEMINI: PresetName = PresetName(Cow::Borrowed("gemini"));
     /// opencode.
     pub const OPENCODE: PresetName = PresetName(Cow::Borrowed("opencode"));
+    /// Qwen Code.
+    pub const QWEN: PresetName = PresetName(Cow::Borrowed("qwen"));
+    /// GitHub Copilot CLI.
+    pub const COPILOT: PresetName = PresetName(Cow::Borrowed("copilot"));
+    /// Cursor CLI.
+    pub const CURSOR: PresetName = PresetName(Cow::Borrowed("cursor"));
+    /// Amp.
+    pub const AMP: PresetName = PresetName(Cow::Borrowed("amp"));
     /// The presets that are built in.
-    pub const BUILT_IN: [PresetName; 4] = [PresetName::CLAUDE, PresetName::CODEX, PresetName::GEMINI, PresetName::OPENCODE];
+    pub const BUILT_IN: [PresetName; 8] = [
+        PresetName::CLAUDE,
+        PresetName::CODEX,
+        PresetName::GEMINI,
+        PresetName::OPENCODE,
+        PresetName::QWEN,
+        PresetName::COPILOT,
+        PresetName::CURSOR,
+        PresetName::AMP,
+    ];
 
     /// A name as it is written; `None` where it is neither a word of `a` to `z`, digits and `-`, nor a path that ends in `.json`.
     pub fn parse(text: &str) -> Option<Self> {

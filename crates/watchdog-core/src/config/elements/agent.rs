@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn an_unknown_preset_names_the_nearest() {
-        let refused = "agent.preset: unknown word \"Cluade\", did you mean `claude`?; it must be one of `claude`, `codex`, `gemini`, `opencode`, \
+        let refused = "agent.preset: unknown word \"Cluade\", did you mean `claude`?; it must be one of `claude`, `codex`, `gemini`, `opencode`, `qwen`, `copilot`, `cursor`, `amp`, \
                        or the path of a preset file that ends in `.json`";
         fails(r#"{"agent": {"preset": "Cluade"}}"#, refused);
         fails(r#"{"agent": {"preset": 7}}"#, "agent.preset: expected the name of an agent, found the number 7");

@@ -1,0 +1,221 @@
+//! Finds the preset of a name: built in, or a file of the configuration folder.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+
+use super::definition::{AgentPreset, MAX_PRESET_BYTES};
+use super::problem::PresetProblem;
+use watchdog_core::config::PresetName;
+
+/// How many entries of the folder are read.
+const ENTRIES: usize = 1000;
+
+/// The files that are built in, in the order in which they are listed.
+const FILES: [(&str, &str); 8] = [
+    ("claude", include_str!("builtin/claude.json")),
+    ("codex", include_str!("builtin/codex.json")),
+    ("gemini", include_str!("builtin/gemini.json")),
+    ("opencode", include_str!("builtin/opencode.json")),
+    ("qwen", include_str!("builtin/qwen.json")),
+    ("copilot", include_str!("builtin/copilot.json")),
+    ("cursor", include_str!("builtin/cursor.json")),
+    ("amp", include_str!("builtin/amp.json")),
+];
+
+static BUILT_IN: LazyLock<Vec<Arc<AgentPreset>>> = LazyLock::new(|| {
+    let read = |(name, text): &(&str, &str)| {
+        Arc::new(AgentPreset::read(text.as_bytes(), Path::new(name)).expect("the presets that are built in are read by a test"))
+    };
+    FILES.iter().map(read).collect()
+});
+
+/// The presets that a name can mean.
+#[derive(Debug, Clone, Default)]
+pub struct PresetCatalog {
+    folder: Option<PathBuf>,
+}
+
+impl PresetCatalog {
+    /// The presets that are built in, and those of a folder.
+    pub fn new(folder: Option<PathBuf>) -> Self {
+        PresetCatalog { folder }
+    }
+
+    /// The presets that are built in, and those of `$XDG_CONFIG_HOME/watchdog/agents` (`~/.config/watchdog/agents`).
+    pub fn from_env() -> Self {
+        let of = |variable: &str| std::env::var_os(variable).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
+        let configuration = of("XDG_CONFIG_HOME").filter(|path| path.is_absolute()).or_else(|| Some(of("HOME")?.join(".config")));
+        PresetCatalog::new(configuration.map(|folder| folder.join("watchdog").join("agents")))
+    }
+
+    /// The folder of the user's own presets.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// The presets that are built in.
+    pub fn built_in() -> &'static [Arc<AgentPreset>] {
+        &BUILT_IN
+    }
+
+    /// The text of a preset that is built in.
+    pub fn built_in_text(name: &str) -> Option<&'static str> {
+        FILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+    }
+
+    /// One that is built in.
+    pub fn built_in_named(name: &str) -> Option<Arc<AgentPreset>> {
+        BUILT_IN.iter().find(|preset| preset.name == name).cloned()
+    }
+
+    /// The words that name a preset: those that are built in, then the user's own.
+    pub fn words(&self) -> Vec<String> {
+        let mut words: Vec<String> = BUILT_IN.iter().map(|preset| preset.name.clone()).collect();
+        words.extend(self.own_words());
+        words
+    }
+
+    /// The words of the user's own presets, sorted. A file that is named like a preset that is built in does not count.
+    pub fn own_words(&self) -> Vec<String> {
+        let entries = self.folder.as_ref().and_then(|folder| fs::read_dir(folder).ok());
+        let names = entries.into_iter().flatten().take(ENTRIES).filter_map(Result::ok).map(|entry| entry.file_name());
+        let words = names.filter_map(|name| Some(name.to_str()?.strip_suffix(".json")?.to_owned()));
+        let mut own: Vec<String> =
+            words.filter(|word| PresetName::parse(word).is_some_and(|name| !name.is_path() && !name.is_built_in())).collect();
+        own.sort();
+        own
+    }
+
+    /// The file of one of the user's own.
+    pub fn file_of(&self, word: &str) -> Option<PathBuf> {
+        Some(self.folder.as_ref()?.join(format!("{word}.json")))
+    }
+
+    /// The preset of a word; `None` where there is none.
+    ///
+    /// # Errors
+    /// Where the user's own file cannot be read.
+    pub fn of_word(&self, word: &str) -> Result<Option<Arc<AgentPreset>>, PresetProblem> {
+        if let Some(known) = Self::built_in_named(word) {
+            return Ok(Some(known));
+        }
+        let Some(file) = self.file_of(word).filter(|_| PresetName::parse(word).is_some_and(|name| !name.is_path())) else {
+            return Ok(None);
+        };
+        let Some(bytes) = read_preset_file(&file)? else { return Ok(None) };
+        let preset = AgentPreset::read(&bytes, &file)?;
+        if preset.name != word {
+            return Err(PresetProblem::new(&file, format!("name: it is {:?}, and the file is named {word}.json", preset.name)));
+        }
+        Ok(Some(Arc::new(preset)))
+    }
+}
+
+/// The bytes of a preset's file, at most a little more than is allowed; `None` where there is none.
+///
+/// # Errors
+/// Where it cannot be read.
+pub fn read_preset_file(file: &Path) -> Result<Option<Vec<u8>>, PresetProblem> {
+    let failed = |error: std::io::Error| PresetProblem::new(file, format!("failed to read it: {error}"));
+    match fs::metadata(file) {
+        // Opening a pipe would block without end.
+        Ok(about) if !about.is_file() => return Err(PresetProblem::new(file, "not a regular file")),
+        Ok(_) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    }
+    let mut bytes = Vec::new();
+    let most = u64::try_from(MAX_PRESET_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+    fs::File::open(file).and_then(|opened| opened.take(most).read_to_end(&mut bytes)).map_err(failed)?;
+    Ok(Some(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn catalog() -> (tempfile::TempDir, PresetCatalog) {
+        let scratch = tempfile::tempdir().expect("a scratch folder");
+        let catalog = PresetCatalog::new(Some(scratch.path().to_owned()));
+        (scratch, catalog)
+    }
+
+    #[test]
+    fn every_preset_that_is_built_in_is_read_and_named_by_the_configuration() {
+        let names: Vec<&str> = PresetCatalog::built_in().iter().map(|preset| preset.name.as_str()).collect();
+        assert_eq!(names, FILES.map(|(name, _)| name));
+        assert_eq!(names, PresetName::BUILT_IN.each_ref().map(PresetName::as_str));
+        for preset in PresetCatalog::built_in() {
+            assert!(!preset.title.is_empty() && preset.stream.is_some() && preset.login.is_some(), "{}", preset.name);
+        }
+        let untested: Vec<&str> =
+            PresetCatalog::built_in().iter().filter(|preset| preset.tested.is_none()).map(|preset| preset.name.as_str()).collect();
+        assert_eq!(untested, ["cursor", "amp"]);
+    }
+
+    #[test]
+    fn a_file_of_the_folder_is_a_preset_unless_its_name_is_taken() {
+        let (scratch, catalog) = catalog();
+        let minimal = |name: &str| format!(r#"{{"name": "{name}", "title": "T", "program": "t", "session": {{"args": ["{{user}}"]}}}}"#);
+        for (file, name) in [("mine", "mine"), ("claude", "claude"), ("wrong", "other"), ("Odd", "odd")] {
+            fs::write(scratch.path().join(format!("{file}.json")), minimal(name)).expect("a file can be written");
+        }
+        assert_eq!(catalog.own_words(), ["mine", "wrong"]);
+        assert_eq!(catalog.of_word("mine").map(|found| found.map(|preset| preset.title.clone())), Ok(Some("T".into())));
+        assert_eq!(catalog.of_word("claude").map(|found| found.map(|preset| preset.title.clone())), Ok(Some("Claude Code".into())));
+        assert!(catalog.of_word("wrong").is_err_and(|problem| problem.why.contains("\"other\"") && problem.why.contains("wrong.json")));
+        assert_eq!(catalog.of_word("none"), Ok(None));
+        assert_eq!(catalog.of_word("../mine"), Ok(None));
+    }
+
+    #[test]
+    fn a_hostile_file_is_refused_with_its_place_and_the_nearest_key() {
+        let (scratch, catalog) = catalog();
+        let file = scratch.path().join("x.json");
+        let refused = |text: &[u8]| {
+            fs::write(&file, text).expect("a file can be written");
+            catalog.of_word("x").expect_err("it is refused").to_string()
+        };
+        let with = |more: &str| {
+            format!(r#"{{"name": "x", "title": "T", "program": "t", "session": {{"args": ["{{user}}"]}}{more}}}"#).into_bytes()
+        };
+        for (text, expected) in [
+            (b"nonsense".to_vec(), "x.json: 1:2: expected ident"),
+            (b"\xff\xfe{".to_vec(), "x.json: 1:1: expected value"),
+            (b"{}".to_vec(), "missing key `name`"),
+            (with(r#", "sesion": {}"#), "1:85: unknown key `sesion`"),
+            (with(r#", "sesion": {}"#), "did you mean `session`?"),
+            (with(r#", "capabilities": ["report_cost"]"#), "did you mean `reports_cost`?"),
+            (with(r#", "resume": {"by_id": ["--last"]}"#), "session.args: `{conversation}` is missing"),
+            (with(r#", "question": {"args": ["{conversation}", "{promt}"]}"#), "unknown place `{promt}`, did you mean `prompt`?"),
+            (with(r#", "question": {"args": ["{conversation}"], "by_id": ["-r"]}"#), "question.by_id: `{id}` is missing"),
+            (with(r#", "question": {"args": ["{conversation}"], "latest": []}"#), "question.latest: without `answers_under_its_id`"),
+            (with(r#", "question": {"args": ["{conversation}"], "safety": ["-s"]}"#), "\"-s\" is none of question.args"),
+            (with(r#", "transcripts": {"home": "../..", "folder": "{slug}", "id": "name"}"#), "transcripts: "),
+            (br#"{"name": "X", "title": "T", "program": "t", "session": {"args": ["{user}"]}}"#.to_vec(), "name: \"X\" is no word"),
+            (br#"{"name": "x", "title": "T", "program": "", "session": {"args": ["{user}"]}}"#.to_vec(), "program: must name"),
+            (
+                br#"{"name": "x", "title": "T", "program": "a\u0000", "session": {"args": ["{user}"]}}"#.to_vec(),
+                "program: must not contain a NUL",
+            ),
+            (
+                br#"{"name": "x", "title": "T", "program": "t", "session": {"args": ["a\u0000", "{user}"]}}"#.to_vec(),
+                "session.args: must not",
+            ),
+            (br#"{"name": "x", "title": "T", "program": "t", "session": {"args": []}}"#.to_vec(), "session.args: `{user}` is missing"),
+            (vec![b' '; 10 << 20], "at most 262144 are read"),
+        ] {
+            let said = refused(&text);
+            assert!(said.contains(expected) && said.contains("x.json"), "{said}\nlacks {expected}");
+            assert!(said.len() < 1500 && !said.contains('\u{1b}'), "{said}");
+        }
+        let deep = [b"[".repeat(100_000), b"]".repeat(100_000)].concat();
+        assert!(refused(&deep).contains("x.json"));
+        fs::remove_file(&file).expect("it is there");
+        fs::create_dir(&file).expect("a folder can be made");
+        assert!(catalog.of_word("x").is_err_and(|problem| problem.why.contains("not a regular file")));
+    }
+}

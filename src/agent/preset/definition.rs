@@ -1,0 +1,310 @@
+//! The form of a preset's file, and how it is read. Pure.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::capability::AgentCapability;
+use super::problem::PresetProblem;
+use super::template::{TemplateArg, places};
+use crate::agent::local_api::LocalApi;
+use watchdog_core::config::{PresetName, nearest_hint};
+
+/// The largest file that is read, in bytes.
+pub const MAX_PRESET_BYTES: usize = 256 * 1024;
+
+/// The places of a session's arguments.
+const SESSION_PLACES: [&str; 5] = ["conversation", "defaults", "user", "prompt", "prompt_file"];
+/// The places of a question's arguments.
+const QUESTION_PLACES: [&str; 4] = ["conversation", "model", "schema", "prompt"];
+
+/// An agent, as watchdog knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentPreset {
+    /// Its word: that of the file, without `.json`.
+    pub name: String,
+    /// Its name for people.
+    pub title: String,
+    /// Its program: a name in `PATH`, or a path.
+    pub program: String,
+    /// The version that it was tried with; `None` = it follows documentation, and was not run.
+    #[serde(default)]
+    pub tested: Option<String>,
+    /// How a session is started.
+    pub session: SessionTemplate,
+    /// How a session goes on in an earlier conversation; empty = it cannot.
+    #[serde(default)]
+    pub resume: ResumeTemplate,
+    /// How a question is put; `None` = never.
+    #[serde(default)]
+    pub question: Option<QuestionTemplate>,
+    /// How its output is read.
+    #[serde(default)]
+    pub stream: Option<Value>,
+    /// Where it keeps its sessions.
+    #[serde(default)]
+    pub transcripts: Option<TranscriptPlace>,
+    /// What it reads or runs of a repository, and how a question turns that off.
+    #[serde(default)]
+    pub repository: Vec<RepositoryInput>,
+    /// What it can do.
+    #[serde(default)]
+    pub capabilities: Vec<AgentCapability>,
+    /// What allows tools that it was refused.
+    #[serde(default)]
+    pub refusals: Option<RefusalAdvice>,
+    /// How one logs in.
+    #[serde(default)]
+    pub login: Option<LoginAdvice>,
+    /// How it is pointed at a model API on this machine, for trials.
+    #[serde(default)]
+    pub local_api: Option<LocalApi>,
+}
+
+/// How a session is started. The prompt is on stdin, unless an argument has `{prompt}` or `{prompt_file}`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionTemplate {
+    /// The arguments. `{conversation}` stands for those of `resume`, `{defaults}` for the default permissions and `{user}` for the
+    /// user's own arguments.
+    pub args: Vec<TemplateArg>,
+    /// The default permissions, left out where the user names some.
+    #[serde(default)]
+    pub defaults: DefaultArgs,
+    /// Variables to set.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+}
+
+/// Arguments that a user's own replace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DefaultArgs {
+    /// The arguments.
+    pub args: Vec<String>,
+    /// They are left out where the user gives one of these options. `-c key` is the option `-c` with a value that begins with `key`.
+    pub unless: Vec<String>,
+}
+
+/// How an earlier conversation is named.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResumeTemplate {
+    /// By its id.
+    #[serde(default)]
+    pub by_id: Option<Vec<TemplateArg>>,
+    /// The latest of this folder, by the agent's own rule.
+    #[serde(default)]
+    pub latest: Option<Vec<TemplateArg>>,
+}
+
+/// How a question is put. The prompt is on stdin, unless an argument has `{prompt}`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QuestionTemplate {
+    /// The arguments. `{conversation}` stands for those of `by_id`, `latest` or `fresh`, `{model}` and `{schema}` for those of the same
+    /// name, where there is one.
+    pub args: Vec<TemplateArg>,
+    /// To a session by its id.
+    #[serde(default)]
+    pub by_id: Option<Vec<TemplateArg>>,
+    /// To the latest session of the folder, where its id is recorded and its answer names it.
+    #[serde(default)]
+    pub latest: Option<Vec<TemplateArg>>,
+    /// To nobody who was here before.
+    #[serde(default)]
+    pub fresh: Option<Vec<TemplateArg>>,
+    /// How a model is named.
+    #[serde(default)]
+    pub model: Option<Vec<String>>,
+    /// Short names of models that only this agent knows.
+    #[serde(default)]
+    pub own_models: Vec<String>,
+    /// How the schema of the answer is given.
+    #[serde(default)]
+    pub schema: Option<Vec<String>>,
+    /// Options without which a question could do harm. They are never left out for a version that does not know them.
+    #[serde(default)]
+    pub safety: Vec<String>,
+    /// Options of which one is enough, so that a version may lack the others.
+    #[serde(default)]
+    pub safety_one_of: Vec<String>,
+    /// Variables to set.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Whether the answer names the session that was asked, so that another one's is found out.
+    #[serde(default)]
+    pub answers_under_its_id: bool,
+}
+
+/// Where an agent keeps its sessions.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TranscriptPlace {
+    /// The variable that names its folder.
+    #[serde(default)]
+    pub variable: Option<String>,
+    /// Its folder in the home folder, where the variable is not set.
+    pub home: String,
+    /// The folder of the files, below that: `*` is any name, `{slug}` the path of the worktree with `-` for all that is no letter or
+    /// digit.
+    pub folder: String,
+    /// Where the id is: `name` = the name of the file without `.jsonl`, else a JSON pointer into its first line.
+    pub id: String,
+    /// Where the folder of the session is: a JSON pointer into the first line. Not needed with `{slug}`.
+    #[serde(default)]
+    pub cwd: Option<String>,
+}
+
+/// Something of a repository that an agent reads or runs.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RepositoryInput {
+    /// What, such as `.gemini/settings.json`.
+    pub path: String,
+    /// What it does.
+    pub does: String,
+    /// What turns it off in a question; `None` = nothing.
+    #[serde(default)]
+    pub off_in_question: Option<String>,
+}
+
+/// What allows tools that an agent was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RefusalAdvice {
+    /// The option, as it is typed.
+    pub option: String,
+    /// What it allows.
+    pub allows: String,
+}
+
+/// How one logs in.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoginAdvice {
+    /// The command to type.
+    pub command: String,
+    /// Variables that do as well.
+    #[serde(default)]
+    pub variables: Vec<String>,
+}
+
+impl AgentPreset {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it, with its place.
+    pub fn read(bytes: &[u8], file: &Path) -> Result<Self, PresetProblem> {
+        if bytes.len() > MAX_PRESET_BYTES {
+            return Err(PresetProblem::new(file, format!("the file is {} bytes long; at most {MAX_PRESET_BYTES} are read", bytes.len())));
+        }
+        let preset: AgentPreset = serde_json::from_slice(bytes).map_err(|error| PresetProblem::of_reader(file, &error))?;
+        match preset.mistake() {
+            None => Ok(preset),
+            Some(why) => Err(PresetProblem::new(file, why)),
+        }
+    }
+
+    /// Whether it has a capability.
+    pub fn can(&self, capability: AgentCapability) -> bool {
+        self.capabilities.contains(&capability)
+    }
+
+    /// The programs that it makes watchdog run, for `watchdog trust` to show.
+    pub fn commands(&self) -> Vec<String> {
+        let line = |args: &[TemplateArg]| args.iter().flat_map(TemplateArg::words).map(String::as_str).collect::<Vec<_>>().join(" ");
+        let mut found = vec![format!("session: {} {}", self.program, line(&self.session.args))];
+        found.extend(self.question.as_ref().map(|question| format!("question: {} {}", self.program, line(&question.args))));
+        found
+    }
+
+    fn mistake(&self) -> Option<String> {
+        if PresetName::parse(&self.name).is_none_or(|name| name.is_path()) {
+            return Some(format!("name: {:?} is no word of a to z, digits and -", self.name.chars().take(60).collect::<String>()));
+        }
+        if self.program.trim().is_empty() || self.program.starts_with('-') {
+            return Some("program: must name a program".into());
+        }
+        let mut texts: Vec<(&str, &str)> = vec![("program", &self.program)];
+        let of = |key: &'static str, args: &'_ [TemplateArg], known: &[&str]| {
+            let words = args.iter().flat_map(TemplateArg::words);
+            words.clone().find_map(|word| unknown_place(key, word, known)).or_else(|| {
+                // A word with a NUL cannot be an argument.
+                words.clone().find(|word| word.contains('\0')).map(|_| format!("{key}: must not contain a NUL character"))
+            })
+        };
+        let id = ["id"];
+        if let Some(wrong) = of("session.args", &self.session.args, &SESSION_PLACES) {
+            return Some(wrong);
+        }
+        for (key, by_id) in [("resume.by_id", &self.resume.by_id), ("resume.latest", &self.resume.latest)] {
+            if let Some(wrong) = by_id.as_deref().and_then(|args| of(key, args, &id)) {
+                return Some(wrong);
+            }
+        }
+        let named = self.session.args.iter().any(|arg| arg.place() == Some("conversation"));
+        if !named && (self.resume.by_id.is_some() || self.resume.latest.is_some()) {
+            return Some("session.args: `{conversation}` is missing, which stands for the arguments of `resume`".into());
+        }
+        if !self.session.args.iter().any(|arg| arg.place() == Some("user")) {
+            return Some("session.args: `{user}` is missing, which stands for the user's own arguments".into());
+        }
+        let mut by_ids = vec![("resume.by_id", self.resume.by_id.as_deref())];
+        if let Some(question) = &self.question {
+            if let Some(wrong) = of("question.args", &question.args, &QUESTION_PLACES) {
+                return Some(wrong);
+            }
+            let conversations =
+                [("question.by_id", &question.by_id), ("question.latest", &question.latest), ("question.fresh", &question.fresh)];
+            for (key, args) in conversations {
+                if let Some(wrong) = args.as_deref().and_then(|args| of(key, args, &id)) {
+                    return Some(wrong);
+                }
+            }
+            if !question.args.iter().any(|arg| arg.place() == Some("conversation")) {
+                return Some("question.args: `{conversation}` is missing, which stands for `by_id`, `latest` or `fresh`".into());
+            }
+            if question.latest.is_some() && !question.answers_under_its_id {
+                return Some(
+                    "question.latest: without `answers_under_its_id` a new session's answer could not be told from the session's".into(),
+                );
+            }
+            by_ids.push(("question.by_id", question.by_id.as_deref()));
+            let has = |option: &String| question.args.iter().flat_map(TemplateArg::words).any(|word| word == option);
+            if let Some(lost) = question.safety.iter().chain(&question.safety_one_of).find(|option| !has(option)) {
+                return Some(format!("question.safety: {lost:?} is none of question.args"));
+            }
+            texts.extend(question.env.iter().flat_map(|(name, value)| [("question.env", name.as_str()), ("question.env", value)]));
+        }
+        for (key, args) in by_ids {
+            if args.is_some_and(|args| !args.iter().flat_map(TemplateArg::words).any(|word| places(word).any(|place| place == "id"))) {
+                return Some(format!("{key}: `{{id}}` is missing, which stands for the session's id"));
+            }
+        }
+        texts.extend(self.session.env.iter().flat_map(|(name, value)| [("session.env", name.as_str()), ("session.env", value)]));
+        let nul = texts.iter().find(|(_, text)| text.contains('\0')).map(|(key, _)| format!("{key}: must not contain a NUL character"));
+        nul.or_else(|| self.transcripts.as_ref().and_then(TranscriptPlace::mistake))
+    }
+}
+
+impl TranscriptPlace {
+    fn mistake(&self) -> Option<String> {
+        let outside = |path: &str| path.starts_with('/') || path.split('/').any(|part| part == "..") || path.contains('\0');
+        if outside(&self.home) || outside(&self.folder) {
+            return Some("transcripts: `home` and `folder` are paths below the home folder, without `..`".into());
+        }
+        if self.cwd.is_none() && !self.folder.contains("{slug}") {
+            return Some("transcripts: needs `{slug}` in `folder`, or `cwd`, to know whose session a file is".into());
+        }
+        None
+    }
+}
+
+fn unknown_place(key: &str, word: &str, known: &[&str]) -> Option<String> {
+    let unknown = places(word).find(|place| !known.contains(place))?;
+    Some(format!("{key}: unknown place `{{{unknown}}}`{}", nearest_hint(unknown, known.iter().copied())))
+}

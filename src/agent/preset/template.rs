@@ -1,0 +1,84 @@
+//! Argument vectors with places that are filled in: `{id}` in a word, or a word that stands for several, such as `{user}`. Pure.
+
+use std::ffi::OsString;
+
+use serde::Deserialize;
+
+/// One option with its value, or one word. Written as `"--json"`, or as `["--model", "{model}"]` where the two belong together.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum TemplateArg {
+    /// One word.
+    Word(String),
+    /// Words that are given or left out together.
+    Together(Vec<String>),
+}
+
+impl TemplateArg {
+    /// Its words.
+    pub fn words(&self) -> &[String] {
+        match self {
+            TemplateArg::Word(word) => std::slice::from_ref(word),
+            TemplateArg::Together(words) => words,
+        }
+    }
+
+    /// The place that it is, where it is nothing else.
+    pub fn place(&self) -> Option<&str> {
+        match self {
+            TemplateArg::Word(word) => word.strip_prefix('{')?.strip_suffix('}').filter(|name| is_place(name)),
+            TemplateArg::Together(_) => None,
+        }
+    }
+}
+
+/// The places named in a text.
+pub fn places(text: &str) -> impl Iterator<Item = &str> {
+    text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name).filter(|name| is_place(name))
+}
+
+/// The text with its places filled in, once: what is filled in is not looked at again.
+pub fn filled(text: &str, value: &dyn Fn(&str) -> Option<OsString>) -> OsString {
+    let mut made = OsString::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        made.push(before);
+        match after.split_once('}').and_then(|(name, after)| Some((value(name).filter(|_| is_place(name))?, after))) {
+            Some((value, after)) => {
+                made.push(value);
+                rest = after;
+            }
+            None => {
+                made.push("{");
+                rest = after;
+            }
+        }
+    }
+    made.push(rest);
+    made
+}
+
+fn is_place(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_filled_in_once() {
+        let value = |name: &str| (name == "id").then(|| "{id}7".into());
+        for (text, expected) in [
+            ("{id}", "{id}7"),
+            ("--resume={id}.", "--resume={id}7."),
+            ("{\"a\":{id}}", "{\"a\":{id}7}"),
+            ("{other} {id", "{other} {id"),
+            ("{}{id}{", "{}{id}7{"),
+            ("", ""),
+        ] {
+            assert_eq!(filled(text, &value), expected, "{text}");
+        }
+        assert_eq!(places("{\"a\": {id}} {b_c} {D} {}").collect::<Vec<_>>(), ["id", "b_c"]);
+    }
+}

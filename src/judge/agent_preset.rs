@@ -1,0 +1,143 @@
+//! Finds the preset of a name, where a configuration names it: built in, the user's own, or a trusted file of the worktree.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::command_env::CommandEnv;
+use crate::agent::preset::catalog::read_preset_file;
+use crate::agent::preset::{AgentPreset, PresetCatalog};
+use watchdog_core::config::{ConfigError, ParsedConfig, PresetName, unknown_preset};
+use watchdog_git::Worktree;
+use watchdog_store::trust::{TrustStore, fingerprint};
+
+/// A preset, and where it is from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FoundPreset {
+    /// The preset.
+    pub preset: Arc<AgentPreset>,
+    /// Its file; `None` = built in.
+    pub file: Option<PathBuf>,
+}
+
+/// Why a name gives no preset.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MissingPreset {
+    /// There is none, or its file is wrong: a mistake of whoever wrote the name.
+    #[error("{0}")]
+    Wrong(String),
+    /// Its file is not trusted.
+    #[error("{path} is not trusted and not used; read it, then allow it with: {allow_with}")]
+    Untrusted {
+        /// The file, from the root of the worktree.
+        path: String,
+        /// The command that allows it.
+        allow_with: String,
+    },
+}
+
+impl CommandEnv {
+    /// The preset that a configuration or a command line means in a worktree. A file of the worktree names commands, so its content counts
+    /// only where it is trusted like that of `completion.json`; one below the file that `--config` names is trusted with it.
+    ///
+    /// # Errors
+    /// Where there is none that counts.
+    pub fn find_preset(&self, root: &Path, name: &PresetName) -> Result<FoundPreset, MissingPreset> {
+        if name.is_path() {
+            return self.preset_of_file(root, name.as_str());
+        }
+        match self.presets.of_word(name.as_str()) {
+            Ok(Some(preset)) => {
+                let file = if name.is_built_in() { None } else { self.presets.file_of(name.as_str()) };
+                Ok(FoundPreset { preset, file })
+            }
+            Ok(None) => Err(MissingPreset::Wrong(self.unknown_preset(name))),
+            Err(problem) => Err(MissingPreset::Wrong(problem.to_string())),
+        }
+    }
+
+    /// Refuses presets of a configuration that are not there. One that is not trusted is no mistake: it does not count, as a configuration
+    /// that is not trusted does not.
+    ///
+    /// # Errors
+    /// Each of them, at its place in the file.
+    pub fn check_presets(&self, parsed: &ParsedConfig, root: &Path, origin: &Path) -> Result<(), ConfigError> {
+        parsed.check_presets(origin, |named| match self.find_preset(root, &named.name) {
+            Err(MissingPreset::Wrong(why)) => Some(why),
+            Err(MissingPreset::Untrusted { .. }) | Ok(_) => None,
+        })
+    }
+
+    /// A warning for each preset of a configuration whose file is not trusted.
+    pub fn untrusted_presets(&self, parsed: &ParsedConfig, root: &Path) -> impl Iterator<Item = String> {
+        parsed.presets.iter().filter_map(move |named| match self.find_preset(root, &named.name) {
+            Err(untrusted @ MissingPreset::Untrusted { .. }) => Some(untrusted.to_string()),
+            _ => None,
+        })
+    }
+
+    /// The same without where it is from, and with the reason as a text.
+    pub fn agent_preset(&self, root: &Path, name: &PresetName) -> Result<Arc<AgentPreset>, String> {
+        self.find_preset(root, name).map(|found| found.preset).map_err(|missing| missing.to_string())
+    }
+
+    /// The preset of an agent that is about to be started in the worktree of this command. One that was never run says so.
+    ///
+    /// # Errors
+    /// Where there is none that counts.
+    pub fn preset_to_start(&self, name: &PresetName) -> Result<Arc<AgentPreset>, String> {
+        let root = Worktree::open(&self.worktree).map_or_else(|_| self.worktree.clone(), |worktree| worktree.root().to_owned());
+        let found = self.find_preset(&root, name).map_err(|missing| missing.to_string())?.preset;
+        if found.tested.is_none() {
+            self.tell(&format!("the preset of {} is untested: it follows documentation", found.title));
+        }
+        Ok(found)
+    }
+
+    fn unknown_preset(&self, name: &PresetName) -> String {
+        let words = self.presets.words();
+        let own = self.presets.folder().map(|folder| format!("; your own are the files of {}", folder.display())).unwrap_or_default();
+        format!("{}{own}", unknown_preset(name.as_str(), words.iter().map(String::as_str)))
+    }
+
+    fn preset_of_file(&self, root: &Path, path: &str) -> Result<FoundPreset, MissingPreset> {
+        let wrong = |why: String| MissingPreset::Wrong(format!("{path}: {why}"));
+        // Relative to the file that names it.
+        let base = self.config.as_deref().and_then(Path::parent).map_or_else(|| root.to_owned(), |folder| root.join(folder));
+        let real = |path: &Path| path.canonicalize().map_err(|error| wrong(format!("failed to find it: {error}")));
+        let (base, root, file) = (real(&base)?, real(root)?, real(&base.join(path))?);
+        let bytes = read_preset_file(&file).map_err(|problem| MissingPreset::Wrong(problem.to_string()))?;
+        let Some(bytes) = bytes else { return Err(wrong("it is gone".into())) };
+        let own_folder = self.presets.folder().and_then(|folder| folder.canonicalize().ok());
+        let is_own = own_folder.is_some_and(|folder| file.starts_with(folder)) || self.config.is_some() && file.starts_with(&base);
+        if !is_own {
+            let Ok(relative) = file.strip_prefix(&root) else {
+                return Err(wrong("a preset file lies in the worktree, beside the file that --config names, or in your own folder".into()));
+            };
+            self.allowed(&root, relative, &bytes)?;
+        }
+        // Only what is trusted is read further.
+        let preset = AgentPreset::read(&bytes, &file).map_err(|problem| MissingPreset::Wrong(problem.to_string()))?;
+        Ok(FoundPreset { preset: Arc::new(preset), file: Some(file) })
+    }
+
+    fn allowed(&self, root: &Path, relative: &Path, bytes: &[u8]) -> Result<(), MissingPreset> {
+        let path = relative.display().to_string();
+        let wrong = |why: String| MissingPreset::Wrong(format!("{path}: {why}"));
+        let worktree = Worktree::open(root).map_err(|error| wrong(error.to_string()))?;
+        let hash = fingerprint(&worktree.repository_id(), relative, bytes);
+        match TrustStore::new(&self.state).is_trusted(&hash, self.trusted.as_deref()) {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let allow_with = self.commands(root).watchdog(&format!("trust {}", watchdog_facts::shell_line::shell_path(relative)));
+                Err(MissingPreset::Untrusted { path, allow_with })
+            }
+            Err(error) => Err(wrong(error.to_string())),
+        }
+    }
+}
+
+/// The preset of a word, for who has no command: built in, or the user's own.
+pub fn preset_of_word(name: &PresetName) -> Result<Arc<AgentPreset>, String> {
+    let found = PresetCatalog::from_env().of_word(name.as_str()).map_err(|problem| problem.to_string())?;
+    found.ok_or_else(|| format!("{name} is no agent that is known here"))
+}
