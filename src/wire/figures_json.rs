@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::measures_json::measures_json;
 use watchdog_store::measures::CompletedSpec;
-use watchdog_store::tally::{CounterSums, word};
+use watchdog_store::tally::{AgentFigures, CounterSums, word};
 
 /// The figures of a period.
 #[derive(Debug)]
@@ -148,6 +148,18 @@ fn figures_json(sums: &CounterSums) -> Value {
         "breaker_trips": of(word::TRIPS),
         "tokens": {"input": reported(word::TOKENS_IN, word::TOKENS_REPORTED), "output": reported(word::TOKENS_OUT, word::TOKENS_REPORTED),
                    "told_by": of(word::TOKENS_REPORTED), "of": ended},
+        "agents": sums.by_agent().iter().map(agent_json).collect::<Vec<_>>(),
         "cost": {"usd": sums.cost_usd(), "told_by": of(word::COST_REPORTED), "of": ended},
+    })
+}
+
+/// The sessions of one agent; null stands for agents that are not known.
+fn agent_json(of: &AgentFigures) -> Value {
+    let AgentFigures { agent, sessions, tokens, tokens_told_by, cost_usd, cost_told_by } = of;
+    json!({
+        "agent": Some(agent).filter(|agent| !agent.is_empty()),
+        "sessions": sessions,
+        "tokens": {"input": tokens.map(|(read, _)| read), "output": tokens.map(|(_, written)| written), "told_by": tokens_told_by, "of": sessions},
+        "cost": {"usd": cost_usd, "told_by": cost_told_by, "of": sessions},
     })
 }

@@ -113,6 +113,7 @@ fn session_json(session: &StatusSession<'_>) -> Value {
     json!({
         "pid": record.pid,
         "session_id": record.session_id,
+        "agent": record.agent,
         "since": record.started_at.to_string(),
         "log": record.log.as_ref().map(|log| log.display().to_string()),
         "state": session.state,
@@ -126,6 +127,7 @@ fn loop_json(looped: &LoopRecord, running: bool) -> Value {
         "max_iterations": looped.at_most,
         "begun_at": looped.begun_at.to_string(),
         "running": running,
+        "agent": looped.standing.chosen,
     })
 }
 

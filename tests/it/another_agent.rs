@@ -144,6 +144,13 @@ fn at_a_limit_the_next_agent_takes_over_with_what_is_done_and_the_first_comes_ba
     let who: Vec<&Value> = json["loop"]["history"].as_array().expect("a list").iter().map(|one| &one["agent"]).collect();
     assert_eq!(who, ["codex", "claude"], "{out}");
     assert!(out.stderr.contains("claude met a usage limit; codex takes over until "), "{out}");
+    let report = repo.watchdog(&["report", "--json"]).expect(0).json();
+    let of = |place: usize| (&report["agents"][place]["agent"], &report["agents"][place]["sessions"]);
+    assert_eq!((of(0), of(1)), ((&json!("claude"), &json!(2)), (&json!("codex"), &json!(1))), "{report}");
+    let spent = (&report["agents"][0]["cost"], &report["agents"][1]["tokens"]["input"], &report["agents"][1]["cost"]["usd"]);
+    assert_eq!(spent, (&json!({"usd": 0.25, "told_by": 1, "of": 2}), &json!(300), &Value::Null), "{report}");
+    let text = repo.watchdog(&["report"]).expect(0).stdout;
+    assert!(text.contains("AGENT") && text.lines().any(|line| line.contains("$0.25") && line.ends_with("claude")), "{text}");
     env.assert_nothing_left();
 }
 

@@ -21,6 +21,9 @@ pub mod word {
     pub const STARTED: &str = "sessions_started";
     /// Sessions whose end was seen.
     pub const ENDED: &str = "sessions_ended";
+    /// What the words of the sessions of one agent begin with: a counter of sessions and the agent follow, `agent/sessions_ended/codex`. An
+    /// empty name stands for agents that are not known.
+    pub const AGENT: &str = "agent/";
     /// Iterations of loops that ended.
     pub const ITERATIONS: &str = "iterations";
     /// Rescues that made commits or tried to.
@@ -53,6 +56,23 @@ pub mod word {
     pub const QUESTION_COST: &str = "question_cost_micros";
     /// Judgements whose questions reported their cost.
     pub const QUESTION_COST_REPORTED: &str = "question_cost_told";
+}
+
+/// What the sessions of one agent came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentFigures {
+    /// The name or path of its preset; empty = agents that are not known.
+    pub agent: String,
+    /// Its sessions whose end was seen.
+    pub sessions: u64,
+    /// Tokens that they read and wrote, where one told them.
+    pub tokens: Option<(u64, u64)>,
+    /// Those that told their tokens.
+    pub tokens_told_by: u64,
+    /// US dollars that they cost, where one told it.
+    pub cost_usd: Option<f64>,
+    /// Those that told their cost.
+    pub cost_told_by: u64,
 }
 
 /// Sums by counter. A missing counter is zero.
@@ -110,6 +130,26 @@ impl CounterSums {
         self.dollars(word::COST, word::COST_REPORTED)
     }
 
+    /// The sessions by agent, those with the most first.
+    pub fn by_agent(&self) -> Vec<AgentFigures> {
+        let ended = agent_word(word::ENDED, "");
+        let figures = |(agent, sessions): (&str, u64)| {
+            let of = |counter: &str| self.of(&agent_word(counter, agent));
+            let tokens_told_by = of(word::TOKENS_REPORTED);
+            AgentFigures {
+                agent: agent.to_owned(),
+                sessions,
+                tokens: (tokens_told_by > 0).then(|| (of(word::TOKENS_IN), of(word::TOKENS_OUT))),
+                tokens_told_by,
+                cost_usd: self.dollars(&agent_word(word::COST, agent), &agent_word(word::COST_REPORTED, agent)),
+                cost_told_by: of(word::COST_REPORTED),
+            }
+        };
+        let mut agents: Vec<AgentFigures> = self.below(&ended).map(figures).collect();
+        agents.sort_by(|one, other| other.sessions.cmp(&one.sessions).then_with(|| one.agent.cmp(&other.agent)));
+        agents
+    }
+
     /// US dollars that questions cost, where some told it.
     pub fn question_cost_usd(&self) -> Option<f64> {
         self.dollars(word::QUESTION_COST, word::QUESTION_COST_REPORTED)
@@ -139,6 +179,11 @@ impl CounterSums {
             self.0.insert(word.to_owned(), amount);
         }
     }
+}
+
+/// The word of a counter of sessions for one agent.
+pub(crate) fn agent_word(counter: &str, agent: &str) -> String {
+    format!("{}{counter}/{agent}", word::AGENT)
 }
 
 /// The day of an event, by UTC.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::civil::Date;
 use serde_json::Value;
 
-pub use super::counters::{CounterSums, word};
-use super::counters::{cost_micros, day_of};
+pub use super::counters::{AgentFigures, CounterSums, word};
+use super::counters::{agent_word, cost_micros, day_of};
 use super::engine::StoredEvent;
 use super::event_kinds as kind;
 use super::measures::{CompletedSpec, MeasureGains, WorkState};
@@ -20,6 +20,9 @@ pub const SPECS: usize = 1_000;
 
 /// The most completions of a day that are kept one by one.
 pub const COMPLETED: usize = 200;
+
+/// Characters of an agent's name: a path may be longer.
+const AGENT_NAME: usize = 100;
 
 /// The outcomes of probes that have figures of their own.
 pub const OUTCOMES: [&str; 10] = [
@@ -200,6 +203,12 @@ fn ended(data: &Value) -> Vec<(String, u64)> {
     }
     if let Some(micros) = cost_micros(usage) {
         amounts.extend([(word::COST.to_owned(), micros), (word::COST_REPORTED.to_owned(), 1)]);
+    }
+    // Sessions that hooks tell of, and those of older versions, say nothing of their agent.
+    if let Some(agent) = data.get("agent") {
+        let agent: String = agent.as_str().unwrap_or_default().chars().take(AGENT_NAME).collect();
+        let by_agent: Vec<_> = amounts.iter().map(|(counter, amount)| (agent_word(counter, &agent), *amount)).collect();
+        amounts.extend(by_agent);
     }
     amounts
 }

@@ -32,6 +32,21 @@ fn each_kind_adds_what_it_tells_and_what_is_not_told_is_not_zero() {
         ),
         ("session_ended", json!({"usage": {"input_tokens": 7, "output_tokens": null, "cost_usd": -1.0}}), &[("sessions_ended", 1)]),
         ("session_ended", json!({"usage": {"cost_usd": 0.0}}), &[("sessions_ended", 1), ("cost_micros", 0), ("cost_told", 1)]),
+        (
+            "session_ended",
+            json!({"agent": "codex", "usage": {"input_tokens": 7, "output_tokens": 2}}),
+            &[
+                ("sessions_ended", 1),
+                ("input_tokens", 7),
+                ("output_tokens", 2),
+                ("tokens_told", 1),
+                ("agent/sessions_ended/codex", 1),
+                ("agent/input_tokens/codex", 7),
+                ("agent/output_tokens/codex", 2),
+                ("agent/tokens_told/codex", 1),
+            ],
+        ),
+        ("session_ended", json!({"agent": null}), &[("sessions_ended", 1), ("agent/sessions_ended/", 1)]),
         ("session_ended", json!("nonsense"), &[("sessions_ended", 1)]),
         ("iteration", json!({}), &[("iterations", 1)]),
         ("verdict", json!({"reason": "new_commits"}), &[("verdict/new_commits", 1)]),
@@ -128,4 +143,22 @@ proptest! {
         let by_worktree = whole.values().flat_map(|day| day.works.values().flat_map(BTreeMap::values)).fold(CounterSums::default(), |mut sum, own| { sum.merge(own); sum });
         prop_assert_eq!(all, by_worktree);
     }
+}
+
+#[test]
+fn sessions_are_summed_by_agent_and_one_that_told_no_price_has_none() {
+    let mut tally = JournalTally::default();
+    let ends = |agent: Value, usage: Value| happened(0, "w", "session_ended", json!({"agent": agent, "usage": usage}));
+    tally.add(&ends(json!("claude"), json!({"input_tokens": 10, "output_tokens": 1, "cost_usd": 0.5})));
+    tally.add(&ends(json!("claude"), json!({})));
+    tally.add(&ends(json!("codex"), json!({"input_tokens": 30, "output_tokens": 3})));
+    tally.add(&ends(Value::Null, json!({})));
+    let sums = &tally.days.values().next().expect("a day").all;
+    let shown: Vec<_> = (sums.by_agent().into_iter()).map(|of| (of.agent, of.sessions, of.tokens, of.cost_usd, of.cost_told_by)).collect();
+    let expected = [
+        ("claude".to_owned(), 2, Some((10, 1)), Some(0.5), 1),
+        (String::new(), 1, None, None, 0),
+        ("codex".to_owned(), 1, Some((30, 3)), None, 0),
+    ];
+    assert_eq!(shown, expected);
 }

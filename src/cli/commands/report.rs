@@ -27,7 +27,7 @@ use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_store::measures::{MeasureSummary, measure};
 use watchdog_store::open_store;
-use watchdog_store::tally::{CounterSums, word};
+use watchdog_store::tally::{AgentFigures, CounterSums, word};
 
 /// One day.
 const DAY: Duration = Duration::from_secs(86_400);
@@ -107,6 +107,7 @@ fn show(terminal: &CommandTerminal, found: &FiguresReport, commands: &WorktreeCo
     }
     show_days(terminal, found);
     show_worktrees(terminal, found);
+    show_agents(terminal, found);
     terminal.line("");
     match found.measured_since {
         None => {
@@ -163,6 +164,27 @@ fn show_worktrees(terminal: &CommandTerminal, found: &FiguresReport) {
     if found.worktrees.len() < found.worktrees_total {
         terminal.line(&format!("and {} more", plural((found.worktrees_total - found.worktrees.len()) as u64, "worktree")));
     }
+}
+
+/// Who had the sessions. One agent that is not known is no table.
+fn show_agents(terminal: &CommandTerminal, found: &FiguresReport) {
+    let agents = found.total.by_agent();
+    if agents.iter().all(|of| of.agent.is_empty()) {
+        return;
+    }
+    let shown = |of: &AgentFigures| {
+        let name = if of.agent.is_empty() { "(not known)".to_owned() } else { shown_path(&of.agent) };
+        let [read, written] = match of.tokens {
+            Some((read, written)) => [grouped(read), grouped(written)],
+            None => ["-".to_owned(), "-".to_owned()],
+        };
+        let cost = of.cost_usd.map_or_else(|| "-".to_owned(), |usd| format!("${usd:.2}"));
+        [grouped(of.sessions), read, written, cost, name]
+    };
+    let rows: Vec<[String; 5]> = agents.iter().map(shown).collect();
+    terminal.line("");
+    let table = TableColumns::new(["SESSIONS", "TOKENS IN", "OUT", "COST", "AGENT"], &[0, 1, 2, 3], &rows);
+    print(terminal, &table.within(terminal_width()), &rows);
 }
 
 fn print(terminal: &CommandTerminal, table: &TableColumns<5>, rows: &[[String; 5]]) {

@@ -153,7 +153,9 @@ fn cells(row: &StatusRow, now: Timestamp) -> [String; 6] {
 fn now_of(row: &StatusRow) -> String {
     let looped = row.looped.as_ref().filter(|_| row.loops()).map(|looped| {
         let number = looped.iteration();
-        looped.at_most.map_or_else(|| format!("loop {number}"), |most| format!("loop {number} of {most}"))
+        let with = looped.standing.chosen.as_ref().filter(|_| looped.standing.agents.len() > 1);
+        let with = with.map(|name| format!(" with {}", escape_to_one_line(&bounded(name, 30)))).unwrap_or_default();
+        looped.at_most.map_or_else(|| format!("loop {number}{with}"), |most| format!("loop {number} of {most}{with}"))
     });
     let session = row.session.as_ref().and_then(|session| session.pid).map(|pid| match row.live.map(|live| live.doing) {
         Some(doing @ (SessionActivity::Stalled | SessionActivity::Waiting)) => format!("session {pid} {}", doing.as_str()),
