@@ -17,6 +17,10 @@ pub struct LoopPlan {
     pub first_baseline: String,
     /// What would be started, `{prompt}` standing for the prompt.
     pub command: Vec<String>,
+    /// The agent that would have the session.
+    pub agent: String,
+    /// All agents in the order of preference, where there are several.
+    pub agents: Vec<String>,
     /// What the session would be told.
     pub prompt: String,
     /// After how much silence a session would be ended; `None` = never.
@@ -40,6 +44,8 @@ impl LoopPlan {
             "resumed": self.resumed,
             "first_baseline": self.first_baseline,
             "command": self.command,
+            "agent": self.agent,
+            "agents": self.agents,
             "prompt": self.prompt,
             "idle_timeout_seconds": self.idle_timeout.map(|limit| limit.as_secs_f64()),
             "budget": self.budget,

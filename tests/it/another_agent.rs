@@ -120,7 +120,11 @@ fn at_a_limit_the_next_agent_takes_over_with_what_is_done_and_the_first_comes_ba
     claude(&env, &format!("if [ $n = 1 ]; then commit a.txt; echo half > half.txt; limit {reset}; fi\ncommit ok.txt; answer done"));
     // watchdog waits five seconds longer than the reset.
     codex(&env, &format!("commit b$n.txt; while [ $(date +%s) -lt {} ]; do sleep 0.2; done; answer 'not yet'", reset + 6));
-    let out = looped(&env, &repo, &config(&env, needs("ok.txt")), &["--agent", "claude", "--fallback", "codex"]).expect(0);
+    let config = config(&env, needs("ok.txt"));
+    let options = ["--agent", "claude", "--fallback", "codex"];
+    let plan = looped(&env, &repo, &config, &[&options[..], &["--dry-run"]].concat()).expect(0).json();
+    assert_eq!((&plan["agent"], &plan["agents"]), (&json!("claude"), &json!(["claude", "codex"])), "{plan}");
+    let out = looped(&env, &repo, &config, &options).expect(0);
     let json = out.json();
     assert_eq!((out.verdict().as_str(), &json["iterations"]), ("complete/checks_passed", &json!(2)), "{out}");
     assert_eq!(calls(&env), ["claude session 1", "codex session 1", "claude session 2"], "{out}");

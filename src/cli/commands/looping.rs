@@ -135,6 +135,9 @@ fn show_plan(terminal: &CommandTerminal, plan: &LoopPlan) {
     terminal.line(&format!("{how} iteration {} ({} left)", plan.iteration, plan.budget));
     terminal.line(&format!("spec: {}, first baseline: {}", escape_for_display(&plan.spec), plan.first_baseline));
     terminal.line(&format!("starts: {}", escape_for_display(&plan.command.join(" "))));
+    if plan.agents.len() > 1 {
+        terminal.line(&format!("agents, the next one at a limit of the one before: {}", escape_for_display(&plan.agents.join(", "))));
+    }
     terminal.line(&about_silence(plan.idle_timeout));
     if let Some(why) = &plan.refused {
         terminal.line(&format!("but nothing would be started: {}", escape_for_display(why)));

@@ -66,6 +66,8 @@ pub fn plan_loop(command_env: &CommandEnv, request: &LoopRequest) -> Result<Loop
     let file = command_env.state.prompts().join(format!("{}.md", open.worktree_id));
     Ok(LoopPlan {
         command: agent.worker.shown(&file, conversation),
+        agent: agent.name.clone(),
+        agents: agents.iter().map(|agent| agent.name.clone()).collect(),
         refused: match &effective.trust {
             ConfigTrust::Untrusted { allow_with } => Some(format!("completion.json is not trusted; read it, then type: {allow_with}")),
             ConfigTrust::Settled => may_begin(&limits, &standing.spent, standing.finished.into(), now()).map(|stop| stop.why),

@@ -1,5 +1,6 @@
 //! The end of a loop: its verdict, its last event and its record.
 
+use watchdog_core::decision::iteration::agent_order::{AgentChoice, choose_agent};
 use watchdog_core::decision::iteration::ending::{is_over, verdict as verdict_of};
 use watchdog_core::decision::iteration::next::LoopEnd;
 use watchdog_core::decision::termination::unknown;
@@ -11,7 +12,7 @@ use watchdog_store::journal::kind;
 
 use super::super::handed_over::unknown_agent_budget;
 use super::LoopRun;
-use crate::clock::since;
+use crate::clock::{now, since};
 use crate::judge::judgement_about::about;
 use crate::wire::loop_json::loop_ended_data;
 use crate::wire::verdict_json::{EndedLoop, Judgement};
@@ -70,8 +71,10 @@ impl LoopRun {
         verdict.degraded.extend(unknown_agent_budget(self.machine.policy(), self.machine.standing()));
         if *end == LoopEnd::LimitTooLong && self.machine.policy().has_choice() {
             // The first of them that may work again, and not the last that met its limit.
-            let holds = self.machine.standing().agents.iter().filter_map(|agent| agent.hold);
-            verdict.retry_at = holds.map(|hold| hold.until).min().or(verdict.retry_at);
+            let next = choose_agent(now(), &self.machine.policy().agents, &self.machine.standing().agents);
+            if let AgentChoice::Wait(hold) = next {
+                verdict.retry_at = Some(hold.until);
+            }
         }
         let (reason, standing) = (verdict.reason, self.machine.standing().clone());
         let kept = self.memory.keep(|record| {
