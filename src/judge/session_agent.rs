@@ -14,7 +14,7 @@ pub fn session_agent(store: &dyn LocalStore, worktree_id: &str, spec: &str, base
 
 /// Whom to ask about a session that this agent ran. A name that is no preset's leaves the configured agent.
 pub fn settings_for(configured: &AgentSettings, ran: Option<&str>) -> AgentSettings {
-    configured.about_session(ran.and_then(|name| PresetName::parse(name)).as_ref())
+    configured.about_session(ran.and_then(PresetName::parse).as_ref())
 }
 
 #[cfg(test)]
