@@ -1,5 +1,6 @@
 //! The arguments of `watchdog loop`.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,13 +11,14 @@ use super::args_judge::JudgeArgs;
 use super::args_silence::SilenceArgs;
 use super::preset_value::AgentNameParser;
 use super::time_span::duration;
+use watchdog_core::decision::iteration::prompt::PLACEHOLDERS;
 
 const AFTER_HELP: &str = "\
 The prompt is on CMD's stdin, unless an argument asks for it as {prompt} or {prompt_file}; WATCHDOG_PROMPT_FILE names it as a file, too. \
 From the second session on it also says what happened, what is not done yet, and what the checks said.
 
 Placeholders in prompts: {{task}} {{criteria}} {{feedback}} {{remaining}} {{summaries}} {{iteration}} {{max_iterations}} {{budget}} \
-{{last_end}} {{spec}} {{branch}} {{worktree}} {{baseline}}; what stands between {{#feedback}} and {{/feedback}} is left out where there is none.
+{{last_end}} {{spec}} {{branch}} {{worktree}} {{baseline}} {{phase}}, and each NAME of --var; what stands between {{#feedback}} and {{/feedback}} is left out where there is none.
 
 A loop that is cut short (a crash, Ctrl-C, a usage limit, a spent budget) goes on where it was when it is started again. `kill -USR1 PID` \
 asks it to pause: it ends, in the same way, once its session has been judged.
@@ -24,6 +26,7 @@ asks it to pause: it ends, in the same way, once its session has been judged.
   watchdog loop --prompt PROMPT.md --agent claude -- --allowedTools Bash Edit
   watchdog loop --prompt PROMPT.md --max-cost-usd 5 -- my-agent --yes
   watchdog loop --prompt PROMPT.md --agent claude --fallback codex
+  watchdog loop --prompt ISSUE.md --var issue=7 --agent claude
   watchdog loop --prompt PROMPT.md --agent codex --dry-run";
 
 /// Arguments of `watchdog loop`.
@@ -33,9 +36,12 @@ pub struct LoopArgs {
     /// What is to be done, as a text with placeholders; '-' reads stdin
     #[arg(long, value_name = "FILE")]
     pub prompt: Option<PathBuf>,
-    /// A folder with prompts of your own: initial.md for the first session, continuation.md for the others
+    /// A folder with prompts of your own: initial.md for the first session, continuation.md for the others, continuation-PHASE.md for one in that phase
     #[arg(long, value_name = "DIR")]
     pub prompts: Option<PathBuf>,
+    /// Put VALUE in for {{NAME}} in the prompts; may be given several times
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = prompt_variable)]
+    pub vars: Vec<(String, String)>,
     /// Start this agent; CMD is then further arguments for it
     #[arg(long, value_name = "AGENT", value_parser = AgentNameParser)]
     pub agent: Option<String>,
@@ -101,6 +107,32 @@ pub struct LoopArgs {
     pub command: Vec<OsString>,
 }
 
+/// A value for prompts, with its name.
+pub fn prompt_variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or_else(|| format!("'{text}' has no value; write NAME=VALUE"))?;
+    let word =
+        name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    match () {
+        () if !word => Err(format!("'{name}' cannot be a name; letters, digits and '_' are allowed, and no digit at the beginning")),
+        () if PLACEHOLDERS.contains(&name) => Err(format!("{{{{{name}}}}} is a placeholder of watchdog's own; choose another name")),
+        () => Ok((name.to_owned(), value.to_owned())),
+    }
+}
+
+/// The values by name.
+///
+/// # Errors
+/// Where a name is given twice.
+pub fn variables_by_name(vars: &[(String, String)]) -> Result<BTreeMap<String, String>, String> {
+    let mut by_name = BTreeMap::new();
+    for (name, value) in vars {
+        if by_name.insert(name.clone(), value.clone()).is_some() {
+            return Err(format!("--var {name} is given twice; keep one"));
+        }
+    }
+    Ok(by_name)
+}
+
 fn dollars(text: &str) -> Result<f64, String> {
     let amount: f64 = text.trim_start_matches('$').parse().map_err(|_| format!("'{text}' is not an amount; write 2.50"))?;
     if amount.is_finite() && amount > 0.0 { Ok(amount) } else { Err("an amount above 0 is needed".into()) }
@@ -127,6 +159,16 @@ mod tests {
         assert_eq!((agent.agent, agent.command.len()), (Some("claude".to_owned()), 2));
         let program = read("watchdog loop my-agent --max-iterations 3").expect("a good line");
         assert_eq!((program.max_iterations, program.command.len()), (None, 3), "what follows the program is its own");
+    }
+
+    #[test]
+    fn a_variable_has_a_name_that_no_other_placeholder_has() {
+        let vars = read("watchdog loop --var issue=7 --var url=http://x/?a=b a").expect("a good line").vars;
+        assert_eq!(vars, [("issue".into(), "7".into()), ("url".into(), "http://x/?a=b".into())]);
+        for wrong in ["issue", "1st=x", "=x", "a-b=x", "task=x", "phase=x"] {
+            assert!(prompt_variable(wrong).is_err(), "{wrong}");
+        }
+        assert!(variables_by_name(&[("a".into(), "1".into()), ("a".into(), "2".into())]).is_err());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::args_loop::prompt_variable;
 use super::args_silence::SilenceArgs;
 use super::preset_value::PresetValueParser;
 use super::time_span::duration;
@@ -100,6 +101,9 @@ pub struct TaskWorkArgs {
     /// A known agent, started by its own words; CMD is then further arguments for it
     #[arg(long, value_name = "AGENT", value_parser = PresetValueParser)]
     pub agent: Option<PresetName>,
+    /// Put VALUE in for {{NAME}} in the text of a task; may be given several times
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = prompt_variable)]
+    pub vars: Vec<(String, String)>,
     /// How long a task stays taken when nobody renews that: after a crash it is pending again so soon
     #[arg(long, value_name = "DUR", value_parser = lease, default_value = "60s")]
     pub lease: Duration,

@@ -50,6 +50,7 @@ const RARE: &[&str] = &[
     "restart",
     "rev",
     "show-output",
+    "var",
     "within",
     "without-snapshot",
 ];

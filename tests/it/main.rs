@@ -137,6 +137,8 @@ mod plain_text_agents;
 mod probe_ask;
 // The lines of progress of loops, pools and sweeps in a terminal.
 mod progress_lines;
+// Prompts with values and phases of the user's own.
+mod prompt_values;
 // People who pull between two sessions.
 mod pulls_between;
 // Pages of the documentation that are made from the program.

@@ -1,7 +1,7 @@
 //! Facts about a coding agent's work, and conclusions from them: plain values without files, processes, clock or network.
 //!
 //! Reading order: [`evidence`] (facts, and unreadable facts), [`verdict`] (the conclusion), [`session_work`] (whose work
-//! a change is), [`reply`], [`context`] and [`session_event`] (the agent's own report), [`warning_code`] and [`shortage`] (warnings about a verdict),
+//! a change is), [`reply`], [`context`] and [`session_event`] (the agent's own report), [`phase_words`] (the phase that its words name), [`warning_code`] and [`shortage`] (warnings about a verdict),
 //! [`left_out_reason`] (why a path was left out), [`display`], [`secret_shapes`] and [`shell_line`] (safe display, without secrets; commands to
 //! paste).
 
@@ -12,6 +12,7 @@ pub mod display;
 pub mod evidence;
 pub mod left_out_reason;
 pub mod patterns;
+pub mod phase_words;
 pub mod reply;
 pub mod secret_lines;
 pub mod secret_shapes;

@@ -4,15 +4,17 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::cli::args_loop::LoopArgs;
+use crate::cli::args_loop::{LoopArgs, variables_by_name};
 use crate::cli::failure::CommandFailure;
 use crate::cli::live_view::LiveView;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::modes::iterate::{AgentSelection, LoopLimitOverrides, LoopRequest, PauseRequest, about_silence, plan_loop, run_loop};
 use crate::wire::loop_plan_json::LoopPlan;
+use watchdog_core::config::nearest_hint;
 use watchdog_core::decision::iteration::prompt::{PromptSet, PromptTexts};
 use watchdog_facts::display::escape_for_display;
+use watchdog_facts::phase_words::PHASES;
 use watchdog_process::MirrorTarget;
 
 use super::judging::{adopting, overrides};
@@ -60,15 +62,17 @@ fn request(command_env: &CommandEnv, args: LoopArgs) -> Result<LoopRequest, Comm
         Ok(Some((path.display().to_string(), read_prompt(&path)?)))
     };
     let (initial, continuation) = (of_set("initial.md")?, of_set("continuation.md")?);
-    if let Some(folder) = args.prompts.as_ref().filter(|_| initial.is_none() && continuation.is_none()) {
+    let phases = args.prompts.as_deref().map(phase_prompts).transpose()?.unwrap_or_default();
+    if let Some(folder) = args.prompts.as_ref().filter(|_| initial.is_none() && continuation.is_none() && phases.is_empty()) {
         let why = format!("there is neither initial.md nor continuation.md in {}", folder.display());
         return Err(CommandFailure::usage(why).hint("what is not there is taken from watchdog's own prompts; write at least one of them"));
     }
     fn named(text: &Option<(String, String)>) -> Option<(&str, &str)> {
         text.as_ref().map(|(name, text)| (name.as_str(), text.as_str()))
     }
-    let given = PromptTexts { task: named(&task), initial: named(&initial), continuation: named(&continuation) };
-    let prompts = PromptSet::new(given).map_err(|error| CommandFailure::usage(error.to_string()))?;
+    let given = PromptTexts { task: named(&task), initial: named(&initial), continuation: named(&continuation), phases: &phases };
+    let vars = variables_by_name(&args.vars).map_err(CommandFailure::usage)?;
+    let prompts = PromptSet::new(given, &vars).map_err(|error| CommandFailure::usage(error.to_string()))?;
     let (fallback, program) = (args.fallback, command_env.agent_program.clone());
     let agents = match args.agent {
         Some(name) => AgentSelection::Named { name, args: args.command, program, fallback },
@@ -106,6 +110,25 @@ fn request(command_env: &CommandEnv, args: LoopArgs) -> Result<LoopRequest, Comm
 /// The request of a loop that a person can ask to pause. Without the signal it can still be ended.
 fn with_pause(request: LoopRequest) -> LoopRequest {
     LoopRequest { pause: PauseRequest::listen().unwrap_or_else(|_| PauseRequest::none()), ..request }
+}
+
+/// The prompts `continuation-PHASE.md` of a folder: phase, path and text.
+fn phase_prompts(folder: &Path) -> Result<Vec<(String, String, String)>, CommandFailure> {
+    let entries = std::fs::read_dir(folder)
+        .map_err(|error| CommandFailure::usage(format!("failed to read the folder of prompts {}: {error}", folder.display())))?;
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let phase = name.to_str().and_then(|name| name.strip_prefix("continuation-")?.strip_suffix(".md"));
+        let Some(phase) = phase else { continue };
+        if !PHASES.contains(&phase) {
+            let near = nearest_hint(phase, PHASES.iter().copied());
+            let message = format!("no phase is named '{}'{near}: {}", escape_for_display(phase), entry.path().display());
+            return Err(CommandFailure::usage(message).hint(format!("the phases are {}", PHASES.join(", "))));
+        }
+        found.push((phase.to_owned(), entry.path().display().to_string(), read_prompt(&entry.path())?));
+    }
+    Ok(found)
 }
 
 fn read_prompt(path: &Path) -> Result<String, CommandFailure> {

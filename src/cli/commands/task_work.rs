@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::cli::args_loop::variables_by_name;
 use crate::cli::args_task::{AgentPoolArgs, TaskRunArgs, TaskWorkArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::live_view::LiveView;
@@ -41,7 +42,7 @@ pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOp
     let entry = args.name.as_ref().and_then(|name| settings.agents.iter().find(|entry| entry.name == *name));
     let name = args.name.clone().unwrap_or_else(|| BY_HAND.to_owned());
     let agents = working_agents(command_env, &args.work, settings, entry)?;
-    let options = TaskRunOptions { id: args.id.clone(), agent: name, agents, ..template(&args.work, shared) };
+    let options = TaskRunOptions { id: args.id.clone(), agent: name, agents, ..template(&args.work, shared)? };
     if shared.dry_run {
         return plan_of_one(terminal, &queue, &options);
     }
@@ -92,8 +93,9 @@ pub fn work(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskO
     Ok(report.verdict.status().exit_code())
 }
 
-fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> TaskRunOptions {
-    TaskRunOptions {
+fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> Result<TaskRunOptions, CommandFailure> {
+    let vars = variables_by_name(&args.vars).map_err(CommandFailure::usage)?;
+    Ok(TaskRunOptions {
         id: String::new(),
         agent: String::new(),
         checkout: TaskCheckout::Here,
@@ -107,9 +109,10 @@ fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> TaskRunOptions {
         grace: args.grace,
         child_wait: args.child_wait,
         end_survivors: args.silence.end_survivors(true),
+        vars,
         mirror: if args.show_output { MirrorTarget::ToStderr } else { MirrorTarget::Off },
         overrides: Overrides { no_probe: args.no_probe, ..Overrides::default() },
-    }
+    })
 }
 
 /// How an agent is started: as the command line says, else as its entry, else as the agent that is asked. Only an entry brings others that
@@ -163,7 +166,7 @@ fn pool(
         settings.agents.iter().map(agent).collect::<Result<_, _>>()?
     };
     let at_most = args.agents.map_or(settings.agents.len().max(1), usize::from);
-    Ok(AgentPoolOptions { agents, at_most, each: template(&args.work, shared), stay: args.stay })
+    Ok(AgentPoolOptions { agents, at_most, each: template(&args.work, shared)?, stay: args.stay })
 }
 
 /// The folder of the worktrees that are ours: outside of the repository, as nothing is written into anybody's work tree.

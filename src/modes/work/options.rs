@@ -1,5 +1,6 @@
 //! The order that an agent gets with a task.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ pub struct TaskRunOptions {
     pub child_wait: Duration,
     /// Whether those that outlive even that are ended.
     pub end_survivors: bool,
+    /// Values for placeholders in the text of the task, by name; without any, the text is no template.
+    pub vars: BTreeMap<String, String>,
     /// Where the sessions' output is shown.
     pub mirror: MirrorTarget,
     /// Further options of the command line.

@@ -291,7 +291,7 @@ impl AgentPool<'_> {
         let (reason, end) = (verdict.reason, report.end.clone());
         match end {
             // It stays as it is until a person says a word.
-            TaskEnd::NotBegun if reason == Reason::Untrusted => {
+            TaskEnd::NotBegun if matches!(reason, Reason::Untrusted | Reason::ConfigError) => {
                 self.later.insert(id, Timestamp::MAX);
                 self.say(&text);
             }

@@ -125,6 +125,13 @@ pub async fn run_task(
     if let Some(verdict) = why_not(&entry, &governed, &board.blockers(&options.id)) {
         return Ok(not_begun(verdict));
     }
+    let prompts = match PromptSet::of_task((&options.id, &prompt_of(&governed.task)), &options.vars) {
+        Ok(prompts) => prompts,
+        Err(error) => {
+            let why = format!("the text of {error}; give each value with --var NAME=VALUE");
+            return Ok(not_begun(Verdict::new(Reason::ConfigError, why)));
+        }
+    };
     let holder = format!("{} {}", std::process::id(), watchdog_store::journal::event_id(begun));
     let taker = TaskClaimant { agent: &options.agent, holder: &holder, ttl: options.lease };
     let (held, changes) = match board.claim(&options.id, &taker, begun) {
@@ -135,7 +142,7 @@ pub async fn run_task(
     };
     queue.note(&changes);
     tracing::info!(target: "watchdog::task", task = options.id, agent = options.agent, "takes a task");
-    let taken = RunningTask { command_env, options, queue: &queue, entry: &entry, governed, held };
+    let taken = RunningTask { command_env, options, queue: &queue, entry: &entry, governed, prompts, held };
     taken.perform_now(view, signals, begun).await
 }
 
@@ -170,6 +177,7 @@ struct RunningTask<'a> {
     queue: &'a TaskQueue,
     entry: &'a BoardTask,
     governed: EffectiveTask,
+    prompts: PromptSet,
     held: LeasedTask,
 }
 
@@ -295,7 +303,7 @@ impl RunningTask<'_> {
             spec: Some(options.id.clone()),
             agents: AgentSelection::Given(options.agents.clone()),
             same_conversation: false,
-            prompts: PromptSet::of_plain_task(&prompt_of(task)),
+            prompts: self.prompts.clone(),
             limits: LoopLimitOverrides { max_iterations: task.max_iterations, ..LoopLimitOverrides::default() },
             no_progress: options.no_progress,
             max_wait: options.max_wait,

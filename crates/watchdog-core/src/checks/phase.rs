@@ -1,13 +1,11 @@
 //! The type `phase`: a project is in its last phase, by the agent's words or by a field of a GitHub project.
 
-use std::sync::LazyLock;
-
-use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
 use crate::config::settings::{PhaseCriterion, SignalMatch, SignalTextCriterion};
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::display::plural;
+use watchdog_facts::phase_words::named_phase;
 use watchdog_facts::verdict::Evidence;
 
 use super::agent_words::prompts;
@@ -21,15 +19,6 @@ const WINDOW: usize = 2;
 
 /// How many items of a project are requested.
 const ITEMS: &str = "1000";
-
-/// Words that name a phase: `phase: review`, `moving to review`, `starting implementation`.
-static NAMED: LazyLock<Regex> = LazyLock::new(|| {
-    let words = r#"\bphase\s*(?:is|[:=])\s*["'`*]*(\w[\w-]*)|\b(?:moving|moved|proceeding|going|back) (?:on )?to (?:the )?["'`*]*(\w[\w-]*)|\b(?:starting|beginning) (?:the )?(implementation)\b|\bproject (?:is |now |fully )*(complete)d?\b"#;
-    RegexBuilder::new(words).case_insensitive(true).build().expect("a fixed pattern")
-});
-
-/// The phases that a project goes through unless its last one has a name of its own.
-const KNOWN: &[&str] = &["preparation", "processing", "review", "again", "complete"];
 
 /// Met when the project is in its last phase.
 #[derive(Debug, Clone)]
@@ -46,7 +35,8 @@ impl PhaseCheck {
     /// The phase that was named last in the last two iterations, and whether the agent itself claims it.
     fn stated_phase(&self, session: &SessionContext) -> (String, bool) {
         let prompts = prompts(session);
-        let in_text = |text: &str| self.named(text).map(|(words, phase)| (phase, is_claimed(&words, text, &prompts)));
+        let in_text =
+            |text: &str| named_phase(text, &self.criterion.last).map(|(words, phase)| (phase, is_claimed(&words, text, &prompts)));
         let oldest = session.summaries.len().saturating_sub(WINDOW);
         let summed = session.summaries[oldest..].iter().flat_map(|summary| {
             let texts = summary.assistant_responses.iter().filter_map(|text| in_text(text));
@@ -55,17 +45,6 @@ impl PhaseCheck {
         });
         let last = summed.chain(session.output.as_deref().and_then(in_text)).last();
         last.unwrap_or_else(|| ("preparation".into(), false))
-    }
-
-    /// The phase that a text names last, and the words that name it.
-    fn named(&self, text: &str) -> Option<(String, String)> {
-        let named = NAMED.captures_iter(text).filter_map(|found| {
-            let word = (1..=4).find_map(|at| found.get(at))?.as_str().to_lowercase();
-            let phase = if word == "implementation" { "processing".to_owned() } else { word };
-            let known = KNOWN.contains(&phase.as_str()) || phase == self.criterion.last.to_lowercase();
-            known.then(|| (found[0].to_owned(), phase))
-        });
-        named.last()
     }
 
     fn by_words(&self, session: &SessionContext) -> CheckJudgement {

@@ -114,6 +114,8 @@ struct IterationV1 {
     commits: Option<u64>,
     subjects: Vec<String>,
     words: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    phase: Option<String>,
     log: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
@@ -235,6 +237,7 @@ fn record_to_disk(record: &IterationRecord) -> IterationV1 {
         commits: record.commits,
         subjects: record.subjects.clone(),
         words: record.words.clone(),
+        phase: record.phase.clone(),
         log: record.log.clone(),
         agent: record.agent.clone(),
     }
@@ -251,6 +254,7 @@ fn record_from_disk(disk: IterationV1) -> Result<IterationRecord, String> {
         commits: disk.commits,
         subjects: disk.subjects,
         words: disk.words,
+        phase: disk.phase,
         log: disk.log,
         agent: disk.agent,
     })
@@ -312,7 +316,9 @@ mod tests {
                 chosen: Some("b".into()),
                 ran: Some("a".into()),
             },
-            records: vec![IterationRecord::new(1, now, Duration::from_millis(7), &verdict).with_words(Some("w")).with_crash(Some("c"))],
+            records: vec![
+                IterationRecord::new(1, now, Duration::from_millis(7), &verdict).with_words(Some("w, phase: review")).with_crash(Some("c")),
+            ],
             at_most: Some(9),
             under_way: Some((3, now)),
             feedback: Some("f".into()),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::decision::template::{PromptTemplate, TemplateError};
 use watchdog_facts::display::{bounded, plural};
 use watchdog_facts::evidence::CheckOutcome;
+use watchdog_facts::phase_words::PHASES;
 use watchdog_facts::verdict::Verdict;
 
 use super::record::IterationRecord;
@@ -24,8 +25,11 @@ pub const PLACEHOLDERS: &[&str] = &[
     "branch",
     "worktree",
     "baseline",
+    "phase",
 ];
 
+/// How many of the last iterations say the phase.
+const PHASE_WINDOW: usize = 2;
 /// How many of the last iterations the prompt lists.
 const SUMMARIES: usize = 5;
 /// How many bytes of the feedback the prompt has.
@@ -42,6 +46,10 @@ pub struct PromptSet {
     initial: PromptTemplate,
     continuation: PromptTemplate,
     resumed: PromptTemplate,
+    /// The whole prompts of later sessions in these phases.
+    phases: BTreeMap<String, PromptTemplate>,
+    /// The user's own values, by name.
+    vars: BTreeMap<String, String>,
     /// Whether our own texts surround the task: they leave out parts that the task itself contains.
     ours: [bool; 2],
 }
@@ -55,6 +63,8 @@ pub struct PromptTexts<'a> {
     pub initial: Option<(&'a str, &'a str)>,
     /// The whole prompt of each later one.
     pub continuation: Option<(&'a str, &'a str)>,
+    /// The whole prompt of each later one in a phase: the phase, the text's name, and the text.
+    pub phases: &'a [(String, String, String)],
 }
 
 /// A text of the user's with a mistake in it.
@@ -95,39 +105,59 @@ pub struct PromptFacts<'a> {
 }
 
 impl PromptSet {
-    /// Parses the texts, with our defaults for missing ones.
+    /// Parses the texts, with our defaults for missing ones. `vars` are further placeholders with their values, which are inserted as
+    /// they are.
     ///
     /// # Errors
     /// For an unknown placeholder.
-    pub fn new(given: PromptTexts<'_>) -> Result<Self, PromptError> {
+    pub fn new(given: PromptTexts<'_>, vars: &BTreeMap<String, String>) -> Result<Self, PromptError> {
+        let known: Vec<&str> = PLACEHOLDERS.iter().copied().chain(vars.keys().map(String::as_str)).collect();
         let read = |given: Option<(&str, &str)>, ours: &str| {
             let (name, text) = given.unwrap_or(("the prompt of watchdog", ours));
-            PromptTemplate::parse(text, PLACEHOLDERS).map_err(|error| PromptError { name: name.to_owned(), error })
+            PromptTemplate::parse(text, &known).map_err(|error| PromptError { name: name.to_owned(), error })
         };
+        let of_phase = |(phase, name, text): &(String, String, String)| Ok((phase.clone(), read(Some((name, text)), "")?));
         Ok(PromptSet {
             task: read(given.task, "")?,
             initial: read(given.initial, include_str!("prompts/initial.md"))?,
             continuation: read(given.continuation, include_str!("prompts/continuation.md"))?,
             resumed: read(given.continuation, include_str!("prompts/resumed.md"))?,
+            phases: given.phases.iter().map(of_phase).collect::<Result<_, _>>()?,
+            vars: vars.clone(),
             ours: [given.initial.is_none(), given.continuation.is_none()],
         })
     }
 
     /// Our own prompts around a task whose text is not a template: braces in it are its own.
     pub fn of_plain_task(text: &str) -> Self {
-        let ours = PromptSet::new(PromptTexts::default()).expect("our own prompts name known placeholders only");
+        let ours = PromptSet::new(PromptTexts::default(), &BTreeMap::new()).expect("our own prompts name known placeholders only");
         PromptSet { task: PromptTemplate::plain(text), ..ours }
+    }
+
+    /// The same around a task in which the user's own values are put in: then it is a template like any other.
+    ///
+    /// # Errors
+    /// For an unknown placeholder; `name` is the text's.
+    pub fn of_task((name, text): (&str, &str), vars: &BTreeMap<String, String>) -> Result<Self, PromptError> {
+        if vars.is_empty() {
+            return Ok(PromptSet::of_plain_task(text));
+        }
+        PromptSet::new(PromptTexts { task: Some((name, text)), ..PromptTexts::default() }, vars)
     }
 
     /// The prompt of a session. A line feed ends it.
     pub fn compose(&self, facts: &PromptFacts<'_>) -> String {
         let first = facts.iteration <= 1;
-        let (template, ours) = match (first, facts.resumed) {
-            (true, _) => (&self.initial, self.ours[0]),
-            (false, true) => (&self.resumed, self.ours[1]),
-            (false, false) => (&self.continuation, self.ours[1]),
+        let phase = phase(facts);
+        let (template, ours) = match (first, self.phases.get(phase), facts.resumed) {
+            (true, _, _) => (&self.initial, self.ours[0]),
+            (false, Some(of_phase), _) => (of_phase, false),
+            (false, None, true) => (&self.resumed, self.ours[1]),
+            (false, None, false) => (&self.continuation, self.ours[1]),
         };
         let mut values = values(facts, first);
+        values.insert("phase", phase.to_owned());
+        values.extend(self.vars.iter().map(|(name, value)| (name.as_str(), value.clone())));
         let task = self.task.fill(&values);
         if ours {
             for said in self.task.names() {
@@ -142,7 +172,13 @@ impl PromptSet {
     }
 }
 
-fn values(facts: &PromptFacts<'_>, first: bool) -> BTreeMap<&'static str, String> {
+/// The phase that the last iterations named last.
+fn phase<'f>(facts: &PromptFacts<'f>) -> &'f str {
+    let last = facts.records.iter().rev().take(PHASE_WINDOW);
+    last.filter_map(|record| record.phase.as_deref()).next().unwrap_or(PHASES[0])
+}
+
+fn values<'f>(facts: &PromptFacts<'f>, first: bool) -> BTreeMap<&'f str, String> {
     let last = facts.last.filter(|_| !first);
     let records = &facts.records[facts.records.len().saturating_sub(SUMMARIES)..];
     let summaries: Vec<String> = records.iter().map(IterationRecord::summary_line).collect();
@@ -222,10 +258,11 @@ mod tests {
             spec: "auth",
             ..PromptFacts::default()
         };
-        PromptSet::new(given).expect("good texts").compose(&facts)
+        PromptSet::new(given, &BTreeMap::new()).expect("good texts").compose(&facts)
     }
 
-    const TASK: PromptTexts<'_> = PromptTexts { task: Some(("PROMPT.md", "Build the login.\n")), initial: None, continuation: None };
+    const TASK: PromptTexts<'_> =
+        PromptTexts { task: Some(("PROMPT.md", "Build the login.\n")), initial: None, continuation: None, phases: &[] };
 
     #[test]
     fn the_first_prompt_has_the_task_and_what_done_means_and_nothing_of_later_ones() {
@@ -279,7 +316,7 @@ mod tests {
 
     #[test]
     fn without_criteria_a_commit_is_what_done_means() {
-        let set = PromptSet::new(PromptTexts::default()).expect("our own texts are good");
+        let set = PromptSet::new(PromptTexts::default(), &BTreeMap::new()).expect("our own texts are good");
         let text = set.compose(&PromptFacts { iteration: 1, ..PromptFacts::default() });
         assert!(text.starts_with("Done means:\n- the work is finished and committed on this branch"), "{text}");
     }
@@ -287,8 +324,45 @@ mod tests {
     #[test]
     fn a_mistake_names_the_file() {
         let given = PromptTexts { initial: Some(("set/initial.md", "{{taks}}")), ..PromptTexts::default() };
-        let error = PromptSet::new(given).expect_err("a mistake").to_string();
+        let error = PromptSet::new(given, &BTreeMap::new()).expect_err("a mistake").to_string();
         assert!(error.starts_with("set/initial.md: line 1: unknown placeholder '{{taks}}', did you mean `task`?"), "{error}");
+    }
+
+    #[test]
+    fn a_value_of_the_users_is_put_in_as_it_is_and_a_name_that_has_none_is_an_error() {
+        let vars =
+            BTreeMap::from([("issue".to_owned(), "7 {{feedback}} {{who}} \\{{task}}".to_owned()), ("who".to_owned(), "me".to_owned())]);
+        let texts = PromptTexts { task: Some(("p", "Fix {{issue}}, {{who}}.{{#none}}x{{/none}}")), ..PromptTexts::default() };
+        let error = PromptSet::new(texts, &vars).expect_err("none is not given").to_string();
+        assert!(error.contains("p: line 1: unknown placeholder '{{none}}'"), "{error}");
+        let texts = PromptTexts {
+            task: Some(("p", "Fix {{issue}}, {{who}}.")),
+            initial: Some(("i", "{{task}} {{who}}")),
+            ..PromptTexts::default()
+        };
+        let set = PromptSet::new(texts, &vars).expect("good texts");
+        assert_eq!(set.compose(&PromptFacts { iteration: 1, ..PromptFacts::default() }), "Fix 7 {{feedback}} {{who}} \\{{task}}, me. me\n");
+    }
+
+    #[test]
+    fn a_later_session_gets_the_prompt_of_the_phase_that_the_last_two_named() {
+        let phases = ["review", "preparation"].map(|phase| (phase.to_owned(), format!("{phase}.md"), format!("{phase}: {{{{phase}}}}")));
+        let texts =
+            PromptTexts { continuation: Some(("c", "any: {{phase}}")), initial: Some(("i", "first: {{phase}}")), phases: &phases, ..TASK };
+        let set = PromptSet::new(texts, &BTreeMap::new()).expect("good texts");
+        let last = unmet();
+        let said = |words: &[&str]| {
+            let of = |words: &&str| IterationRecord::new(1, Timestamp::UNIX_EPOCH, Duration::ZERO, &last).with_words(Some(words));
+            let records: Vec<_> = words.iter().map(of).collect();
+            let iteration = u32::try_from(words.len()).expect("few") + 1;
+            set.compose(&PromptFacts { iteration, resumed: iteration > 2, records: &records, ..PromptFacts::default() })
+        };
+        let long = format!("{} Moving to review", "word ".repeat(100));
+        assert_eq!(said(&[]), "first: preparation\n");
+        assert_eq!(said(&["hm"]), "preparation: preparation\n");
+        assert_eq!(said(&[&long, "still at it"]), "review: review\n");
+        assert_eq!(said(&["phase: review", "phase: processing"]), "any: processing\n", "one without a prompt of its own");
+        assert_eq!(said(&["phase: review", "a", "b"]), "preparation: preparation\n", "what was named long ago is over");
     }
 
     #[test]

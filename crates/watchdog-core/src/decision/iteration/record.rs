@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use watchdog_facts::context::IterationSummary;
 use watchdog_facts::display::{bounded, plural};
+use watchdog_facts::phase_words::named_phase;
 use watchdog_facts::secret_shapes::mask;
 use watchdog_facts::verdict::{Reason, Verdict};
 
@@ -39,6 +40,8 @@ pub struct IterationRecord {
     pub subjects: Vec<String>,
     /// The last that the agent said.
     pub words: Option<String>,
+    /// The phase that these words name last, before they were cut.
+    pub phase: Option<String>,
     /// Where the session's output is.
     pub log: Option<String>,
     /// The agent that had the session, where the loop names its agents.
@@ -59,6 +62,7 @@ impl IterationRecord {
             commits: commits.map(|commits| commits.made_here),
             subjects: commits.into_iter().flat_map(|commits| &commits.listed).take(SUBJECTS).map(|c| bounded(&c.subject, LINE)).collect(),
             words: None,
+            phase: None,
             log: None,
             agent: None,
         }
@@ -72,7 +76,8 @@ impl IterationRecord {
     /// Adds the agent's last words: the first characters of them, on one line.
     pub fn with_words(self, words: Option<&str>) -> Self {
         let cut = |words: &str| mask(words).split_whitespace().collect::<Vec<_>>().join(" ").chars().take(WORDS).collect::<String>();
-        IterationRecord { words: words.map(cut).filter(|words| !words.is_empty()), ..self }
+        let phase = words.and_then(|words| named_phase(words, "")).map(|(_, phase)| phase);
+        IterationRecord { phase, words: words.map(cut).filter(|words| !words.is_empty()), ..self }
     }
 
     /// One paragraph about it, for the next prompt.

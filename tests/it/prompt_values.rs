@@ -1,0 +1,70 @@
+//! Prompts with values and phases of the user's own, in loops and tasks.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::looped::{config, needs, prompts, sessions, started};
+use crate::support::{Step, TestEnv};
+
+#[test]
+fn a_value_stands_in_the_prompt_of_each_session_and_is_never_read_as_a_template() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let done = [Step::write("ok.txt", "ok"), Step::commit("feat: ok")];
+    let agent = sessions(&env, &[&[], &done]);
+    let task = env.write("TASK.md", "Fix issue {{issue}} for {{who}}.");
+    let args = ["loop", "--json", "--config", &config(&env, needs("ok.txt")), "--prompt", &task.to_string_lossy()];
+    let vars = ["--var", "issue=7 {{feedback}} {{nobody}}", "--var", "who=Ada=B", "--", &agent[0], &agent[1]];
+    repo.watchdog(&[&args[..], &vars].concat()).expect(0);
+    let told = prompts(&env);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told.iter().all(|prompt| prompt.contains("Fix issue 7 {{feedback}} {{nobody}} for Ada=B.")), "{told:?}");
+    let out = repo.watchdog(&[&args[..], &["--var", "issue=7", "--", &agent[0], &agent[1]]].concat()).expect(2);
+    assert!(out.stderr.contains("TASK.md: line 1: unknown placeholder '{{who}}'"), "{out}");
+    let out = repo.watchdog(&[&args[..], &["--var", "task=7", "--", &agent[0], &agent[1]]].concat()).expect(2);
+    assert!(out.stderr.contains("{{task}} is a placeholder of watchdog's own"), "{out}");
+    assert_eq!(started(&env), 2, "a mistake starts nothing");
+}
+
+#[test]
+fn the_phase_that_the_agent_names_chooses_the_prompt_of_the_next_session() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let says = |words: &str| vec![Step::print(&format!("{}\nPhase: {words}\n", "word ".repeat(100)))];
+    let (first, second) = (says("processing"), says("review"));
+    let done = [Step::write("ok.txt", "ok"), Step::commit("feat: ok")];
+    let agent = sessions(&env, &[&first, &second, &done]);
+    env.write("set/continuation.md", "any {{phase}}");
+    env.write("set/continuation-review.md", "look at it, {{phase}}");
+    let config = config(&env, needs("ok.txt"));
+    let folder = env.root().join("set").to_string_lossy().into_owned();
+    let args = ["loop", "--json", "--config", &config, "--prompts", &folder, "--no-progress", "0", "--", &agent[0], &agent[1]];
+    repo.watchdog(&args).expect(0);
+    assert_eq!(prompts(&env)[1..].iter().map(|prompt| prompt.trim()).collect::<Vec<_>>(), ["any processing", "look at it, review"]);
+    env.write("set/continuation-reviews.md", "x");
+    let out = repo.watchdog(&args).expect(2);
+    assert!(out.stderr.contains("no phase is named 'reviews', did you mean `review`?"), "{out}");
+}
+
+#[test]
+fn the_text_of_a_task_has_values_put_in_where_any_are_given() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let criteria = "completion:\n  verify: test -f ok.txt\n";
+    repo.write(".watchdog/tasks/T1.md", format!("---\nid: T1\ntitle: Fix {{{{issue}}}}\n{criteria}---\nFor {{{{who}}}}.\n"));
+    repo.commit_all("a task");
+    repo.watchdog(&["trust", ".watchdog/tasks"]).expect(0);
+    let config = config(&env, json!({}));
+    let run = |vars: &[&str]| {
+        let script = "cat >> ../said; echo ok > ok.txt; git add -A; git commit -qm ok";
+        let args = [&["task", "run", "T1", "--json", "--config", &config], vars, &["--", "sh", "-c", script]].concat();
+        repo.watchdog(&args)
+    };
+    let out = run(&["--var", "issue=7"]);
+    assert_eq!((out.verdict().as_str(), &out.json()["task"]["begun"]), ("error/config_error", &json!(false)), "{out}");
+    assert!(out.stdout.contains("unknown placeholder '{{who}}'") && !env.root().join("said").exists(), "{out}");
+    run(&["--var", "issue=7", "--var", "who={{task}}"]).expect(0);
+    let said = fs::read_to_string(env.root().join("said")).expect("the agent was told something");
+    assert!(said.starts_with("Fix 7\n\nFor {{task}}."), "{said}");
+}
