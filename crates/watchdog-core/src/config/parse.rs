@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::elements::flat_keys::{self, FlatKeys};
-use super::elements::{TOP, agent_description, behavior, completion_block, home_of};
+use super::elements::{TOP, agent_description, behavior, completion_block, home_of, spec_runner};
 use super::problem::{ConfigError, NamedPreset, ProblemReport};
 use super::reader::{ConfigNode, ConfigSection, put};
 use super::settings::{CheckSpec, ConfigSettings, Mode};
@@ -97,6 +97,9 @@ fn top(node: &ConfigNode<'_>, settings: &mut ConfigSettings) {
         settings.checks = lowered.checks;
         limit_iterations(lowered.max_iterations, settings);
         return;
+    }
+    if spec_runner::is_runner_file(node) {
+        return spec_runner::read(node, settings);
     }
     // A newer version may have other keys and meanings, so that nothing else would be a helpful complaint.
     if let Some(version) = node.peek("version")

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use super::super::problem::shown;
 use super::super::reader::{ConfigNode, ConfigSection};
-use super::agent_verdict::{AgentSurroundings, LoweredVerdict, lower, note_ignored};
+use super::agent_verdict::{DescribedAgent, LoweredVerdict, lower, note_ignored};
 use super::{TOP, behavior, flat_keys};
 
 /// Keys that such a file has and a configuration has not.
@@ -27,7 +27,7 @@ pub(in super::super) fn is_agent_file(top: &ConfigNode<'_>) -> bool {
 
 /// Reads the file for what completes the work. Everything else in it is named in one note.
 pub(in super::super) fn read(top: &ConfigNode<'_>) -> LoweredVerdict {
-    let mut around = AgentSurroundings { ignored: Some(RefCell::default()), ..AgentSurroundings::none() };
+    let mut around = DescribedAgent { ignored: Some(RefCell::default()), ..DescribedAgent::none() };
     let Some(section) = around.section(top, KNOWN) else { return LoweredVerdict::default() };
     refuse_own_keys(top);
     if section.has("behavior") && WHOLE.iter().filter(|key| section.has(key)).count() > 1 {
@@ -93,7 +93,7 @@ fn issue_of_parameters(top: &ConfigSection<'_>) -> Option<u64> {
 }
 
 /// Today's form: `runner.verdict`, and of `runner.integrations` how an issue ends.
-fn of_runner(runner: &ConfigNode<'_>, around: &mut AgentSurroundings) -> LoweredVerdict {
+fn of_runner(runner: &ConfigNode<'_>, around: &mut DescribedAgent) -> LoweredVerdict {
     let Some(section) = around.section(runner, &["verdict", "integrations"]) else { return LoweredVerdict::default() };
     if let Some(github) = section.get("integrations").and_then(|node| node.peek("github")) {
         read_closure(&github, around);
@@ -105,7 +105,7 @@ fn of_runner(runner: &ConfigNode<'_>, around: &mut AgentSurroundings) -> Lowered
 }
 
 /// The labels that an issue gets when its work is done, and whether it is closed then.
-fn read_closure(github: &ConfigNode<'_>, around: &mut AgentSurroundings) {
+fn read_closure(github: &ConfigNode<'_>, around: &mut DescribedAgent) {
     if github.peek("enabled").is_some_and(|node| node.flag() == Some(false)) {
         return;
     }

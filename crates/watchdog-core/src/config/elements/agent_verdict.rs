@@ -65,7 +65,7 @@ const OPERATORS: &[(&str, Mode)] = &[("and", Mode::All), ("or", Mode::Any), ("fi
 
 /// What the description says beside the verdict that bears on it.
 #[derive(Debug, Default)]
-pub(super) struct AgentSurroundings {
+pub(super) struct DescribedAgent {
     /// The folder that handlers are in, with a slash at its end; empty for the root of the worktree.
     pub(super) handlers: String,
     /// The labels that an issue has when its work is done.
@@ -87,10 +87,10 @@ pub(in super::super) struct LoweredVerdict {
     pub(in super::super) max_iterations: Option<u64>,
 }
 
-impl AgentSurroundings {
+impl DescribedAgent {
     /// Those of a block without a description around it: every key is known.
     pub(super) fn none() -> Self {
-        AgentSurroundings { closes: true, ..AgentSurroundings::default() }
+        DescribedAgent { closes: true, ..DescribedAgent::default() }
     }
 
     /// The object with its keys: an unknown one is an error, or noted where the file is another program's. A slip of a known key is always
@@ -114,7 +114,7 @@ pub(super) fn lower(
     holder: &ConfigSection<'_>,
     kind: &ConfigNode<'_>,
     config: (&str, Option<ConfigNode<'_>>),
-    around: &AgentSurroundings,
+    around: &DescribedAgent,
 ) -> LoweredVerdict {
     let verdict = TypedVerdict { holder, kind, config, around };
     let Some(checks) = verdict.read() else { return LoweredVerdict::default() };
@@ -134,7 +134,7 @@ struct TypedVerdict<'v, 'a> {
     kind: &'v ConfigNode<'a>,
     /// The key of the configuration, and its value.
     config: (&'v str, Option<ConfigNode<'a>>),
-    around: &'v AgentSurroundings,
+    around: &'v DescribedAgent,
 }
 
 impl<'a> TypedVerdict<'_, 'a> {

@@ -1,7 +1,7 @@
 //! The dialect `behavior {completionType, completionConfig}`, alone or inside an agent's own description file.
 
 use super::super::reader::ConfigNode;
-use super::agent_verdict::{AgentSurroundings, LoweredVerdict, lower};
+use super::agent_verdict::{DescribedAgent, LoweredVerdict, lower};
 
 /// Keys of `behavior` that configure the agent and not its completion.
 const OTHERS: &[&str] = &["systemPromptPath", "allowedTools", "permissionMode", "sandboxConfig", "disableSandbox"];
@@ -13,11 +13,11 @@ pub(in super::super) fn schema() -> serde_json::Value {
 
 /// Reads the block of a configuration file.
 pub(in super::super) fn read(node: &ConfigNode<'_>) -> LoweredVerdict {
-    read_within(node, &AgentSurroundings::none())
+    read_within(node, &DescribedAgent::none())
 }
 
 /// Reads the block, with what the file around it says.
-pub(super) fn read_within(node: &ConfigNode<'_>, around: &AgentSurroundings) -> LoweredVerdict {
+pub(super) fn read_within(node: &ConfigNode<'_>, around: &DescribedAgent) -> LoweredVerdict {
     let known: Vec<&str> = ["completionType", "completionConfig"].iter().chain(OTHERS).copied().collect();
     let Some(section) = around.section(node, &known) else { return LoweredVerdict::default() };
     let Some(kind) = section.required("completionType", "it says what completes the work") else { return LoweredVerdict::default() };

@@ -19,6 +19,7 @@ pub(super) mod limits;
 mod lists;
 pub(super) mod notification;
 pub(super) mod rescue;
+pub(super) mod spec_runner;
 pub(super) mod tasks;
 mod top;
 
