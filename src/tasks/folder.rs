@@ -66,12 +66,9 @@ pub fn read(root: &Path, configured: &str) -> io::Result<TaskFolder> {
     if !inside(&path)? {
         return Err(io::Error::other("it leads out of the work tree"));
     }
-    let mut names: Vec<_> = fs::read_dir(&path)?.map(|entry| entry.map(|entry| entry.file_name())).collect::<io::Result<_>>()?;
-    names.retain(|name| Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md")));
-    names.sort();
+    let files = task_files(&path)?;
     let mut folder = TaskFolder { root: root_of, path: Some(path.clone()), ..TaskFolder::default() };
-    for (n, name) in names.iter().enumerate() {
-        let file = path.join(name);
+    for (n, file) in files.into_iter().enumerate() {
         let relative = file.strip_prefix(root).unwrap_or(&file).to_owned();
         if n >= MOST {
             folder.problems.push(bad(&relative, format!("more than {MOST} tasks; this file and what follows is not read")));
@@ -79,7 +76,7 @@ pub fn read(root: &Path, configured: &str) -> io::Result<TaskFolder> {
         }
         match inside(&file).and_then(|inside| if inside { slurp(&file) } else { Err(io::Error::other("it leads out of the work tree")) }) {
             // Words about the folder, not a task.
-            Ok(bytes) if !has_front_matter(&bytes) && name.eq_ignore_ascii_case("readme.md") => {}
+            Ok(bytes) if !has_front_matter(&bytes) && is_readme(&file) => {}
             Ok(bytes) => match parse_task(&bytes, &relative) {
                 Ok(task) => folder.tasks.push(LoadedTask { path: file, relative, bytes, task }),
                 Err(error) => folder.problems.push(InvalidTaskFile(error)),
@@ -89,6 +86,36 @@ pub fn read(root: &Path, configured: &str) -> io::Result<TaskFolder> {
     }
     leave_out_twins(&mut folder);
     Ok(folder)
+}
+
+/// The markdown files of a folder, and those of each folder in it that a README.md makes a project of another program, sorted.
+fn task_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries: Vec<fs::DirEntry> = fs::read_dir(folder)?.collect::<io::Result<_>>()?;
+    let is_markdown = |file: &PathBuf| file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"));
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.path();
+        if entry.file_type()?.is_dir() {
+            let inner = fs::read_dir(&path)
+                .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>());
+            // A folder that cannot be read is named like a file that cannot be.
+            let Ok(inner) = inner else {
+                files.push(path);
+                continue;
+            };
+            if inner.iter().any(|file| is_readme(file)) {
+                files.extend(inner.into_iter().filter(|file| is_markdown(file) && !file.is_dir()));
+            }
+        } else if is_markdown(&path) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn is_readme(file: &Path) -> bool {
+    file.file_name().is_some_and(|name| name.eq_ignore_ascii_case("readme.md"))
 }
 
 /// Reads one task's file.
