@@ -105,6 +105,8 @@ mod looped;
 mod doctor;
 // The first configuration: what it is made of, what a terminal asks, and what it must not touch.
 mod init;
+// What `init` takes over from other programs.
+mod init_takeover;
 // Which source files import each other in a circle.
 mod import_graph;
 // The source files that the rules are about.

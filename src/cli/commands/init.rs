@@ -13,7 +13,7 @@ use crate::cli::prompts::{can_ask, confirm};
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::FILE as CONFIGURATION_FILE;
-use crate::modes::init::{ChosenConfig, ConfigProposal, ProjectFacts, file_text, proposal, read_project};
+use crate::modes::init::{ChosenConfig, ConfigProposal, ForeignSetting, ProjectFacts, ProposedTakeover, file_text, proposal, read_project};
 use crate::wire::setup_json::{InitReport, init_json};
 use crate::wire::trust_json::PersonDeed;
 use watchdog_facts::display::escape_to_one_line;
@@ -71,7 +71,7 @@ pub fn init(command_env: &CommandEnv, terminal: &CommandTerminal, args: InitArgs
     write_file(&path, &text, args.force, &commands)?;
     let hash = trust_own_file(command_env, &worktree, &path, &text, args.from_session)?;
     let name = path.display().to_string();
-    show(terminal, &InitReport { written: Some(&name), trusted: Some(&hash), ..report }, &chosen, &commands);
+    show(terminal, &InitReport { written: Some(&name), trusted: Some(&hash), ..report }, (&proposed, &chosen), &commands);
     Ok(0)
 }
 
@@ -153,7 +153,9 @@ fn offered(proposed: &ConfigProposal, chosen: &ChosenConfig) -> Vec<String> {
     let checks = proposed.checks.iter().filter(|check| !chosen.checks.contains(&check.criterion));
     let guards = proposed.guards.iter().filter(|guard| !chosen.guards.contains(&guard.glob));
     let checks = checks.map(|check| format!("{} ({})", check.criterion.shown(), check.why));
-    checks.chain(guards.map(|guard| format!("guard {} ({})", guard.glob, guard.why))).collect()
+    let is_left = |setting: &ForeignSetting| !chosen.settings.contains(setting);
+    let takeovers = proposed.takeovers.iter().filter(|takeover| takeover.settings.iter().any(is_left)).map(ProposedTakeover::shown);
+    checks.chain(guards.map(|guard| format!("guard {} ({})", guard.glob, guard.why))).chain(takeovers).collect()
 }
 
 fn show_dry_run(terminal: &CommandTerminal, report: &InitReport<'_>) -> u8 {
@@ -167,28 +169,47 @@ fn show_dry_run(terminal: &CommandTerminal, report: &InitReport<'_>) -> u8 {
     0
 }
 
-fn show(terminal: &CommandTerminal, report: &InitReport<'_>, chosen: &ChosenConfig, commands: &WorktreeCommands) {
+fn show(
+    terminal: &CommandTerminal,
+    report: &InitReport<'_>,
+    (proposed, chosen): (&ConfigProposal, &ChosenConfig),
+    commands: &WorktreeCommands,
+) {
     if terminal.json {
         return terminal.value(&init_json(report));
     }
     terminal.sentence(&format!("wrote {}, and trusts it as it is", escape_to_one_line(report.written.unwrap_or_default())));
     for criterion in &chosen.checks {
-        terminal.line(&format!("  {}", escape_to_one_line(&criterion.shown())));
+        let source = proposed.checks.iter().find(|check| check.criterion == *criterion && check.is_foreign());
+        let source = source.map(|check| format!(" ({})", check.why)).unwrap_or_default();
+        terminal.line(&format!("  {}{}", escape_to_one_line(&criterion.shown()), escape_to_one_line(&source)));
+    }
+    for takeover in proposed.takeovers.iter().filter(|takeover| takeover.settings.iter().all(|setting| chosen.settings.contains(setting))) {
+        terminal.line(&format!("  {}", escape_to_one_line(&takeover.shown())));
     }
     for guard in &chosen.guards {
         terminal.line(&format!("  guard {}", escape_to_one_line(guard)));
     }
+    let limit = |key: &str, usual: u64| {
+        let named = chosen.settings.iter().rev().find(|setting| setting.block == "limits" && setting.key == key);
+        named.and_then(|setting| setting.value.as_u64()).unwrap_or(usual)
+    };
     let limits = chosen.limits;
     terminal.line(&format!(
-        "  limits: {} iterations, {} h for a session, {} min of silence",
-        limits.max_iterations,
-        limits.session_timeout_seconds / 3600,
-        limits.idle_timeout_seconds / 60
+        "  limits: {} iterations, {} for a session, {} min of silence",
+        limit("max_iterations", limits.max_iterations.into()),
+        hours(limit("session_timeout_seconds", limits.session_timeout_seconds)),
+        limit("idle_timeout_seconds", limits.idle_timeout_seconds).div_ceil(60)
     ));
     report.offered.iter().for_each(|line| terminal.sentence(&format!("not in it: {}", escape_to_one_line(line))));
     report.notes.iter().for_each(|note| terminal.sentence(&format!("note: {}", escape_to_one_line(note))));
     terminal.sentence(&format!("edit it as you like and commit it; allow the new bytes with: {}", commands.watchdog("trust")));
     terminal.sentence(&format!("next: {}", report.next));
+}
+
+/// Whole hours as such, anything else in minutes.
+fn hours(seconds: u64) -> String {
+    if seconds.is_multiple_of(3600) { format!("{} h", seconds / 3600) } else { format!("{} min", seconds.div_ceil(60)) }
 }
 
 /// What to type next, ready to be pasted.

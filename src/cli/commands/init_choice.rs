@@ -28,7 +28,8 @@ pub(super) fn choose(terminal: &CommandTerminal, proposed: &ConfigProposal) -> R
     proposed.notes.iter().for_each(|note| terminal.complain(&format!("note: {}", escape_to_one_line(note))));
     let checks = proposed.checks.iter().map(|check| (format!("{}  ({})", check.criterion.shown(), check.why), check.chosen));
     let guards = proposed.guards.iter().map(|guard| (format!("guard {}  ({})", guard.glob, guard.why), guard.chosen));
-    let offers: Vec<(String, bool)> = checks.chain(guards).collect();
+    let takeovers = proposed.takeovers.iter().map(|takeover| (takeover.shown(), takeover.chosen));
+    let offers: Vec<(String, bool)> = checks.chain(guards).chain(takeovers).collect();
     if !offers.is_empty() {
         let usual: Vec<usize> = offers.iter().enumerate().filter(|(_, offer)| offer.1).map(|(at, _)| at).collect();
         let picked = choose_many("What does done mean here?", offers.into_iter().map(|offer| offer.0), &usual)?;
@@ -37,6 +38,9 @@ pub(super) fn choose(terminal: &CommandTerminal, proposed: &ConfigProposal) -> R
         chosen.checks = of_checks.map(|(_, check)| check.criterion.clone()).collect();
         let of_guards = proposed.guards.iter().enumerate().filter(|(at, _)| is_picked(&(at + proposed.checks.len())));
         chosen.guards = of_guards.map(|(_, guard)| guard.glob.clone()).collect();
+        let before = proposed.checks.len() + proposed.guards.len();
+        let of_takeovers = proposed.takeovers.iter().enumerate().filter(|(at, _)| is_picked(&(at + before)));
+        chosen.settings = of_takeovers.flat_map(|(_, takeover)| takeover.settings.clone()).collect();
     }
     if proposed.agents.len() > 1 {
         let words = proposed.agents.iter().map(|preset| preset.to_string());

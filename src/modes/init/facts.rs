@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use watchdog_core::config::settings::PresetName;
 
+use super::foreign_file::ForeignFile;
+
 /// What a look at a project found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProjectFacts {
@@ -19,6 +21,8 @@ pub struct ProjectFacts {
     pub checklists: Vec<FoundList>,
     /// The checklists of specs, each in a folder of its own, by its path.
     pub spec_lists: Vec<FoundList>,
+    /// Files of other programs that say what done means.
+    pub foreign: Vec<ForeignFile>,
     /// JSON plans with steps.
     pub plans: Vec<FoundList>,
     /// The branch that HEAD is on.

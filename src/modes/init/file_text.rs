@@ -3,8 +3,11 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use serde_json::Value;
+
 use watchdog_core::config::parse;
 
+use super::foreign_file::ForeignSetting;
 use super::proposed::{ChosenConfig, ProposedCriterion};
 
 /// Deadline of a check: a first build may take longer than the default of five minutes.
@@ -28,11 +31,10 @@ fn render(chosen: &ChosenConfig) -> String {
     if let Some(preset) = &chosen.agent {
         blocks.push(format!("\"agent\": {{\"preset\": {}}}", quoted(preset.as_str())));
     }
-    let limits = chosen.limits;
-    blocks.push(format!(
-        "\"limits\": {{\n    \"max_iterations\": {},\n    \"session_timeout_seconds\": {},\n    \"idle_timeout_seconds\": {}\n  }}",
-        limits.max_iterations, limits.session_timeout_seconds, limits.idle_timeout_seconds
-    ));
+    blocks.extend(settings(chosen).into_iter().map(|(block, keys)| {
+        let keys: Vec<String> = keys.iter().map(|(key, value)| format!("    {}: {value}", quoted(key))).collect();
+        format!("{}: {{\n{}\n  }}", quoted(block), keys.join(",\n"))
+    }));
     if !chosen.guards.is_empty() {
         blocks.push(format!("\"guards\": {}", list(&chosen.guards)));
     }
@@ -41,6 +43,32 @@ fn render(chosen: &ChosenConfig) -> String {
         blocks.push(format!("\"checks\": [\n{}\n  ]", checks.join(",\n")));
     }
     format!("{{\n  {}\n}}\n", blocks.join(",\n  "))
+}
+
+/// A block with its keys in order.
+type SettingsBlock = (&'static str, Vec<(String, Value)>);
+
+/// The limits, and what other programs' files say in place of them and beside them.
+fn settings(chosen: &ChosenConfig) -> Vec<SettingsBlock> {
+    let limits = chosen.limits;
+    let usual = [
+        ForeignSetting::new("limits", "max_iterations", limits.max_iterations),
+        ForeignSetting::new("limits", "session_timeout_seconds", limits.session_timeout_seconds),
+        ForeignSetting::new("limits", "idle_timeout_seconds", limits.idle_timeout_seconds),
+    ];
+    let mut blocks: Vec<SettingsBlock> = Vec::new();
+    for setting in usual.iter().chain(&chosen.settings) {
+        let at = blocks.iter().position(|(name, _)| *name == setting.block).unwrap_or_else(|| {
+            blocks.push((setting.block, Vec::new()));
+            blocks.len() - 1
+        });
+        let keys = &mut blocks[at].1;
+        match keys.iter_mut().find(|(key, _)| *key == setting.key) {
+            Some((_, value)) => value.clone_from(&setting.value),
+            None => keys.push((setting.key.clone(), setting.value.clone())),
+        }
+    }
+    blocks
 }
 
 fn criterion(criterion: &ProposedCriterion) -> String {
@@ -64,11 +92,12 @@ fn criterion(criterion: &ProposedCriterion) -> String {
             }
             text + "}"
         }
+        ProposedCriterion::Foreign { entry, .. } => entry.to_string(),
     }
 }
 
 fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    Value::from(text).to_string()
 }
 
 fn list(texts: &[String]) -> String {

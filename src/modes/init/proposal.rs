@@ -2,7 +2,7 @@
 
 use super::build_checks::{BuildChecks, build_checks};
 use super::facts::{FoundList, ProjectFacts};
-use super::proposed::{ConfigProposal, ProposedCheck, ProposedCriterion, ProposedGuard, ProposedLimits};
+use super::proposed::{ConfigProposal, ProposedCheck, ProposedCriterion, ProposedGuard, ProposedLimits, ProposedTakeover};
 
 /// Iterations of a loop.
 const ITERATIONS: u32 = 10;
@@ -17,6 +17,7 @@ pub fn proposal(facts: &ProjectFacts) -> ConfigProposal {
     let mut notes = facts.unusable.clone();
     notes.extend(of_builds);
     list_checks(facts, &mut checks, &mut notes);
+    foreign_checks(facts, &mut checks, &mut notes);
     make_names_unique(&mut checks);
     notes.extend(missing_programs(facts, &checks));
     if facts.agents.is_empty() {
@@ -29,6 +30,7 @@ pub fn proposal(facts: &ProjectFacts) -> ConfigProposal {
         checks,
         guards: guards(facts),
         limits: ProposedLimits { max_iterations: ITERATIONS, session_timeout_seconds: SESSION_SECONDS, idle_timeout_seconds: IDLE_SECONDS },
+        takeovers: takeovers(facts),
         agents: facts.agents.clone(),
         notes,
     }
@@ -57,12 +59,29 @@ fn list_checks(facts: &ProjectFacts, checks: &mut Vec<ProposedCheck>, notes: &mu
         checks.push(plan(list, list.open > 0 && !wishes));
     }
     let open: Vec<&FoundList> = facts.spec_lists.iter().filter(|list| list.open > 0).collect();
-    let of_branch = |list: &&&FoundList| list.path.split('/').nth(1) == facts.branch.as_deref();
+    let of_branch = |list: &&&FoundList| list.path.rsplit('/').nth(1) == facts.branch.as_deref();
     let worked_on = open.iter().find(of_branch).or(open.first().filter(|_| open.len() == 1)).map(|list| list.path.as_str());
     checks.extend(open.iter().map(|list| plan(list, worked_on == Some(list.path.as_str()))));
     if worked_on.is_none() && !open.is_empty() {
         notes.push(format!("{} specs have open steps, and none has the name of this branch: choose whose are judged", open.len()));
     }
+}
+
+/// The criteria of other programs' files.
+fn foreign_checks(facts: &ProjectFacts, checks: &mut Vec<ProposedCheck>, notes: &mut Vec<String>) {
+    for file in &facts.foreign {
+        checks.extend(file.criteria.iter().map(|found| ProposedCheck {
+            criterion: ProposedCriterion::Foreign { entry: found.entry.clone(), meaning: found.meaning.clone() },
+            why: format!("from {}", file.path),
+            chosen: found.chosen,
+        }));
+        notes.extend(file.notes.iter().map(|note| format!("{}: {note}", file.path)));
+    }
+}
+
+fn takeovers(facts: &ProjectFacts) -> Vec<ProposedTakeover> {
+    let with_any = facts.foreign.iter().filter(|file| !file.settings.is_empty());
+    with_any.map(|file| ProposedTakeover { path: file.path.clone(), settings: file.settings.clone(), chosen: true }).collect()
 }
 
 fn counted(list: &FoundList, what: &str) -> String {
@@ -74,7 +93,7 @@ fn counted(list: &FoundList, what: &str) -> String {
 fn make_names_unique(checks: &mut [ProposedCheck]) {
     let named = |check: &ProposedCheck| match &check.criterion {
         ProposedCriterion::Command { name, .. } => Some((name.clone(), check.chosen)),
-        ProposedCriterion::FeatureList { .. } | ProposedCriterion::Plan { .. } => None,
+        ProposedCriterion::FeatureList { .. } | ProposedCriterion::Plan { .. } | ProposedCriterion::Foreign { .. } => None,
     };
     let names: Vec<(String, bool)> = checks.iter().filter_map(named).collect();
     for check in checks {

@@ -6,6 +6,7 @@ use watchdog_core::config::settings::PresetName;
 
 use super::super::facts::{CargoProject, FolderBuild, NodeProject, NoxFile, PythonProject, ScriptRunner, TestPresence};
 use super::super::file_text::file_text;
+use super::super::foreign_file::{ForeignCriterion, ForeignFile, ForeignSetting};
 use super::*;
 
 fn at_root(build: FolderBuild) -> ProjectFacts {
@@ -18,7 +19,7 @@ fn commands(facts: &ProjectFacts) -> Vec<(String, String)> {
     file_text(&written).expect("what is proposed is read without a warning");
     let command = |criterion: ProposedCriterion| match criterion {
         ProposedCriterion::Command { name, run, .. } => Some((name, run)),
-        ProposedCriterion::FeatureList { .. } | ProposedCriterion::Plan { .. } => None,
+        ProposedCriterion::FeatureList { .. } | ProposedCriterion::Plan { .. } | ProposedCriterion::Foreign { .. } => None,
     };
     written.checks.into_iter().filter_map(command).collect()
 }
@@ -217,4 +218,31 @@ fn of_several_specs_the_one_of_the_branch_is_a_criterion_and_else_nobody_guesses
     let open = proposal(&ProjectFacts { spec_lists: two, branch: Some("main".into()), ..ProjectFacts::default() });
     assert_eq!(open.checks.len(), 2, "both are offered");
     assert!(open.notes.iter().any(|note| note.starts_with("2 specs have open steps")), "{:?}", open.notes);
+}
+
+#[test]
+fn what_other_programs_files_say_is_written_in_the_plain_form_with_its_source() {
+    let entry = serde_json::from_str(r#"{"type": "signal", "text": "DONE", "match": "contains"}"#).expect("JSON");
+    let file = ForeignFile {
+        path: ".agent/a/agent.json".into(),
+        criteria: vec![ForeignCriterion { entry, meaning: "say DONE".into(), chosen: true }],
+        settings: vec![
+            ForeignSetting::new("limits", "max_iterations", 40),
+            ForeignSetting::new("breaker", "limit", 4),
+            ForeignSetting::new("tasks", "dir", "tasks"),
+        ],
+        notes: vec!["not read: `x`".into()],
+    };
+    let found = proposal(&ProjectFacts { foreign: vec![file], ..ProjectFacts::default() });
+    assert!(found.notes.contains(&".agent/a/agent.json: not read: `x`".to_owned()), "{:?}", found.notes);
+    assert_eq!(found.checks[0].why, "from .agent/a/agent.json");
+    assert_eq!(
+        found.takeovers[0].shown(),
+        "settings of .agent/a/agent.json: limits.max_iterations 40, breaker.limit 4, tasks.dir \"tasks\""
+    );
+    let text = file_text(&found.preselected()).expect("it is read without a warning");
+    let settings = watchdog_core::config::parse(&text, "completion.json".as_ref()).expect("it is right").settings;
+    assert_eq!((settings.limits.max_iterations, settings.breaker.limit, settings.tasks.dir.as_str()), (40, 4, "tasks"));
+    assert_eq!(settings.limits.session_timeout, Some(std::time::Duration::from_secs(7200)), "what the file does not say is as always");
+    assert_eq!(settings.checks.len(), 1);
 }

@@ -1,6 +1,10 @@
 //! A proposed configuration as plain values: what could be written, and what is.
 
+use serde_json::Value;
+
 use watchdog_core::config::settings::PresetName;
+
+use super::foreign_file::ForeignSetting;
 
 /// What a first configuration could say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +15,8 @@ pub struct ConfigProposal {
     pub guards: Vec<ProposedGuard>,
     /// Limits of sessions and loops.
     pub limits: ProposedLimits,
+    /// Settings of other programs' files.
+    pub takeovers: Vec<ProposedTakeover>,
     /// Agents that could be asked, the best first.
     pub agents: Vec<PresetName>,
     /// What a person should know.
@@ -54,6 +60,13 @@ pub enum ProposedCriterion {
         /// The words that mean done; none for the usual one.
         done: Vec<String>,
     },
+    /// A criterion of another program's file, as an entry of `checks`.
+    Foreign {
+        /// The entry.
+        entry: Value,
+        /// What it asks for.
+        meaning: String,
+    },
 }
 
 /// Paths that could be guarded.
@@ -64,6 +77,17 @@ pub struct ProposedGuard {
     /// What speaks for it, or against it.
     pub why: &'static str,
     /// Whether it is written where nobody chooses.
+    pub chosen: bool,
+}
+
+/// The settings of another program's file, which are written together or not at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProposedTakeover {
+    /// The file.
+    pub path: String,
+    /// Its settings.
+    pub settings: Vec<ForeignSetting>,
+    /// Whether they are written where nobody chooses.
     pub chosen: bool,
 }
 
@@ -87,6 +111,8 @@ pub struct ChosenConfig {
     pub guards: Vec<String>,
     /// The limits.
     pub limits: ProposedLimits,
+    /// The settings of other programs' files; of two for one key the later one holds.
+    pub settings: Vec<ForeignSetting>,
     /// Who is asked; `None` leaves it to the default.
     pub agent: Option<PresetName>,
 }
@@ -99,7 +125,23 @@ impl ProposedCriterion {
             ProposedCriterion::FeatureList { path, freeze: true } => format!("feature list {path}, frozen but for passes"),
             ProposedCriterion::FeatureList { path, freeze: false } => format!("feature list {path}"),
             ProposedCriterion::Plan { path, .. } => format!("plan {path}: every step done"),
+            ProposedCriterion::Foreign { meaning, .. } => meaning.clone(),
         }
+    }
+}
+
+impl ProposedCheck {
+    /// Whether another program's file names it.
+    pub fn is_foreign(&self) -> bool {
+        matches!(self.criterion, ProposedCriterion::Foreign { .. })
+    }
+}
+
+impl ProposedTakeover {
+    /// What a person reads of it.
+    pub fn shown(&self) -> String {
+        let settings: Vec<String> = self.settings.iter().map(ForeignSetting::shown).collect();
+        format!("settings of {}: {}", self.path, settings.join(", "))
     }
 }
 
@@ -108,6 +150,7 @@ impl ConfigProposal {
     pub fn preselected(&self) -> ChosenConfig {
         let chosen = self.checks.iter().filter(|check| check.chosen).map(|check| check.criterion.clone()).collect();
         let guards = self.guards.iter().filter(|guard| guard.chosen).map(|guard| guard.glob.clone()).collect();
-        ChosenConfig { checks: chosen, guards, limits: self.limits, agent: self.agents.first().cloned() }
+        let settings = self.takeovers.iter().filter(|takeover| takeover.chosen).flat_map(|takeover| takeover.settings.clone()).collect();
+        ChosenConfig { checks: chosen, guards, limits: self.limits, settings, agent: self.agents.first().cloned() }
     }
 }

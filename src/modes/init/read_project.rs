@@ -16,6 +16,7 @@ use super::facts::{FolderBuild, FoundList, ProjectFacts};
 use super::file_words::boxes;
 use super::folder_reader::FolderReader;
 use super::read_builds::read_builds;
+use super::read_foreign::{foreign_files, runner_spec_lists};
 
 /// Entries of folders that are looked at.
 const MOST_ENTRIES: usize = 20_000;
@@ -69,10 +70,13 @@ pub fn read_project(worktree: &Worktree, search_path: Option<&OsStr>) -> Project
     let at_root: BTreeSet<OsString> = fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
     let exact = CHECKLISTS.iter().filter(|path| at_root.contains(OsStr::new(path)));
     let checklists = exact.filter_map(|path| lists.checklist(path).map(list)).collect();
-    let spec_lists = spec_lists(&folders).filter_map(|path| lists.checklist(&path).map(list)).collect();
+    let of_runner = runner_spec_lists(root);
+    let spec_lists = spec_lists(&folders).chain(of_runner).filter_map(|path| lists.checklist(&path).map(list)).collect();
     let plans = ["plan.json"].iter().filter_map(|path| lists.plan(path).map(list)).collect();
     let is_program = |name: &&str| search_path.is_some_and(|path| is_in_path(name, path));
+    let foreign = foreign_files(root, &mut unusable);
     ProjectFacts {
+        foreign,
         builds,
         ci: INTEGRATION.iter().filter(|(path, _)| root.join(path).exists()).map(|(_, glob)| (*glob).to_owned()).collect(),
         test_folders,
