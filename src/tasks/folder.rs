@@ -95,16 +95,14 @@ fn task_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in entries {
         let path = entry.path();
-        if entry.file_type()?.is_dir() {
+        if entry.file_type()?.is_dir() && !is_markdown(&path) {
             let inner = fs::read_dir(&path)
                 .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>());
-            // A folder that cannot be read is named like a file that cannot be.
-            let Ok(inner) = inner else {
-                files.push(path);
-                continue;
-            };
-            if inner.iter().any(|file| is_readme(file)) {
-                files.extend(inner.into_iter().filter(|file| is_markdown(file) && !file.is_dir()));
+            match inner {
+                Ok(inner) if inner.iter().any(|file| is_readme(file)) => files.extend(inner.into_iter().filter(is_markdown)),
+                Ok(_) => {}
+                // A folder that cannot be read is named like a file that cannot be.
+                Err(_) => files.push(path),
             }
         } else if is_markdown(&path) {
             files.push(path);
