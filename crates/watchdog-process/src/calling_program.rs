@@ -1,0 +1,79 @@
+//! The program that called this one, past the shell that a host puts between: its words, and whether a person can type to it.
+
+/// A program as the system shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallingProgram {
+    /// Its command line, the program's own name first.
+    pub words: Vec<String>,
+    /// Whether its input is a terminal.
+    pub stdin_is_terminal: bool,
+}
+
+/// The shells that run the command of a hook.
+#[cfg(target_os = "linux")]
+const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "ash"];
+
+/// The program that called this one. `None` where the system does not show it.
+#[cfg(target_os = "linux")]
+pub fn calling_program() -> Option<CallingProgram> {
+    let mut at = std::process::id();
+    // A host may wrap its shell in another one, hardly more.
+    for _ in 0..3 {
+        at = super::process_table::read_one(at)?.parent;
+        let found = program(at)?;
+        if !is_shell_with_command(&found.words) {
+            return Some(found);
+        }
+    }
+    None
+}
+
+/// The program that called this one. `None` where the system does not show it.
+#[cfg(not(target_os = "linux"))]
+pub fn calling_program() -> Option<CallingProgram> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+fn program(pid: u32) -> Option<CallingProgram> {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words =
+        line.split(|byte| *byte == 0).filter(|word| !word.is_empty()).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    let stdin = std::fs::read_link(format!("/proc/{pid}/fd/0")).ok()?;
+    let stdin_is_terminal = stdin.starts_with("/dev/pts") || stdin.starts_with("/dev/tty") || stdin.as_os_str() == "/dev/console";
+    Some(CallingProgram { words, stdin_is_terminal })
+}
+
+#[cfg(target_os = "linux")]
+fn is_shell_with_command(words: &[String]) -> bool {
+    let name = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default().trim_start_matches('-');
+    let runs_a_command = |word: &String| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
+    SHELLS.contains(&name) && words.iter().skip(1).any(runs_a_command)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shell_of_a_hook_is_not_the_program_that_calls() {
+        for (line, shell) in [
+            ("sh -c exec", true),
+            ("/bin/bash -lc x", true),
+            ("/usr/bin/zsh -i -c x", true),
+            ("bash", false),
+            ("-bash", false),
+            ("codex -c x", false),
+            ("bash script.sh", false),
+            ("", false),
+        ] {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            assert_eq!(is_shell_with_command(&words), shell, "{line}");
+        }
+    }
+
+    #[test]
+    fn somebody_called_this_test() {
+        assert!(calling_program().is_some_and(|found| !found.words.is_empty()));
+    }
+}
