@@ -1,4 +1,4 @@
-//! Parses the stdin of a command hook of Claude Code: one JSON object, with lenient fields.
+//! Parses the stdin of a command hook: one JSON object in the words of the agent that calls, with lenient fields.
 //!
 //! A key that is missing, unknown or of another type than expected counts as absent: the host adds keys with every release,
 //! and none of them may turn a hook into an obstacle.
@@ -9,6 +9,8 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use watchdog_facts::context::running_tasks;
+
+use super::dialect::HookDialect;
 
 /// More than this is not read; a tool's input may hold a whole file.
 const MOST: u64 = 32 * 1024 * 1024;
@@ -41,7 +43,7 @@ impl HookEvent {
         HookEvent::SessionEnd,
     ];
 
-    /// The host's name for it, in settings and in `hook_event_name`.
+    /// Claude Code's name for it, which most agents share.
     pub fn as_str(self) -> &'static str {
         match self {
             HookEvent::Stop => "Stop",
@@ -77,7 +79,7 @@ pub struct HookInput {
     pub transcript_path: Option<PathBuf>,
     /// The folder that the agent is in: it may have changed it.
     pub cwd: Option<PathBuf>,
-    /// The user's prompt that this turn answers.
+    /// The user's prompt that this turn answers, or the turn, by the host's name for it.
     pub prompt_id: Option<String>,
     /// Whether a stop hook has held the agent in this turn already.
     pub stop_hook_active: bool,
@@ -127,17 +129,17 @@ impl HookInput {
     ///
     /// # Errors
     /// When it breaks, is too large, or holds no JSON object.
-    pub fn read(from: impl Read) -> Result<Self, InputError> {
+    pub fn read(dialect: HookDialect, from: impl Read) -> Result<Self, InputError> {
         let mut bytes = Vec::new();
         from.take(MOST + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > MOST { Err(InputError::TooLarge) } else { Self::parse(&bytes) }
+        if bytes.len() as u64 > MOST { Err(InputError::TooLarge) } else { Self::parse(dialect, &bytes) }
     }
 
-    /// Reads the object.
+    /// Reads the object, in the words of an agent.
     ///
     /// # Errors
     /// When it is no JSON object.
-    pub fn parse(bytes: &[u8]) -> Result<Self, InputError> {
+    pub fn parse(dialect: HookDialect, bytes: &[u8]) -> Result<Self, InputError> {
         // A person who tries a hook by hand has nothing to say, and means an empty object.
         if bytes.trim_ascii().is_empty() {
             return Ok(HookInput::default());
@@ -145,21 +147,29 @@ impl HookInput {
         let value: Value = serde_json::from_slice(bytes).map_err(InputError::NoJson)?;
         let Value::Object(fields) = value else { return Err(InputError::NoObject) };
         let text = |name: &str| fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
-        let event = text("hook_event_name").and_then(|name| HookEvent::ALL.into_iter().find(|event| event.as_str() == name));
+        let event = text("hook_event_name")
+            .and_then(|name| HookEvent::ALL.into_iter().find(|event| dialect.event_name(*event) == Some(name.as_str())));
+        let (turn, words) = match dialect {
+            HookDialect::Codex => (text("turn_id"), text("last_assistant_message")),
+            // All that the agent said in this turn.
+            HookDialect::Gemini => (None, text("prompt_response")),
+            _ => (text("prompt_id"), text("last_assistant_message")),
+        };
         Ok(HookInput {
             event,
             session_id: text("session_id"),
             transcript_path: text("transcript_path").map(Into::into),
             cwd: text("cwd").map(Into::into),
-            prompt_id: text("prompt_id"),
+            prompt_id: turn,
             stop_hook_active: fields.get("stop_hook_active").and_then(Value::as_bool).unwrap_or(false),
             stop_reason: text("stop_reason").or_else(|| text("stopReason")),
-            last_message: text("last_assistant_message"),
+            last_message: words,
             background_tasks: fields.get("background_tasks").and_then(Value::as_array).cloned().unwrap_or_default(),
             tool_name: text("tool_name"),
             tool_input: fields.get("tool_input").cloned(),
             tool_use_id: text("tool_use_id"),
-            source: text("source"),
+            // Copilot says so, also where it runs the hooks of Claude Code's settings.
+            source: text("source").map(|source| if source == "new" { "startup".into() } else { source }),
             reason: text("reason"),
             agent_id: text("agent_id"),
             agent_transcript_path: text("agent_transcript_path").map(Into::into),
@@ -188,7 +198,7 @@ mod tests {
     use super::*;
 
     fn read(value: &Value) -> HookInput {
-        HookInput::parse(value.to_string().as_bytes()).expect("an object")
+        HookInput::parse(HookDialect::Claude, value.to_string().as_bytes()).expect("an object")
     }
 
     #[test]
@@ -207,6 +217,57 @@ mod tests {
     }
 
     #[test]
+    fn each_agent_is_read_in_its_own_words() {
+        let stop = |dialect: HookDialect, value: Value| {
+            let input = HookInput::parse(dialect, value.to_string().as_bytes()).expect("an object");
+            assert_eq!((input.event, input.session_id.as_deref()), (Some(HookEvent::Stop), Some("s")), "{dialect:?}");
+            (input.prompt_id, input.last_message, input.stop_hook_active)
+        };
+        let say = |text: &str| Some(text.to_owned());
+        let common = |event: &str, more: Value| {
+            let mut value = json!({"session_id": "s", "cwd": "/w", "hook_event_name": event, "stop_hook_active": true});
+            value.as_object_mut().expect("it is one").extend(more.as_object().expect("it is one").clone());
+            value
+        };
+        for (dialect, value, turn, words) in [
+            (HookDialect::Claude, common("Stop", json!({"prompt_id": "p", "last_assistant_message": "done"})), say("p"), say("done")),
+            (
+                HookDialect::Codex,
+                common("Stop", json!({"turn_id": "t", "last_assistant_message": "done", "permission_mode": "default", "model": "m"})),
+                say("t"),
+                say("done"),
+            ),
+            (
+                HookDialect::Gemini,
+                common("AfterAgent", json!({"prompt": "do", "prompt_response": "first\nsecond", "timestamp": "2026-11-23T14:07:17.907Z"})),
+                None,
+                say("first\nsecond"),
+            ),
+            (
+                HookDialect::Qwen,
+                common("Stop", json!({"prompt_id": "s########0", "last_assistant_message": "done", "crons": [], "background_tasks": []})),
+                say("s########0"),
+                say("done"),
+            ),
+            (HookDialect::Copilot, common("Stop", json!({"stop_reason": "end_turn", "transcript_path": "/t"})), None, None),
+            (HookDialect::Opencode, common("Stop", json!({"last_assistant_message": "done"})), None, say("done")),
+        ] {
+            assert_eq!(stop(dialect, value), (turn, words, true), "{dialect:?}");
+        }
+    }
+
+    #[test]
+    fn a_session_that_copilot_calls_new_starts_up() {
+        for dialect in [HookDialect::Copilot, HookDialect::Claude] {
+            let started = |source: &str| {
+                let value = json!({"hook_event_name": "SessionStart", "source": source}).to_string();
+                HookInput::parse(dialect, value.as_bytes()).expect("an object").source
+            };
+            assert_eq!((started("new").as_deref(), started("resume").as_deref()), (Some("startup"), Some("resume")));
+        }
+    }
+
+    #[test]
     fn what_has_another_type_was_not_told() {
         let input =
             read(&json!({"session_id": 7, "cwd": null, "stop_hook_active": "yes", "background_tasks": "none", "hook_event_name": "Later"}));
@@ -217,12 +278,12 @@ mod tests {
     #[test]
     fn nonsense_is_told_and_nothing_at_all_is_an_empty_object() {
         for text in ["{", "[1]", "7", "null", "\"text\"", "\u{feff}{}", "{}{}", "\u{0}"] {
-            assert!(HookInput::parse(text.as_bytes()).is_err(), "{text:?}");
+            assert!(HookInput::parse(HookDialect::Claude, text.as_bytes()).is_err(), "{text:?}");
         }
-        assert!(HookInput::parse(&[0xff, 0xfe]).is_err());
-        assert_eq!(HookInput::parse(b" \n").expect("nothing was told"), HookInput::default());
+        assert!(HookInput::parse(HookDialect::Claude, &[0xff, 0xfe]).is_err());
+        assert_eq!(HookInput::parse(HookDialect::Claude, b" \n").expect("nothing was told"), HookInput::default());
         let endless = std::io::repeat(b' ');
-        assert!(matches!(HookInput::read(endless), Err(InputError::TooLarge)));
+        assert!(matches!(HookInput::read(HookDialect::Claude, endless), Err(InputError::TooLarge)));
     }
 
     #[test]

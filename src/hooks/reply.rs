@@ -1,6 +1,8 @@
-//! The answers of a command hook, in the format of Claude Code: one JSON object on stdout, always with exit 0.
+//! The answers of a command hook, in the words of the agent that asks: one JSON object on stdout, always with exit 0.
 
 use serde_json::{Map, Value, json};
+
+use super::dialect::HookDialect;
 
 /// The effect of the answer on the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,15 +54,17 @@ impl HookReply {
     }
 
     /// The object for the host. `{}` where there is nothing to say.
-    pub fn to_json(&self) -> Value {
+    pub fn to_json(&self, dialect: HookDialect) -> Value {
         let mut object = match &self.act {
             HookAction::Nothing => Map::new(),
+            HookAction::Block { reason } if dialect == HookDialect::Gemini => fields(json!({"decision": "deny", "reason": reason})),
             HookAction::Block { reason } => fields(json!({"decision": "block", "reason": reason})),
             HookAction::Deny { reason } => fields(json!({"hookSpecificOutput": {
                 "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason}})),
             HookAction::Advise { context } => {
                 fields(json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": context}}))
             }
+            HookAction::Begin { context } if dialect == HookDialect::Copilot => fields(json!({"additionalContext": context})),
             HookAction::Begin { context } => {
                 fields(json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": context}}))
             }
@@ -104,9 +108,29 @@ mod tests {
             ),
             (HookAction::Finish, json!({"continue": false})),
         ] {
-            assert_eq!(HookReply { act, message: None }.to_json(), form);
+            assert_eq!(HookReply { act, message: None }.to_json(HookDialect::Claude), form);
         }
-        assert_eq!(HookReply::quiet().to_json().to_string(), "{}");
-        assert_eq!(HookReply::tell("hear").to_json(), json!({"systemMessage": "hear"}));
+        assert_eq!(HookReply::quiet().to_json(HookDialect::Claude).to_string(), "{}");
+        for dialect in HookDialect::ALL {
+            assert_eq!(HookReply::tell("hear").to_json(dialect), json!({"systemMessage": "hear"}));
+        }
+    }
+
+    #[test]
+    fn each_agent_is_held_and_told_in_its_own_words() {
+        let block = HookReply { act: HookAction::Block { reason: "F".into() }, message: None };
+        let begin = HookReply { act: HookAction::Begin { context: "F".into() }, message: None };
+        let nested = json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "F"}});
+        for (dialect, decision, told) in [
+            (HookDialect::Claude, "block", nested.clone()),
+            (HookDialect::Codex, "block", nested.clone()),
+            (HookDialect::Gemini, "deny", nested.clone()),
+            (HookDialect::Qwen, "block", nested.clone()),
+            (HookDialect::Copilot, "block", json!({"additionalContext": "F"})),
+            (HookDialect::Opencode, "block", nested.clone()),
+        ] {
+            assert_eq!(block.to_json(dialect), json!({"decision": decision, "reason": "F"}), "{dialect:?}");
+            assert_eq!(begin.to_json(dialect), told, "{dialect:?}");
+        }
     }
 }

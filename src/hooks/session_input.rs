@@ -14,10 +14,16 @@ pub fn context(event: HookEvent, input: &HookInput, before: SessionContext) -> S
         // At a stop, nothing is about to be given any more.
         tentative_output: if tool { input.structured_output() } else { None },
         output: input.last_message.clone().or(before.output),
-        prompt: text("prompt").or(before.prompt),
+        prompt: text("prompt").map(without_hook_words).or(before.prompt),
         background_tasks: if input.background_tasks.is_empty() { before.background_tasks } else { input.background_tasks.clone() },
         ..before
     }
+}
+
+/// A prompt as the user wrote it: Gemini CLI puts the words that hooks gave the agent before it.
+fn without_hook_words(prompt: String) -> String {
+    let own = prompt.strip_prefix("<hook_context>").and_then(|rest| rest.split_once("</hook_context>"));
+    own.map(|(_, own)| own.trim_start().to_owned()).unwrap_or(prompt)
 }
 
 #[cfg(test)]
@@ -25,10 +31,22 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::hooks::HookDialect;
+
+    #[test]
+    fn the_prompt_is_the_users_without_what_hooks_put_before_it() {
+        for (told, prompt) in [
+            ("do it", "do it"),
+            ("<hook_context>Done means\nthis.</hook_context>\n\ndo it", "do it"),
+            ("<hook_context>never closed", "<hook_context>never closed"),
+        ] {
+            assert_eq!(fields(HookEvent::Stop, &json!({"prompt": told})).prompt.as_deref(), Some(prompt));
+        }
+    }
 
     fn fields(event: HookEvent, input: &Value) -> SessionContext {
         let before = SessionContext { output: Some("earlier".into()), iteration: Some(3), ..SessionContext::default() };
-        context(event, &HookInput::parse(input.to_string().as_bytes()).expect("an object"), before)
+        context(event, &HookInput::parse(HookDialect::Claude, input.to_string().as_bytes()).expect("an object"), before)
     }
 
     #[test]
