@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::dialect::HookDialect;
 use super::input::HookEvent;
 
 /// How long before the host's patience ends our own does.
@@ -10,6 +11,9 @@ const MARGIN: Duration = Duration::from_secs(10);
 const START: Duration = Duration::from_secs(15);
 /// With its end. The host ends it sooner in any case.
 const END: Duration = Duration::from_secs(5);
+
+/// Our own deadline for it, where the host waits long enough for more than the usual one.
+const OWN_END: &str = " --within 2s";
 
 /// The agents that are held besides those of sessions that are headless, that watchdog runs, or that changed something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,16 +26,22 @@ pub struct HeldAgents {
 
 /// The wanted entries of a settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HookEntries(pub(super) Vec<HookEntry>);
+pub struct HookEntries {
+    /// Whose settings they are for.
+    pub(super) dialect: HookDialect,
+    pub(super) entries: Vec<HookEntry>,
+}
 
 /// One command hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HookEntry {
     pub event: HookEvent,
+    /// The agent's name for the event.
+    pub name: &'static str,
     /// Which tools it is for; `None` where the event knows none.
     pub matcher: Option<&'static str>,
     pub command: String,
-    /// In seconds, as the host counts.
+    /// As the host counts.
     pub timeout: u64,
 }
 
@@ -40,35 +50,38 @@ impl HookEntries {
     pub const USUAL_PATIENCE: Duration = Duration::from_secs(600);
 
     /// None at all, for `uninstall`.
-    pub fn none() -> Self {
-        HookEntries(Vec::new())
+    pub fn none(dialect: HookDialect) -> Self {
+        HookEntries { dialect, entries: Vec::new() }
     }
 
     /// The default entries. `program` is a shell word, `patience` the host's timeout for a judgement.
-    pub fn usual(program: &str, patience: Duration, holds: HeldAgents) -> Self {
+    pub fn usual(dialect: HookDialect, program: &str, patience: Duration, holds: HeldAgents) -> Self {
+        let entry = |event, matcher, more: &str, patience| {
+            let command = format!("{}{more}", command_line(program, dialect, event));
+            let timeout = dialect.timeout(event, patience);
+            dialect.event_name(event).map(|name| HookEntry { event, name, matcher, command, timeout })
+        };
+        let judging =
+            |event, matcher, more: &str| entry(event, matcher, &format!("{more} --within {}s", own_deadline(patience).as_secs()), patience);
         let all = if holds.all_sessions { " --all-sessions" } else { "" };
-        let judging = |event, matcher, more: &str| HookEntry {
-            event,
-            matcher,
-            command: format!("{}{more} --within {}s", command_line(program, event), own_deadline(patience).as_secs()),
-            timeout: patience.as_secs(),
-        };
-        let brief = |event, patience: Duration| HookEntry {
-            event,
-            matcher: None,
-            command: command_line(program, event),
-            timeout: patience.as_secs(),
-        };
-        let mut entries = vec![
-            brief(HookEvent::SessionStart, START),
-            judging(HookEvent::PreToolUse, Some("StructuredOutput"), ""),
+        let wanted = [
+            entry(HookEvent::SessionStart, None, "", START),
+            judging(HookEvent::PreToolUse, Some("StructuredOutput"), "").filter(|_| dialect.gates_output()),
             judging(HookEvent::Stop, None, all),
+            judging(HookEvent::SubagentStop, None, &format!(" --hold{all}")).filter(|_| holds.subagents && dialect.holds_subagents()),
+            entry(HookEvent::SessionEnd, None, if dialect == HookDialect::Claude { "" } else { OWN_END }, END),
         ];
-        if holds.subagents {
-            entries.push(judging(HookEvent::SubagentStop, None, &format!(" --hold{all}")));
-        }
-        entries.push(brief(HookEvent::SessionEnd, END));
-        HookEntries(entries)
+        HookEntries { dialect, entries: wanted.into_iter().flatten().collect() }
+    }
+
+    /// Whether none is wanted.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The command of an event.
+    pub(super) fn command(&self, event: HookEvent) -> Option<&str> {
+        self.entries.iter().find(|entry| entry.event == event).map(|entry| entry.command.as_str())
     }
 }
 
@@ -78,8 +91,9 @@ fn own_deadline(patience: Duration) -> Duration {
 }
 
 /// The command line of an event's hook.
-pub fn command_line(program: &str, event: HookEvent) -> String {
-    format!("{program} hook {}", event.command())
+fn command_line(program: &str, dialect: HookDialect, event: HookEvent) -> String {
+    let agent = if dialect == HookDialect::Claude { String::new() } else { format!(" --agent {}", dialect.as_str()) };
+    format!("{program} hook {}{agent}", event.command())
 }
 
 /// The event of a command line of ours; `None` for other commands, and for more than a plain call of ours.
@@ -108,7 +122,8 @@ pub(super) fn own_call(command: &str) -> Option<OwnCall> {
     let at = words.iter().position(|word| word == "hook")?;
     let options: Vec<String> = words.get(at + 2..)?.to_vec();
     let known = |(n, word): (usize, &String)| {
-        ["--hold", "--all-sessions", "--within"].contains(&word.as_str()) || n > 0 && options[n - 1] == "--within"
+        let value = n > 0 && ["--within", "--agent"].contains(&options[n - 1].as_str());
+        ["--hold", "--all-sessions", "--within", "--agent"].contains(&word.as_str()) || value
     };
     let is_plain = at == 1 && options.iter().enumerate().all(known);
     Some(OwnCall { program: words.into_iter().next()?, options, is_plain })
@@ -181,8 +196,12 @@ mod tests {
     fn what_is_written_is_known_again() {
         for program in ["watchdog", "/a/watchdog", "/a b/it's/watchdog", "/o$dd/`x`/watchdog", "/tmp/\u{fc}n/watchdog"] {
             let word = shell_word(program);
-            for entry in HookEntries::usual(&word, Duration::from_secs(600), HeldAgents { subagents: true, all_sessions: false }).0 {
-                assert_eq!(own(&entry.command, &word), Some(entry.event), "{}", entry.command);
+            for dialect in HookDialect::ALL {
+                let holds = HeldAgents { subagents: true, all_sessions: true };
+                for entry in HookEntries::usual(dialect, &word, Duration::from_secs(600), holds).entries {
+                    assert_eq!(own(&entry.command, &word), Some(entry.event), "{}", entry.command);
+                    assert!(own_call(&entry.command).is_some_and(|call| call.is_plain), "{}", entry.command);
+                }
             }
         }
     }

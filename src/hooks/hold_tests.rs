@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::hooks::judge_criteria;
+use crate::hooks::{HookDialect, judge_criteria};
 use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::decision::machine::{ChecksResult, MachineSetup};
 use watchdog_facts::evidence::{CheckOutcome, CriteriaChanged};
@@ -26,7 +26,7 @@ fn held(times: u32) -> HoldStreak {
 }
 
 fn answer(holding: HoldPoint, facts: &StopFacts, held: HoldStreak) -> Value {
-    decide(holding, facts, held).reply.to_json()
+    decide(holding, facts, held).reply.to_json(HookDialect::Claude)
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn the_cap_lets_the_agent_go_and_calls_it_stopped_never_complete() {
         assert_eq!(decision.reason, Some(Reason::BudgetExhausted));
         assert_eq!(decision.counted, HoldCountChange::Same);
         assert_eq!(
-            decision.reply.to_json(),
+            decision.reply.to_json(HookDialect::Claude),
             json!({"systemMessage": "watchdog: stopped (budget_exhausted): the agent was held 7 times in a row and is let go; \
                    the work is not complete: write the tests"})
         );
@@ -163,7 +163,7 @@ fn changed_guards_are_told_and_hold_nobody() {
     for holding in [HoldPoint::Stop, HoldPoint::Output, HoldPoint::OutputTaken { finish: true }] {
         let decision = decide(holding, &facts, held(3));
         let told = "watchdog: review (criteria_changed): guarded files changed since the anchor: tests/a.rs; a person must look at them";
-        assert_eq!(decision.reply.to_json(), json!({"systemMessage": told}));
+        assert_eq!(decision.reply.to_json(HookDialect::Claude), json!({"systemMessage": told}));
         assert_eq!(decision.counted, HoldCountChange::Over);
     }
 }

@@ -1,19 +1,23 @@
-//! THE AGENT'S OWN HOOKS: the input of Claude Code's command hooks, their answers, and the settings that install them.
+//! THE AGENT'S OWN HOOKS: the input of agents' command hooks, their answers, and the settings that install them.
 //!
-//! Reading order: [`input`] (words in), [`stop_criteria`] (the machine's verdict) and [`hold`] (may the agent stop?), both pure, [`reply`]
-//! (words out), then `entry`, [`settings_text`] and [`settings_file`] for `watchdog hook install`. The mode `hook` gathers the facts.
+//! Reading order: [`dialect`] (whose hooks), [`input`] (words in), [`stop_criteria`] (the machine's verdict) and [`hold`] (may the agent stop?), both pure, [`reply`]
+//! (words out), then `entry`, [`hook_text`] and [`settings_file`] for `watchdog hook install`. The mode `hook` gathers the facts.
 
+pub mod dialect;
 pub mod hold;
+pub mod hook_text;
 pub mod input;
 pub mod line_diff;
 pub mod reply;
 pub mod settings_file;
-pub mod settings_text;
 pub mod stop_criteria;
 
 mod entry;
+mod plugin_text;
 mod session_input;
+mod settings_text;
 
+pub use dialect::HookDialect;
 pub use entry::{HeldAgents, HookEntries};
 pub use hold::{HoldCountChange, HoldPoint, HoldStreak, HookDecision, StopFacts, decide};
 pub use input::{HookEvent, HookInput};

@@ -74,15 +74,22 @@ impl SettingsFile {
         }
     }
 
-    /// Puts another text in its place, with the same rights, at once or not at all.
+    /// Puts another text in its place, with the same rights, at once or not at all. An empty text in place of one removes the file.
     ///
     /// # Errors
     /// When the system refuses, or the file has changed since it was read.
     pub fn replace(&self, text: &str) -> Result<(), SettingsFileError> {
         let failed = |what| move |source| SettingsFileError::Io { what, path: self.path.clone(), source };
+        if text.is_empty() && self.text.is_some() {
+            return if Self::read(&self.path)?.text == self.text {
+                fs::remove_file(&self.path).map_err(failed("remove"))
+            } else {
+                Err(SettingsFileError::Changed { path: self.path.clone() })
+            };
+        }
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(folder).map_err(failed("make the folder of"))?;
-        let draft = self.path.with_extension(format!("json.watchdog-{}", std::process::id()));
+        let draft = self.path.with_extension(format!("watchdog-{}", std::process::id()));
         let write = || -> io::Result<()> {
             let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&draft)?;
             if let Ok(there) = fs::metadata(&self.path) {
@@ -125,6 +132,18 @@ mod tests {
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "no draft is left");
+    }
+
+    #[test]
+    fn a_file_that_is_left_empty_goes_unless_somebody_wrote_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("plugin.js");
+        fs::write(&path, "ours").unwrap();
+        let file = SettingsFile::read(&path).unwrap();
+        fs::write(&path, "theirs").unwrap();
+        assert!(matches!(file.replace(""), Err(SettingsFileError::Changed { .. })));
+        SettingsFile::read(&path).unwrap().replace("").unwrap();
+        assert!(!path.exists());
     }
 
     #[test]

@@ -8,13 +8,14 @@ use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectPr
 
 use watchdog_core::config::STRICT_JSON;
 
+use super::dialect::HookDialect;
 use super::entry::{HeldAgents, HookEntries, HookEntry, own, own_call};
 use super::input::HookEvent;
 
 /// The new content of a settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsEdit {
-    /// The whole new text.
+    /// The whole new text; empty where a file that is all ours goes.
     pub text: String,
     /// Other entries that call watchdog in their own way; they stay as they are.
     pub others: Vec<String>,
@@ -36,6 +37,9 @@ pub enum EditError {
         /// The kind of value that the host reads, with its article.
         expected: &'static str,
     },
+    /// A whole file that somebody else wrote.
+    #[error("it is there, and watchdog did not write it")]
+    Foreign,
     /// The effective one of two equal keys is unknown.
     #[error("`{path}` is there twice")]
     Twice {
@@ -51,10 +55,10 @@ const DIALECT: ParseOptions = ParseOptions { allow_comments: true, ..STRICT_JSON
 ///
 /// # Errors
 /// When the text is no settings file that the host could read.
-pub fn edit(text: &str, wanted: &HookEntries, program: &str) -> Result<SettingsEdit, EditError> {
+pub(super) fn edit(text: &str, wanted: &HookEntries, program: &str) -> Result<SettingsEdit, EditError> {
     let (mark, text) = if text.starts_with('\u{feff}') { text.split_at('\u{feff}'.len_utf8()) } else { ("", text) };
     let empty = text.trim().is_empty();
-    if empty && wanted.0.is_empty() {
+    if empty && wanted.entries.is_empty() {
         return Ok(SettingsEdit { text: format!("{mark}{text}"), others: Vec::new() });
     }
     let source = if empty { "{\n}\n" } else { text };
@@ -69,42 +73,42 @@ pub fn edit(text: &str, wanted: &HookEntries, program: &str) -> Result<SettingsE
         None => None,
     };
     if let Some(hooks) = &hooks {
-        for event in HookEvent::ALL {
-            let entry = wanted.0.iter().find(|entry| entry.event == event);
-            settle(hooks, event, entry, program, &mut others)?;
+        for (event, name) in events_of(wanted.dialect) {
+            let entry = wanted.entries.iter().find(|entry| entry.event == event);
+            settle(hooks, (event, name), entry, program, &mut others)?;
         }
     }
     let missing: Vec<&HookEntry> = match &hooks {
-        None => wanted.0.iter().collect(),
-        Some(hooks) => wanted.0.iter().filter(|entry| !is_there(hooks, entry, program)).collect(),
+        None => wanted.entries.iter().collect(),
+        Some(hooks) => wanted.entries.iter().filter(|entry| !is_there(hooks, entry, program)).collect(),
     };
     if !missing.is_empty() {
         let hooks = hooks.clone().unwrap_or_else(|| top.object_value_or_set("hooks"));
         for entry in missing {
-            hooks.array_value_or_set(entry.event.as_str()).append(group(entry));
+            hooks.array_value_or_set(entry.name).append(group(entry));
         }
-    } else if let Some(hooks) = hooks.filter(|hooks| hooks.properties().is_empty() && wanted.0.is_empty())
-        && text_had_own(text, program)
+    } else if let Some(hooks) = hooks.filter(|hooks| hooks.properties().is_empty() && wanted.entries.is_empty())
+        && own_entries(wanted.dialect, text, program) > 0
     {
         hooks.parent().and_then(|parent| parent.as_object_prop()).into_iter().for_each(CstObjectProp::remove);
     }
     Ok(SettingsEdit { text: format!("{mark}{root}"), others })
 }
 
-/// Whether the text, before the edit, had entries of ours: an empty `hooks` of the user stays.
-fn text_had_own(text: &str, program: &str) -> bool {
-    own_entries(text, program) > 0
+/// The events of an agent, with its names for them.
+fn events_of(dialect: HookDialect) -> impl Iterator<Item = (HookEvent, &'static str)> {
+    HookEvent::ALL.into_iter().filter_map(move |event| Some((event, dialect.event_name(event)?)))
 }
 
 /// How many entries of ours a text holds; none where it is no settings file.
-pub fn own_entries(text: &str, program: &str) -> u64 {
+pub(super) fn own_entries(dialect: HookDialect, text: &str, program: &str) -> u64 {
     let Ok(root) = CstRootNode::parse(text.trim_start_matches('\u{feff}'), &DIALECT) else { return 0 };
     let Some(hooks) = root.object_value().and_then(|top| top.object_value("hooks")) else { return 0 };
-    let own_of = |event: HookEvent| {
-        let groups = hooks.array_value(event.as_str());
+    let own_of = |(event, name): (HookEvent, &str)| {
+        let groups = hooks.array_value(name);
         groups.map_or(0, |groups| commands(&groups).iter().filter(|found| own(&found.command, program) == Some(event)).count() as u64)
     };
-    HookEvent::ALL.into_iter().map(own_of).sum()
+    events_of(dialect).map(own_of).sum()
 }
 
 /// The entries of ours that a settings file holds.
@@ -121,22 +125,22 @@ pub struct InstalledHooks {
 }
 
 /// Reads our own entries; `None` where there is none.
-pub fn installed(text: &str, program: &str) -> Option<InstalledHooks> {
+pub(super) fn installed(dialect: HookDialect, text: &str, program: &str) -> Option<InstalledHooks> {
     let root = CstRootNode::parse(text.trim_start_matches('\u{feff}'), &DIALECT).ok()?;
     let hooks = root.object_value()?.object_value("hooks")?;
     let mut found =
         InstalledHooks { programs: BTreeSet::new(), holds: HeldAgents::default(), patience: HookEntries::USUAL_PATIENCE, by_hand: false };
-    for event in HookEvent::ALL {
-        let groups = hooks.array_value(event.as_str());
+    for (event, name) in events_of(dialect) {
+        let groups = hooks.array_value(name);
         for hook in groups.iter().flat_map(commands).filter(|hook| own(&hook.command, program) == Some(event)) {
             let Some(call) = own_call(&hook.command) else { continue };
             found.holds.subagents |= event == HookEvent::SubagentStop && call.options.iter().any(|option| option == "--hold");
             found.holds.all_sessions |= call.options.iter().any(|option| option == "--all-sessions");
             found.by_hand |= !call.is_plain;
             found.programs.insert(call.program);
-            let seconds = hook.entry.get("timeout").and_then(|property| property.value()).and_then(|value| value.to_string().parse().ok());
-            if let Some(seconds) = seconds.filter(|_| event == HookEvent::Stop) {
-                found.patience = Duration::from_secs(seconds);
+            let timeout = hook.entry.get("timeout").and_then(|property| property.value()).and_then(|value| value.to_string().parse().ok());
+            if let Some(timeout) = timeout.filter(|_| event == HookEvent::Stop) {
+                found.patience = dialect.patience(timeout);
             }
         }
     }
@@ -168,13 +172,13 @@ fn commands(groups: &CstArray) -> Vec<FoundHook> {
 /// Leaves at most one entry of ours in an event's list: the wanted one, brought up to date.
 fn settle(
     hooks: &CstObject,
-    event: HookEvent,
+    (event, name): (HookEvent, &str),
     wanted: Option<&HookEntry>,
     program: &str,
     others: &mut Vec<String>,
 ) -> Result<(), EditError> {
-    let path = format!("hooks.{}", event.as_str());
-    let Some(property) = only(hooks, event.as_str(), &path)? else { return Ok(()) };
+    let path = format!("hooks.{name}");
+    let Some(property) = only(hooks, name, &path)? else { return Ok(()) };
     let value = property.value().ok_or_else(|| EditError::Broken(format!("`{path}` has no value")))?;
     let groups = value.as_array().ok_or_else(|| shape(&path, &value, "a list"))?;
     let mut kept = false;
@@ -207,7 +211,7 @@ fn settle(
 }
 
 fn is_there(hooks: &CstObject, entry: &HookEntry, program: &str) -> bool {
-    let groups = hooks.array_value(entry.event.as_str());
+    let groups = hooks.array_value(entry.name);
     groups.is_some_and(|groups| commands(&groups).iter().any(|found| own(&found.command, program) == Some(entry.event)))
 }
 

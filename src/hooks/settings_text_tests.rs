@@ -11,7 +11,7 @@ use crate::hooks::HeldAgents;
 use super::*;
 
 fn usual() -> HookEntries {
-    HookEntries::usual("watchdog", Duration::from_secs(600), HeldAgents::default())
+    HookEntries::usual(HookDialect::Claude, "watchdog", Duration::from_secs(600), HeldAgents::default())
 }
 
 fn install(text: &str) -> String {
@@ -19,7 +19,7 @@ fn install(text: &str) -> String {
 }
 
 fn uninstall(text: &str) -> String {
-    edit(text, &HookEntries::none(), "watchdog").unwrap_or_else(|error| panic!("{text}: {error}")).text
+    edit(text, &HookEntries::none(HookDialect::Claude), "watchdog").unwrap_or_else(|error| panic!("{text}: {error}")).text
 }
 
 /// A file of a person who has opinions about formatting.
@@ -117,7 +117,7 @@ fn old_entries_of_ours_are_brought_up_to_date_in_place() {
 #[test]
 fn entries_that_call_us_in_their_own_way_are_named_and_left_alone() {
     let own_way = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "X=1 watchdog hook stop || true"}]}]}}"#;
-    let edited = edit(own_way, &HookEntries::none(), "watchdog").expect("JSON");
+    let edited = edit(own_way, &HookEntries::none(HookDialect::Claude), "watchdog").expect("JSON");
     assert_eq!((edited.text.as_str(), edited.others), (own_way, vec!["X=1 watchdog hook stop || true".to_owned()]));
 }
 
@@ -161,7 +161,7 @@ fn a_file_that_the_host_could_not_read_is_refused() {
         ("{\"hooks\": {}, \"hooks\": {}}", "`hooks` is there twice"),
         ("{\"hooks\": {\"Stop\": [], \"Stop\": []}}", "`hooks.Stop` is there twice"),
     ] {
-        for wanted in [usual(), HookEntries::none()] {
+        for wanted in [usual(), HookEntries::none(HookDialect::Claude)] {
             let error = edit(text, &wanted, "watchdog").expect_err(text).to_string();
             assert!(error.contains(why), "{text}: {error}");
         }

@@ -1,0 +1,34 @@
+//! The text of the file in which an agent reads hooks: our entries in, out, or read back. Pure.
+
+use super::dialect::HookDialect;
+use super::entry::HookEntries;
+use super::settings_text::{EditError, InstalledHooks, SettingsEdit};
+use super::{plugin_text, settings_text};
+
+/// The text with exactly the wanted entries of ours in it, and everything else as it was. `program` is what our own entries may call
+/// beside `watchdog`.
+///
+/// # Errors
+/// When the agent could not read the text, or somebody else wrote what would be replaced.
+pub fn edit(text: &str, wanted: &HookEntries, program: &str) -> Result<SettingsEdit, EditError> {
+    match wanted.dialect {
+        HookDialect::Opencode => plugin_text::edit(text, wanted),
+        _ => settings_text::edit(text, wanted, program),
+    }
+}
+
+/// How many entries of ours a text holds.
+pub fn own_entries(dialect: HookDialect, text: &str, program: &str) -> u64 {
+    match dialect {
+        HookDialect::Opencode => u64::from(plugin_text::installed(text).is_some()),
+        _ => settings_text::own_entries(dialect, text, program),
+    }
+}
+
+/// Reads our own entries; `None` where there is none.
+pub fn installed(dialect: HookDialect, text: &str, program: &str) -> Option<InstalledHooks> {
+    match dialect {
+        HookDialect::Opencode => plugin_text::installed(text),
+        _ => settings_text::installed(dialect, text, program),
+    }
+}
