@@ -80,7 +80,7 @@ pub enum Command {
     Watch(super::args_watch::WatchArgs),
     /// Run a queue of tasks, written as markdown files
     Task(super::args_task::TaskArgs),
-    /// Answer Claude Code's hooks, or install them
+    /// Answer agents' hooks, or install them
     Hook(HookArgs),
     /// Show the whole flow in a scratch repository; needs no agent
     Demo,

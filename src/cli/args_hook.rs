@@ -5,13 +5,15 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use super::time_span::duration;
-use crate::hooks::HookEvent;
+use crate::hooks::{HookDialect, HookEvent};
 
 const AFTER_HELP: &str = "\
 Hooks read JSON on stdin, answer in JSON on stdout and always exit 0: whatever goes wrong here, the agent goes on, and the user is told.
 
   watchdog hook install                   the hooks of this worktree
   watchdog hook install --user --dry-run  what would change for all
+  watchdog hook install --agent codex     those of Codex; also gemini, qwen,
+                                          copilot and opencode
   echo '{}' | watchdog hook stop          what the agent would hear";
 
 /// Arguments of `watchdog hook`.
@@ -38,7 +40,7 @@ pub enum HookCommand {
     SessionStart(EventArgs),
     /// Record the session's end, and keep what is uncommitted
     SessionEnd(EventArgs),
-    /// Write the hooks into Claude Code's settings; everything else there stays
+    /// Write the hooks into the agent's settings; everything else there stays
     Install(InstallArgs),
     /// Take them out again
     Uninstall(UninstallArgs),
@@ -53,6 +55,9 @@ pub struct EventArgs {
     /// A name for the work [default: what the session began with, or the branch]
     #[arg(long, value_name = "NAME", env = "WATCHDOG_SPEC")]
     pub spec: Option<String>,
+    /// The agent that asks, whose words are read and answered
+    #[arg(long, value_name = "NAME", value_parser = HookDialect::from_name, default_value = "claude")]
+    pub agent: HookDialect,
 }
 
 /// Arguments of `watchdog hook stop` and `subagent-stop`.
@@ -81,10 +86,13 @@ pub struct PostToolUseArgs {
 /// Which settings.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct SettingsArgs {
-    /// Those of this worktree: .claude/settings.json (the default)
+    /// Whose hooks: claude, codex, gemini, qwen, copilot or opencode
+    #[arg(long, value_name = "NAME", value_parser = HookDialect::from_name, default_value = "claude")]
+    pub agent: HookDialect,
+    /// Those of this worktree, like .claude/settings.json (the default)
     #[arg(long, conflicts_with = "user")]
     pub project: bool,
-    /// Those of all your sessions: ~/.claude/settings.json
+    /// Those of all your sessions, like ~/.claude/settings.json
     #[arg(long)]
     pub user: bool,
     /// Show the difference, and change nothing
@@ -97,13 +105,13 @@ pub struct SettingsArgs {
 pub struct InstallArgs {
     #[command(flatten)]
     pub settings: SettingsArgs,
-    /// Hold sub-agents too
+    /// Hold sub-agents too (Claude Code alone)
     #[arg(long)]
     pub subagents: bool,
     /// Hold every session, also one with a person in it that changed nothing
     #[arg(long)]
     pub all_sessions: bool,
-    /// How long Claude Code may wait for a judgement; the checks' own commands need this long
+    /// How long the agent may wait for a judgement; the checks' own commands need this long
     #[arg(long, value_name = "DUR", value_parser = duration, default_value = "10m")]
     pub hook_timeout: Duration,
 }

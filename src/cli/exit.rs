@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
+use crate::hooks::HookDialect;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::panicked::judged_without_room;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
@@ -47,7 +48,7 @@ pub fn without_room(terminal: &CommandTerminal, (around, judges): (Option<&Comma
 pub fn answer_all_the_same(why: &str) -> ExitCode {
     use std::io::Write as _;
     // A host that went away needs no answer.
-    let _ = writeln!(std::io::stdout(), "{}", hook::excuse(why).to_json());
+    let _ = writeln!(std::io::stdout(), "{}", hook::excuse(why).to_json(HookDialect::Claude));
     ExitCode::SUCCESS
 }
 

@@ -45,7 +45,16 @@ pub fn cron_json(crontab: &str, service: &str, timer: &str, notes: &[String]) ->
     json!({"schema": 1, "crontab": crontab, "service": service, "timer": timer, "notes": notes})
 }
 
-/// An edit of the settings that name hooks. `others` = entries of other people, which stay as they are.
-pub fn hook_settings_json(file: &str, changed: bool, dry_run: bool, others: &[String], diff: &str) -> Value {
-    json!({"schema": 1, "file": file, "changed": changed, "dry_run": dry_run, "others": others, "diff": diff})
+/// An edit of the settings that name hooks. `others` = entries of other people, which stay as they are; `needs` = what a person must do
+/// besides.
+pub fn hook_settings_json(
+    agent: &str,
+    file: &str,
+    changed: bool,
+    dry_run: bool,
+    others: &[String],
+    needs: Option<&str>,
+    diff: &str,
+) -> Value {
+    json!({"schema": 1, "agent": agent, "file": file, "changed": changed, "dry_run": dry_run, "others": others, "needs": needs, "diff": diff})
 }

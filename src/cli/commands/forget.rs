@@ -6,6 +6,7 @@ use crate::cli::amounts::{grouped, size};
 use crate::cli::args_forget::ForgetArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
+use crate::hooks::HookDialect;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::modes::forget::forget as remove;
@@ -29,7 +30,8 @@ pub fn forget(command_env: &CommandEnv, terminal: &CommandTerminal, args: Forget
         }
         failure.hint("go to a worktree of the repository, or name one with -C; where its folder is gone, use --all in another one")
     })?;
-    let options = ForgetOptions { all: args.all, snapshots: args.snapshots, program: program(true)? };
+    let user_hooks = HookDialect::user_files(|name| std::env::var_os(name));
+    let options = ForgetOptions { all: args.all, snapshots: args.snapshots, program: program(true)?, user_hooks };
     if args.yes {
         return remove_all(command_env, terminal, &open, &args, &options);
     }

@@ -8,13 +8,14 @@ use crate::cli::args_hook::{HookArgs, HookCommand, InstallArgs, SettingsArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::hooks::settings_file::{SettingsFile, SettingsFileError};
-use crate::hooks::{HeldAgents, HookEntries, HookEvent, HookReply, line_diff, settings_text};
+use crate::hooks::{HeldAgents, HookDialect, HookEntries, HookEvent, HookReply, hook_text, line_diff};
 use crate::judge::command_env::CommandEnv;
 use crate::modes::hook::{HookHost, HookRequest, answer_hook};
 use crate::wire::setup_json::hook_settings_json;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::shell_line::shell_word;
 use watchdog_git::Worktree;
+use watchdog_process::calling_program;
 
 use super::runtime::in_runtime;
 
@@ -28,29 +29,27 @@ pub fn hook(
     match &args.command {
         HookCommand::Install(install) => {
             let command_env = around()?;
+            let dialect = install.settings.agent;
+            if install.subagents && !dialect.holds_subagents() {
+                return Err(CommandFailure::usage(format!("{}'s sub-agents cannot be held", dialect.title()))
+                    .hint("leave --subagents out: the agent itself is held"));
+            }
             let program = program(install.settings.user)?;
-            let patience = patience(install)?;
-            edit(
-                &command_env,
-                terminal,
-                install.settings,
-                &HookEntries::usual(&program, patience, HeldAgents { subagents: install.subagents, all_sessions: install.all_sessions }),
-                &program,
-            )
+            let holds = HeldAgents { subagents: install.subagents, all_sessions: install.all_sessions };
+            let wanted = HookEntries::usual(dialect, &program, patience(install)?, holds);
+            edit(&command_env, terminal, install.settings, &wanted, &program)
         }
         HookCommand::Uninstall(uninstall) => {
             let command_env = around()?;
-            edit(&command_env, terminal, uninstall.settings, &HookEntries::none(), &program(true)?)
+            edit(&command_env, terminal, uninstall.settings, &HookEntries::none(uninstall.settings.agent), &program(true)?)
         }
         command => {
-            terminal.value(&answer(global, around, command).unwrap_or_else(|failure| excuse(&failure.message)).to_json());
+            let dialect = command.event().map_or(HookDialect::Claude, |(_, args)| args.agent);
+            terminal.value(&answer(global, around, command).unwrap_or_else(|failure| excuse(&failure.message)).to_json(dialect));
             Ok(0)
         }
     }
 }
-
-/// Claude Code's settings of a project, from its root.
-const PROJECT_SETTINGS: &str = ".claude/settings.json";
 
 /// The answer to a hook that could not be answered.
 pub fn excuse(why: &str) -> HookReply {
@@ -72,30 +71,42 @@ fn answer(
     };
     let request = HookRequest {
         event,
+        dialect: args.agent,
         deadline: args.within.unwrap_or(usual),
         hold_subagents: matches!(command, HookCommand::Stop(stop) | HookCommand::SubagentStop(stop) if stop.hold),
         all_sessions: matches!(command, HookCommand::Stop(stop) | HookCommand::SubagentStop(stop) if stop.all_sessions),
         finish: !matches!(command, HookCommand::PostToolUse(post) if post.no_stop),
         spec: args.spec.clone(),
         worktree_named: global.worktree.is_some(),
-        host: host(),
+        host: host(args.agent),
     };
     let command_env = around()?;
     in_runtime(async |signals| answer_hook(&command_env, request, std::io::stdin(), signals).await)
 }
 
-/// What the host's environment tells. A value that makes no sense is one that was not told.
-fn host() -> HookHost {
+/// What the host's environment and process tell. A value that makes no sense is one that was not told.
+fn host(dialect: HookDialect) -> HookHost {
     let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let number = |name: &str| text(name).and_then(|value| value.parse::<u32>().ok());
     let usual = HookHost::default();
+    let (blocks, variable) = dialect.stop_blocks();
+    let common = HookHost {
+        project: dialect.project_variable().and_then(text).map(Into::into),
+        stop_blocks: variable.and_then(number).unwrap_or(blocks),
+        ..usual
+    };
+    if dialect != HookDialect::Claude {
+        // Variables of Claude Code would be those of a session around this one.
+        let caller = calling_program();
+        return HookHost { has_person: caller.is_some_and(|one| !dialect.is_headless(&one.words, one.stdin_is_terminal)), ..common };
+    }
+    let entrypoint = text("CLAUDE_CODE_ENTRYPOINT");
     HookHost {
-        project: text("CLAUDE_PROJECT_DIR").map(Into::into),
         session_id: text("CLAUDE_CODE_SESSION_ID"),
         pid: number("CLAUDE_PID"),
-        entrypoint: text("CLAUDE_CODE_ENTRYPOINT"),
-        stop_blocks: number("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").unwrap_or(usual.stop_blocks),
-        output_retries: number("MAX_STRUCTURED_OUTPUT_RETRIES").unwrap_or(usual.output_retries),
+        has_person: entrypoint.is_some_and(|entrypoint| matches!(&*entrypoint, "cli" | "claude-vscode" | "claude-desktop")),
+        output_retries: number("MAX_STRUCTURED_OUTPUT_RETRIES").unwrap_or(common.output_retries),
+        ..common
     }
 }
 
@@ -135,7 +146,7 @@ fn edit(
     let path = settings_path(command_env, which)?;
     let file = SettingsFile::read(&path).map_err(unusable)?;
     let before = file.text.as_deref().unwrap_or_default();
-    let edited = settings_text::edit(before, wanted, program).map_err(|error| {
+    let edited = hook_text::edit(before, wanted, program).map_err(|error| {
         CommandFailure::configuration(format!("{} was not changed: {error}", file.path.display()))
             .hint("repair it, then try again; nothing was written")
     })?;
@@ -146,18 +157,23 @@ fn edit(
         if !which.user
             && let Ok(worktree) = Worktree::open(&command_env.worktree)
         {
-            super::init::note_own_file(command_env, &worktree, PROJECT_SETTINGS);
+            super::init::note_own_file(command_env, &worktree, which.agent.project_file());
         }
     }
+    let needs = which.agent.what_it_needs(!which.user).filter(|_| !wanted.is_empty());
     if terminal.json {
         let diff = line_diff::unified(before, &edited.text, &name);
-        terminal.value(&hook_settings_json(&name, changed, which.dry_run, &edited.others, &diff));
+        terminal.value(&hook_settings_json(which.agent.as_str(), &name, changed, which.dry_run, &edited.others, needs, &diff));
         return Ok(0);
     }
     match (changed, which.dry_run) {
         (false, _) => terminal.line(&format!("nothing to change in {}", escape_to_one_line(&name))),
         (true, true) => terminal.line(escape_for_display(&line_diff::unified(before, &edited.text, &name)).trim_end()),
+        (true, false) if edited.text.is_empty() => terminal.line(&format!("removed {}", escape_to_one_line(&name))),
         (true, false) => terminal.line(&format!("changed {}; sessions that start from now on use it", escape_to_one_line(&name))),
+    }
+    if let Some(needs) = needs {
+        terminal.line(needs);
     }
     for other in &edited.others {
         terminal.complain(&format!("watchdog: left as it is, because it was written by hand: {}", escape_to_one_line(other)));
@@ -167,14 +183,14 @@ fn edit(
 
 fn settings_path(command_env: &CommandEnv, which: SettingsArgs) -> Result<PathBuf, CommandFailure> {
     if which.user {
-        let folder = command_env.claude_home.folder();
-        return folder
-            .map(|folder| folder.join("settings.json"))
+        return which
+            .agent
+            .user_file(|name| std::env::var_os(name))
             .ok_or_else(|| CommandFailure::usage("there is no home folder, so there are no settings of a user").hint("set HOME"));
     }
     let worktree = Worktree::open(&command_env.worktree)
         .map_err(|error| CommandFailure::from(error).hint("go to the project, name it with -C, or choose your own settings with --user"))?;
-    Ok(worktree.root().join(PROJECT_SETTINGS))
+    Ok(worktree.root().join(which.agent.project_file()))
 }
 
 fn unusable(error: SettingsFileError) -> CommandFailure {

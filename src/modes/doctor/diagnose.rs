@@ -54,7 +54,7 @@ pub fn diagnose(command_env: &CommandEnv, request: &DoctorRequest) -> DoctorRepo
 
 /// Everything but the agents of the machine, whom the configuration asks, and where the findings about agents stand.
 fn look(command_env: &CommandEnv, request: &DoctorRequest) -> (Vec<DoctorFinding>, ConfiguredAgent, usize) {
-    let DoctorRequest { search_path, commands, program, .. } = request;
+    let DoctorRequest { search_path, environment, commands, program } = request;
     let search_path = search_path.as_deref();
     let opened = Worktree::open(&command_env.worktree);
     let mut findings = vec![git_finding(), worktree_finding(&opened, commands)];
@@ -70,7 +70,7 @@ fn look(command_env: &CommandEnv, request: &DoctorRequest) -> (Vec<DoctorFinding
     let root = worktree.as_ref().map_or(command_env.worktree.as_path(), Worktree::root);
     findings.push(agent_finding(&agent, command_env.agent_program.as_deref(), search_path, root));
     let after_agent = findings.len();
-    findings.extend(hook_findings(command_env, worktree.as_ref().map(Worktree::root), program, search_path, commands));
+    findings.extend(hook_findings(worktree.as_ref().map(Worktree::root), environment, program, search_path, commands));
     findings.extend(crontab_finding(agent.program(), commands));
     (findings, agent, after_agent)
 }

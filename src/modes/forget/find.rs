@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::hooks::settings_file::SettingsFile;
-use crate::hooks::settings_text;
+use crate::hooks::{HookDialect, hook_text};
 use watchdog_git::{FoundWorktree, OwnRef, OwnRefKind, WorktreeState, worktrees_of};
 use watchdog_store::left_rows::{self, ForgottenOwners};
 use watchdog_store::trust::TrustStore;
@@ -15,9 +15,6 @@ use super::leftovers::{ForgetOptions, KeepReason, LeftoverCount, LeftoverKind, L
 use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
-
-/// Claude Code's settings of a project, from its root.
-const SETTINGS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
 
 /// git appends a number to the name of a second worktree with the same folder name; so many are tried.
 const NUMBERED: u32 = 20;
@@ -45,7 +42,7 @@ pub fn find_leftovers(command_env: &CommandEnv, open: &OpenWorktree, options: &F
     };
     let mut counts: BTreeMap<LeftoverKind, LeftoverCount> = BTreeMap::new();
     let mut kept: BTreeMap<KeepReason, u64> = BTreeMap::new();
-    counts.insert(LeftoverKind::Hooks, hooks(command_env, options, &mut found, &mut kept));
+    counts.insert(LeftoverKind::Hooks, hooks(options, &mut found, &mut kept));
     let rows = left_rows::rows_of(store, &found.owners)?;
     counts.insert(LeftoverKind::Records, sized(rows.len(), rows.iter().map(|row| row.bytes).sum()));
     let mut by_kind: BTreeMap<&'static str, u64> = BTreeMap::new();
@@ -161,28 +158,32 @@ fn was_of(common_dir: &Path, id: &str, root: &Path) -> bool {
     is_id(name) || (1..=NUMBERED).any(|n| is_id(&numbered(n)))
 }
 
-fn hooks(command_env: &CommandEnv, options: &ForgetOptions, found: &mut Leftovers, kept: &mut BTreeMap<KeepReason, u64>) -> LeftoverCount {
-    let users = command_env.claude_home.folder().map(|folder| folder.join("settings.json"));
-    let users_file = users.as_ref().and_then(|path| path.canonicalize().ok());
-    if let Some(text) = users.and_then(|path| SettingsFile::read(&path).ok()).and_then(|file| file.text) {
-        kept.insert(KeepReason::UserHooks, settings_text::own_entries(&text, &options.program));
-    }
+fn hooks(options: &ForgetOptions, found: &mut Leftovers, kept: &mut BTreeMap<KeepReason, u64>) -> LeftoverCount {
     let mut count = 0;
+    let mut of_user = None;
     let roots: Vec<&PathBuf> = found.worktrees.iter().filter(|worktree| worktree.there).filter_map(|one| one.root.as_ref()).collect();
-    for path in roots.iter().flat_map(|root| SETTINGS.map(|name| root.join(name))) {
-        match SettingsFile::read(&path) {
-            // Of a home folder that is a worktree.
-            Ok(file) if Some(&file.path) == users_file.as_ref() => {}
-            Ok(file) => {
-                let own = file.text.as_deref().map_or(0, |text| settings_text::own_entries(text, &options.program));
-                if own > 0 {
-                    count += own;
-                    found.settings.push(file);
+    for dialect in HookDialect::ALL {
+        let users = options.user_hooks.iter().find(|(of, _)| *of == dialect).map(|(_, path)| path);
+        let users_file = users.and_then(|path| path.canonicalize().ok());
+        if let Some(text) = users.and_then(|path| SettingsFile::read(path).ok()).and_then(|file| file.text) {
+            *of_user.get_or_insert(0) += hook_text::own_entries(dialect, &text, &options.program);
+        }
+        for path in roots.iter().flat_map(|root| dialect.project_files().into_iter().map(|name| root.join(name))) {
+            match SettingsFile::read(&path) {
+                // Of a home folder that is a worktree.
+                Ok(file) if Some(&file.path) == users_file.as_ref() => {}
+                Ok(file) => {
+                    let own = file.text.as_deref().map_or(0, |text| hook_text::own_entries(dialect, text, &options.program));
+                    if own > 0 {
+                        count += own;
+                        found.settings.push((dialect, file));
+                    }
                 }
+                Err(error) => found.notes.push(format!("the hooks in it are unknown: {error}")),
             }
-            Err(error) => found.notes.push(format!("the hooks in it are unknown: {error}")),
         }
     }
+    kept.extend(of_user.map(|number| (KeepReason::UserHooks, number)));
     counted(count)
 }
 

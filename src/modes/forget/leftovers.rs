@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::hooks::HookDialect;
 use crate::hooks::settings_file::SettingsFile;
 use watchdog_git::OwnRef;
 use watchdog_store::left_rows::ForgottenOwners;
@@ -15,12 +16,14 @@ pub struct ForgetOptions {
     pub snapshots: bool,
     /// How hooks call this program besides `watchdog`, as a shell word.
     pub program: String,
+    /// The files in which each agent reads hooks of the user's own.
+    pub user_hooks: Vec<(HookDialect, PathBuf)>,
 }
 
 /// The leftovers, by kind, in the order in which they are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LeftoverKind {
-    /// Entries in Claude Code's settings of the worktree.
+    /// Entries in agents' settings of the worktree.
     Hooks,
     /// Rows of the database.
     Records,
@@ -158,7 +161,7 @@ pub struct Leftovers {
     /// Read errors, for a person.
     pub notes: Vec<String>,
     pub(super) owners: ForgottenOwners,
-    pub(super) settings: Vec<SettingsFile>,
+    pub(super) settings: Vec<(HookDialect, SettingsFile)>,
     pub(super) grants: Vec<String>,
     pub(super) refs: Vec<OwnRef>,
     pub(super) files: Vec<PathBuf>,

@@ -7,8 +7,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use crate::hooks::HookEntries;
-use crate::hooks::settings_text;
+use crate::hooks::{HookEntries, hook_text};
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::OwnRef;
@@ -104,11 +103,11 @@ fn at(worktree: &TargetWorktree) -> String {
 /// Removes our entries from the settings. A file that cannot be edited stays as it is, with a warning.
 fn remove_hooks(found: &mut Leftovers, program: &str) {
     let mut left = 0;
-    for file in &found.settings {
+    for (dialect, file) in &found.settings {
         let text = file.text.as_deref().unwrap_or_default();
-        let edited = settings_text::edit(text, &HookEntries::none(), program).map_err(|error| error.to_string());
+        let edited = hook_text::edit(text, &HookEntries::none(*dialect), program).map_err(|error| error.to_string());
         if let Err(why) = edited.and_then(|edited| file.replace(&edited.text).map_err(|error| error.to_string())) {
-            left += settings_text::own_entries(text, program);
+            left += hook_text::own_entries(*dialect, text, program);
             found.notes.push(format!("the hooks in {} were left: {why}", file.path.display()));
         }
     }

@@ -57,7 +57,7 @@ fn failed(why: &str) -> HookReply {
 
 /// The reply to an event.
 fn respond(command_env: &CommandEnv, request: &HookRequest, input: impl Read, cancel: &CancelFlag) -> HookReply {
-    let input = match HookInput::read(input) {
+    let input = match HookInput::read(request.dialect, input) {
         Ok(input) => input,
         Err(error) => return failed(&error.to_string()),
     };

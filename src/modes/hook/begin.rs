@@ -54,7 +54,8 @@ pub fn begin(
     match &active {
         Some((spec, session)) => adopt(store, &open.worktree_id, spec, session, input, pid)?,
         None => {
-            let session = SessionRecord { session_id: input.session_id.clone(), pid, ..SessionRecord::began(at) };
+            let agent = Some(request.dialect.as_str().to_owned());
+            let session = SessionRecord { session_id: input.session_id.clone(), pid, agent, ..SessionRecord::began(at) };
             session::record(store, &open.worktree_id, &recorded.spec, &session)?;
         }
     }

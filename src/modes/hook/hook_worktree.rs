@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::hooks::{HookEvent, HookInput};
+use crate::hooks::{HookDialect, HookEvent, HookInput};
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_git::Worktree;
 use watchdog_store::hook_session::{self, HookedAgent};
@@ -18,6 +18,8 @@ use crate::judge::open_worktree::OpenWorktree;
 pub struct HookRequest {
     /// The event, as the command line names it.
     pub event: HookEvent,
+    /// Whose hook it is.
+    pub dialect: HookDialect,
     /// When the answer is due.
     pub deadline: Duration,
     /// Whether sub-agents are held too.
@@ -34,18 +36,18 @@ pub struct HookRequest {
     pub host: HookHost,
 }
 
-/// The host as its environment variables describe it.
+/// The host as its environment variables and its process describe it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookHost {
-    /// The folder that the session was started in (`CLAUDE_PROJECT_DIR`).
+    /// The folder that the session was started in.
     pub project: Option<PathBuf>,
     /// The session that the other variables are about (`CLAUDE_CODE_SESSION_ID`).
     pub session_id: Option<String>,
     /// The host's process (`CLAUDE_PID`).
     pub pid: Option<u32>,
-    /// How the host was started (`CLAUDE_CODE_ENTRYPOINT`).
-    pub entrypoint: Option<String>,
-    /// How often the host lets a stop hook hold the agent in a row (`CLAUDE_CODE_STOP_HOOK_BLOCK_CAP`).
+    /// Whether a person talks to the agent. A host that does not show it is taken for one without.
+    pub has_person: bool,
+    /// How often the host lets a stop hook hold the agent in a row.
     pub stop_blocks: u32,
     /// How many structured outputs the host lets fail (`MAX_STRUCTURED_OUTPUT_RETRIES`).
     pub output_retries: u32,
@@ -54,14 +56,14 @@ pub struct HookHost {
 impl Default for HookHost {
     /// The defaults of Claude Code.
     fn default() -> Self {
-        HookHost { project: None, session_id: None, pid: None, entrypoint: None, stop_blocks: 8, output_retries: 5 }
-    }
-}
-
-impl HookHost {
-    /// Whether a person talks to the agent. A host that does not say how it was started is taken for one without.
-    pub fn is_interactive(&self) -> bool {
-        self.entrypoint.as_deref().is_some_and(|entrypoint| matches!(entrypoint, "cli" | "claude-vscode" | "claude-desktop"))
+        HookHost {
+            project: None,
+            session_id: None,
+            pid: None,
+            has_person: false,
+            stop_blocks: HookDialect::Claude.stop_blocks().0,
+            output_retries: 5,
+        }
     }
 }
 

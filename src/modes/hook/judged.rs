@@ -128,7 +128,7 @@ impl<'a> JudgedStop<'a> {
 
     /// Whether the agent may stop unjudged: a person talks to it, and it changed nothing.
     fn is_unheld(&self) -> bool {
-        let talks = self.is_stop() && !self.request.all_sessions && self.request.host.is_interactive();
+        let talks = self.is_stop() && !self.request.all_sessions && self.request.host.has_person;
         talks && !is_watched(self.store.as_ref(), &self.input) && !changed_something(&self.input)
     }
 
@@ -150,7 +150,8 @@ impl<'a> JudgedStop<'a> {
     fn session_context(&self) -> SessionContext {
         let JudgedStop { event, hook_input, input, .. } = self;
         let path = if *event == HookEvent::SubagentStop { &hook_input.agent_transcript_path } else { &hook_input.transcript_path };
-        let path = path.as_ref().filter(|path| path.is_file() && asks_the_transcript(input));
+        let is_read = self.request.dialect.has_known_transcript() && asks_the_transcript(input);
+        let path = path.as_ref().filter(|path| path.is_file() && is_read);
         // An unreadable transcript gives an empty context: its usage is unknown then, and checks report the lack of messages.
         let read = path.and_then(|path| transcript_read::read(path, transcript_read::WINDOW).ok());
         let mut session = context(*event, hook_input, read.map(|summary| summary.context()).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! `watchdog hook …`: answers Claude Code's command hooks. In every case the host gets an answer, and in time.
+//! `watchdog hook …`: answers agents' command hooks. In every case the host gets an answer, and in time.
 
 mod answer;
 mod begin;
