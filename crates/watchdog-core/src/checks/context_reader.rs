@@ -1,11 +1,11 @@
 //! The context of the contract's section 5 as JSON, read: tolerant of keys that it does not know, strict about the types of those that
 //! it does. An absent or null key is unknown.
 
-use std::collections::HashMap;
-
 use serde_json::{Map, Value};
 
-use watchdog_facts::context::{AgentTodoPlan, ContextMessage, IterationSummary, PlanStep, SessionContext, SessionUsage, ToolResult};
+use watchdog_facts::context::{AgentTodoPlan, IterationSummary, PlanStep, SessionContext, SessionUsage};
+
+use super::context_messages::messages;
 
 /// A context may be so long, in bytes.
 pub const MAX_CONTEXT_BYTES: usize = 64 << 20;
@@ -20,7 +20,7 @@ pub struct ContextError {
     pub why: String,
 }
 
-type ContextResult<T> = Result<T, ContextError>;
+pub(super) type ContextResult<T> = Result<T, ContextError>;
 
 /// Reads a context. `content` may be a text or a list of blocks, and ids may be numbers or texts.
 ///
@@ -67,11 +67,11 @@ pub fn context_from_value(value: &Value) -> Result<SessionContext, ContextError>
     })
 }
 
-fn wrong<T>(key: &str, why: String) -> ContextResult<T> {
+pub(super) fn wrong<T>(key: &str, why: String) -> ContextResult<T> {
     Err(ContextError { key: key.to_owned(), why })
 }
 
-fn expected<T>(key: &str, what: &str, found: &Value) -> ContextResult<T> {
+pub(super) fn expected<T>(key: &str, what: &str, found: &Value) -> ContextResult<T> {
     let found = match found {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
@@ -84,13 +84,13 @@ fn expected<T>(key: &str, what: &str, found: &Value) -> ContextResult<T> {
 }
 
 /// An object and its path.
-struct ObjectKeys<'a> {
+pub(super) struct ObjectKeys<'a> {
     path: String,
     members: &'a Map<String, Value>,
 }
 
 impl<'a> ObjectKeys<'a> {
-    fn of(path: &str, value: &'a Value) -> ContextResult<Self> {
+    pub(super) fn of(path: &str, value: &'a Value) -> ContextResult<Self> {
         match value {
             Value::Object(members) => Ok(ObjectKeys { path: path.to_owned(), members }),
             other => expected(path, "an object", other),
@@ -102,19 +102,19 @@ impl<'a> ObjectKeys<'a> {
     }
 
     /// A value and its path, where it is given and not null.
-    fn get(&self, name: &str) -> Option<(String, &'a Value)> {
+    pub(super) fn get(&self, name: &str) -> Option<(String, &'a Value)> {
         self.members.get(name).filter(|value| !value.is_null()).map(|value| (self.key(name), value))
     }
 
-    fn first(&self, names: &[&str]) -> Option<(String, &'a Value)> {
+    pub(super) fn first(&self, names: &[&str]) -> Option<(String, &'a Value)> {
         names.iter().find_map(|name| self.get(name))
     }
 
-    fn text(&self, name: &str) -> ContextResult<Option<String>> {
+    pub(super) fn text(&self, name: &str) -> ContextResult<Option<String>> {
         self.get(name).map(|(key, value)| text(&key, value)).transpose()
     }
 
-    fn flag(&self, name: &str) -> ContextResult<Option<bool>> {
+    pub(super) fn flag(&self, name: &str) -> ContextResult<Option<bool>> {
         match self.get(name) {
             None => Ok(None),
             Some((_, Value::Bool(flag))) => Ok(Some(*flag)),
@@ -157,7 +157,7 @@ fn each<T>(key: &str, value: &Value, read: impl Fn(&str, &Value) -> ContextResul
     }
 }
 
-fn text(key: &str, value: &Value) -> ContextResult<String> {
+pub(super) fn text(key: &str, value: &Value) -> ContextResult<String> {
     match value {
         Value::String(text) => Ok(text.clone()),
         other => expected(key, "a text", other),
@@ -165,7 +165,7 @@ fn text(key: &str, value: &Value) -> ContextResult<String> {
 }
 
 /// The text of a message: a text, or a list of blocks of which those with text count.
-fn message_text(key: &str, value: &Value) -> ContextResult<String> {
+pub(super) fn message_text(key: &str, value: &Value) -> ContextResult<String> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Array(blocks) => Ok(blocks.iter().filter_map(block_text).collect::<Vec<_>>().join("\n")),
@@ -173,16 +173,22 @@ fn message_text(key: &str, value: &Value) -> ContextResult<String> {
     }
 }
 
-fn block_text(block: &Value) -> Option<&str> {
+pub(super) fn block_text(block: &Value) -> Option<&str> {
     match block {
         Value::String(text) => Some(text),
-        Value::Object(members) if members.get("type").is_none_or(|kind| kind == "text") => members.get("text")?.as_str(),
+        Value::Object(members) => match members.get("type").and_then(Value::as_str) {
+            None if members.get("type").is_some() => None,
+            None | Some("text" | "input_text" | "output_text") => members.get("text")?.as_str(),
+            // Where the model refuses, that is what it said.
+            Some("refusal") => members.get("refusal")?.as_str(),
+            Some(_) => None,
+        },
         _ => None,
     }
 }
 
 /// A number or a text, as text.
-fn id(key: &str, value: &Value) -> ContextResult<String> {
+pub(super) fn id(key: &str, value: &Value) -> ContextResult<String> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Number(number) => Ok(number.to_string()),
@@ -218,82 +224,6 @@ fn step(key: &str, value: &Value) -> ContextResult<PlanStep> {
         title: title.map(|(key, value)| text(&key, value)).transpose()?.unwrap_or_default(),
         status: keys.text("status")?.unwrap_or_default(),
     })
-}
-
-/// The messages; one with several results of tools becomes several. A result without the name of its tool gets it from its call.
-fn messages(top: &ObjectKeys<'_>) -> ContextResult<Vec<ContextMessage>> {
-    let Some((key, value)) = top.get("messages") else { return Ok(Vec::new()) };
-    let Value::Array(items) = value else { return expected(&key, "a list", value) };
-    let mut called: HashMap<String, String> = HashMap::new();
-    let mut messages = Vec::with_capacity(items.len());
-    for (n, item) in items.iter().enumerate() {
-        message(&ObjectKeys::of(&format!("{key}[{n}]"), item)?, &mut called, &mut messages)?;
-    }
-    Ok(messages)
-}
-
-fn message(keys: &ObjectKeys<'_>, called: &mut HashMap<String, String>, messages: &mut Vec<ContextMessage>) -> ContextResult<()> {
-    let role = keys.text("role")?.unwrap_or_default();
-    for name in ["tool_call", "tool_calls"] {
-        match keys.get(name) {
-            None => {}
-            Some((key, Value::Array(calls))) => {
-                calls.iter().enumerate().try_for_each(|(n, call)| note_call(&format!("{key}[{n}]"), call, called))?;
-            }
-            Some((key, call)) => note_call(&key, call, called)?,
-        }
-    }
-    let mut results = Vec::new();
-    if let Some((key, value)) = keys.get("tool_result") {
-        results.push(tool_result(&key, value, called)?);
-    }
-    let mut said = keys.text("text")?;
-    if let Some((key, content)) = keys.get("content") {
-        if let Value::Array(blocks) = content {
-            for (n, block) in blocks.iter().enumerate() {
-                let key = format!("{key}[{n}]");
-                match block.get("type").and_then(Value::as_str) {
-                    Some("tool_use") => note_call(&key, block, called)?,
-                    Some("tool_result") => results.push(tool_result(&key, block, called)?),
-                    _ => {}
-                }
-            }
-        }
-        let message_text = message_text(&key, content)?;
-        if !message_text.is_empty() || content.is_string() {
-            said.get_or_insert(message_text);
-        }
-    }
-    if said.is_some() || results.is_empty() {
-        messages.push(ContextMessage { role: role.clone(), text: said, tool_result: None });
-    }
-    messages.extend(results.into_iter().map(|result| ContextMessage { role: role.clone(), text: None, tool_result: Some(result) }));
-    Ok(())
-}
-
-fn note_call(key: &str, value: &Value, called: &mut HashMap<String, String>) -> ContextResult<()> {
-    let keys = ObjectKeys::of(key, value)?;
-    let id = keys.get("id").map(|(key, value)| id(&key, value)).transpose()?;
-    if let (Some(id), Some(name)) = (id, keys.text("name")?) {
-        called.insert(id, name);
-    }
-    Ok(())
-}
-
-fn tool_result(key: &str, value: &Value, called: &HashMap<String, String>) -> ContextResult<ToolResult> {
-    let keys = ObjectKeys::of(key, value)?;
-    let id = keys.first(&["id", "tool_use_id", "tool_call_id"]).map(|(key, value)| id(&key, value)).transpose()?;
-    let name = keys.text("name")?.or_else(|| called.get(id.as_ref()?).cloned());
-    let content = match keys.get("content") {
-        None => String::new(),
-        Some((_, Value::Array(blocks))) if blocks.iter().all(|block| block_text(block).is_some()) => {
-            blocks.iter().filter_map(block_text).collect::<Vec<_>>().join("\n")
-        }
-        Some((_, Value::String(text))) => text.clone(),
-        // The result itself, not yet as text.
-        Some((_, other)) => other.to_string(),
-    };
-    Ok(ToolResult { id, name, content, is_error: keys.flag("is_error")?.unwrap_or(false) })
 }
 
 fn usage(key: &str, value: &Value) -> ContextResult<SessionUsage> {

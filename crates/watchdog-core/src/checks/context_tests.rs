@@ -97,6 +97,100 @@ fn results_of_tools_are_told_apart_and_named_by_their_calls() {
     assert!(found.messages.iter().any(|message| message.text.as_deref() == Some("go on")));
 }
 
+/// The texts, and the results with the names of their tools, of a conversation.
+fn told(messages: &Value) -> (Vec<String>, Vec<(Option<String>, String, bool)>) {
+    let found = read(json!({"messages": messages})).messages;
+    let texts = found.iter().filter_map(|message| message.text.clone()).collect();
+    let results = found.into_iter().filter_map(|message| message.tool_result);
+    (texts, results.map(|result| (result.name, result.content, result.is_error)).collect())
+}
+
+#[test]
+fn every_form_of_a_conversation_says_the_same() {
+    let rows = "{\"rows\":[]}";
+    let ours = json!([
+        {"role": "user", "content": "list them"},
+        {"role": "assistant", "tool_call": {"id": "1", "name": "execute_sql"}, "content": "I ask."},
+        {"role": "tool", "tool_result": {"id": "1", "content": rows}},
+        {"role": "assistant", "content": "None."}]);
+    let anthropic = json!([
+        {"role": "user", "content": [{"type": "text", "text": "list them"}]},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "x", "signature": "y"}, {"type": "text", "text": "I ask."},
+                                          {"type": "tool_use", "id": "1", "name": "execute_sql", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": rows}]}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "None."}]}]);
+    let spore = json!([
+        {"role": "user", "content": {"type": "text", "text": "list them"}},
+        {"role": "assistant", "content": {"type": "text", "text": "I ask."}},
+        {"role": "assistant", "content": {"type": "tool_call", "id": "1", "name": "execute_sql", "input": {"q": "select"}}},
+        {"role": "tool", "content": {"type": "tool_result", "tool_use_id": "1", "content": rows, "is_error": false}},
+        {"role": "user", "content": {"type": "image", "media_type": "image/png", "data": ""}},
+        {"role": "assistant", "content": {"type": "text", "text": "None."}}]);
+    let call = json!({"id": "1", "type": "function", "function": {"name": "execute_sql", "arguments": "{}"}});
+    let chat = json!([
+        {"role": "user", "content": [{"type": "text", "text": "list them"}, {"type": "image_url", "image_url": {"url": "data:"}}]},
+        {"role": "assistant", "content": "I ask.", "refusal": null, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": rows},
+        {"role": "assistant", "content": [{"type": "text", "text": "None."}]}]);
+    let responses = json!([
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "list them"}]},
+        {"type": "reasoning", "summary": []},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I ask.", "annotations": []}]},
+        {"type": "function_call", "id": "fc_1", "call_id": "1", "name": "execute_sql", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "1", "output": rows},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "None."}]}]);
+    for (form, messages) in [("ours", ours), ("Anthropic", anthropic), ("spore-core", spore), ("chat", chat), ("responses", responses)] {
+        let (texts, results) = told(&messages);
+        assert_eq!(texts, ["list them", "I ask.", "None."], "{form}");
+        assert_eq!(results, [(Some("execute_sql".to_owned()), rows.to_owned(), false)], "{form}");
+    }
+}
+
+#[test]
+fn what_a_model_refuses_and_what_a_tool_failed_at_is_told() {
+    let (texts, results) = told(&json!([
+        {"role": "assistant", "content": null, "refusal": "I will not."},
+        {"role": "assistant", "content": [{"type": "refusal", "refusal": "Nor this."}]},
+        {"role": "tool", "content": {"type": "tool_result", "tool_use_id": "9", "content": "no such table", "is_error": true}},
+        {"role": "function", "name": "execute_sql", "content": "an old form"},
+        {"role": "tool", "tool_call_id": "8", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}]));
+    assert_eq!(texts, ["I will not.", "Nor this."]);
+    assert_eq!(
+        results,
+        [
+            (None, "no such table".to_owned(), true),
+            (Some("execute_sql".to_owned()), "an old form".to_owned(), false),
+            (None, "a\nb".to_owned(), false)
+        ]
+    );
+}
+
+#[test]
+fn a_kind_of_message_that_is_not_known_is_an_error_and_not_left_out() {
+    for (message, words) in [
+        (
+            json!({"role": "user", "content": [{"type": "hologram", "of": "x"}]}),
+            "messages[0].content[0].type: 'hologram' is no kind of block",
+        ),
+        (json!({"role": "user", "content": {"type": "hologram"}}), "messages[0].content.type: 'hologram' is no kind of block"),
+        (json!({"role": "user", "content": {"of": "x"}}), "messages[0].content: expected a block with a type or a text"),
+        (json!({"role": "user", "content": [7]}), "messages[0].content[0]: expected an object, found a number"),
+        (json!({"role": "user", "content": [{"type": "text", "text": 7}]}), "messages[0].content[0].text: expected a text, found a number"),
+        (json!({"type": "hologram"}), "messages[0].type: 'hologram' is no kind of block"),
+        (
+            json!({"role": "assistant", "tool_calls": [{"id": "1", "function": 7}]}),
+            "messages[0].tool_calls[0].function: expected an object",
+        ),
+        (
+            json!({"role": "tool", "content": {"type": "tool_result", "tool_use_id": []}}),
+            "messages[0].content.tool_use_id: expected a number or",
+        ),
+    ] {
+        let error = context_from_value(&json!({"messages": [message]})).expect_err("it is not understood").to_string();
+        assert!(error.starts_with(words), "{message}: {error}");
+    }
+}
+
 #[test]
 fn a_plan_may_be_its_steps_alone() {
     let found = read(json!({"plan": [{"content": "a", "status": "completed", "activeForm": "doing a"}]}));

@@ -12,6 +12,7 @@ mod capabilities;
 mod check;
 mod checklist;
 mod command;
+mod context_messages;
 mod context_reader;
 mod context_writer;
 mod custom;
