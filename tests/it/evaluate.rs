@@ -132,14 +132,25 @@ fn criteria_that_are_not_trusted_are_not_judged() {
     assert!(!env.root().join("ran").exists());
 }
 
-/// Runs an example against a worktree whose check is unmet, then met.
-fn example(env: &TestEnv, program: &str, args: &[&str]) {
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/examples/evaluate")
+}
+
+/// Types the commands of an example as the page has them, in a folder that holds nothing but the two files that stand beside them: once with
+/// its check unmet, once met.
+fn types_the_example_for(language: &str, env: &TestEnv) {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/evaluate.md")).expect("the page is there");
+    let row = page.lines().find(|line| line.starts_with(&format!("| [evaluate.{language}]"))).expect("a row for the example");
+    let folder = env.root().join("empty");
+    std::fs::create_dir(&folder).expect("the scratch folder takes folders");
+    for name in [format!("evaluate.{language}"), format!("watchdog_types.{language}")] {
+        assert!(row.contains(&format!("[{name}](examples/evaluate/{name})")), "{row}");
+        std::fs::copy(examples().join(&name), folder.join(&name)).expect("the example is there");
+    }
+    env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
     let repo = with_checks(env, "repo", &files());
-    let at = repo.path().to_str().expect("a scratch path is UTF-8").to_owned();
-    let run = || {
-        let args: Vec<&str> = args.iter().copied().chain([at.as_str(), "All done."]).collect();
-        env.command(program, &env.root()).args(args).env("WATCHDOG", env!("CARGO_BIN_EXE_watchdog")).run()
-    };
+    let command = row.split('`').nth(1).expect("a command").replace("WORKTREE", repo.path().to_str().expect("a scratch path is UTF-8"));
+    let run = || env.command("sh", &folder).args(["-c", command.as_str()]).run();
     let out = run().expect(10);
     assert!(out.stdout.starts_with("incomplete (checks_unmet, none): "), "{out}");
     assert!(out.stdout.contains("next prompt: ") && out.stdout.contains("report.md"), "{out}");
@@ -148,37 +159,53 @@ fn example(env: &TestEnv, program: &str, args: &[&str]) {
     assert!(out.stdout.starts_with("complete (checks_passed, verified): "), "{out}");
 }
 
-fn example_file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/examples/evaluate").join(name)
+#[test]
+fn the_example_in_python_runs_as_typed_in_an_empty_folder() {
+    types_the_example_for("py", &TestEnv::new());
 }
 
 #[test]
-fn the_example_in_python_asks_and_understands() {
-    example(&TestEnv::new(), "python3", &[example_file("evaluate.py").to_str().expect("the project's path is UTF-8")]);
+fn the_example_in_typescript_runs_as_typed_in_an_empty_folder() {
+    let env = TestEnv::new();
+    let node = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/node/bin/node");
+    assert!(node.exists(), "Node.js 22 is missing; scripts/test --install-only installs it");
+    env.install("node", &node);
+    types_the_example_for("ts", &env);
 }
 
 #[test]
-fn the_example_in_typescript_type_checks_asks_and_understands() {
+fn the_example_in_go_runs_as_typed_in_an_empty_folder() {
+    let mut env = TestEnv::new();
+    env.set("GOTOOLCHAIN", "local");
+    types_the_example_for("go", &env);
+}
+
+#[test]
+fn the_example_in_typescript_passes_the_strict_compiler() {
     let env = TestEnv::new();
     let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/typescript/node_modules");
     let tsc = modules.join("typescript/bin/tsc");
     assert!(tsc.exists(), "the TypeScript compiler is missing; scripts/test --install-only installs it");
-    std::fs::copy(example_file("evaluate.ts"), env.root().join("evaluate.ts")).expect("the scratch folder takes files");
+    for name in ["evaluate.ts", "watchdog_types.ts"] {
+        std::fs::copy(examples().join(name), env.root().join(name)).expect("the scratch folder takes files");
+    }
     let types = modules.join("@types");
     let (tsc, types) = (tsc.to_str().expect("UTF-8"), types.to_str().expect("UTF-8"));
-    let flags = ["--strict", "--noUncheckedIndexedAccess", "--module", "nodenext", "--target", "es2022", "--types", "node"];
-    let compile: Vec<&str> = [tsc].iter().chain(&flags).copied().chain(["--typeRoots", types, "evaluate.ts"]).collect();
+    let flags = ["--noEmit", "--strict", "--noUncheckedIndexedAccess", "--erasableSyntaxOnly", "--allowImportingTsExtensions"];
+    let target = ["--module", "nodenext", "--target", "es2022", "--types", "node", "--typeRoots", types, "evaluate.ts"];
+    let compile: Vec<&str> = [tsc].iter().chain(&flags).chain(&target).copied().collect();
     env.command("node", &env.root()).args(compile).run().expect(0);
-    example(&env, "node", &["evaluate.js"]);
 }
 
 #[test]
-fn the_example_in_go_builds_asks_and_understands() {
+fn the_types_for_programs_follow_the_schemas() {
     let env = TestEnv::new();
-    let (cache, program) = (env.root().join("go-cache"), env.root().join("evaluate"));
-    let (cache, program) = (cache.to_str().expect("UTF-8"), program.to_str().expect("UTF-8"));
-    let source = example_file("evaluate.go");
-    let build = ["build", "-o", program, source.to_str().expect("UTF-8")];
-    env.command("go", &env.root()).args(build).env("GOCACHE", cache).env("GO111MODULE", "off").env("GOTOOLCHAIN", "local").run().expect(0);
-    example(&env, program, &[]);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let script = root.join("scripts/types");
+    let script = script.to_str().expect("UTF-8");
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        env.command("python3", root).args([script]).run().expect(0);
+    }
+    let out = env.command("python3", root).args([script, "--check"]).run();
+    assert_eq!(out.code, Some(0), "run scripts/types, or these tests with UPDATE_EXPECT=1\n{out}");
 }

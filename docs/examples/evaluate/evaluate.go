@@ -1,8 +1,9 @@
 // Asks watchdog whether the work in a worktree is done.
 //
-//	go run evaluate.go WORKTREE "the agent's last text"
+//	go build -o evaluate evaluate.go watchdog_types.go && ./evaluate WORKTREE "the agent's last text"
 //
-// Prints the verdict in words and ends with watchdog's exit code. Needs watchdog in PATH (or in $WATCHDOG).
+// Prints the verdict in words and ends with watchdog's exit code, which `go run` would turn into 1. Needs Go 1.18 and watchdog in PATH (or
+// in $WATCHDOG).
 package main
 
 import (
@@ -13,35 +14,6 @@ import (
 	"os/exec"
 	"strings"
 )
-
-// Context is what is known of the session. Every field but Schema is optional; `watchdog schema context` has all of them.
-type Context struct {
-	Schema     int    `json:"schema"`
-	Output     string `json:"output,omitempty"`
-	ClaimsDone *bool  `json:"claims_done,omitempty"`
-	Iteration  int    `json:"iteration,omitempty"`
-	Spec       string `json:"spec,omitempty"`
-	Baseline   string `json:"baseline,omitempty"`
-}
-
-// Check is one configured criterion, as it was judged.
-type Check struct {
-	Name     string  `json:"name"`
-	Type     string  `json:"type"`
-	Outcome  string  `json:"outcome"`
-	Feedback *string `json:"feedback"`
-}
-
-// Verdict is the part of the verdict that a loop needs; `watchdog schema verdict` has all of it.
-type Verdict struct {
-	Status   string  `json:"status"`
-	Reason   string  `json:"reason"`
-	Complete bool    `json:"complete"`
-	Evidence string  `json:"evidence"`
-	Message  string  `json:"message"`
-	Feedback *string `json:"feedback"`
-	Checks   []Check `json:"checks"`
-}
 
 // Evaluate judges the checks of the worktree's completion.json. The error says why there is no verdict at all.
 func Evaluate(worktree string, context Context) (*Verdict, error) {
@@ -67,13 +39,13 @@ func Evaluate(worktree string, context Context) (*Verdict, error) {
 }
 
 // exitCodes are those that watchdog itself would have ended with.
-var exitCodes = map[string]int{
+var exitCodes = map[VerdictStatus]int{
 	"complete": 0, "incomplete": 10, "waiting": 11, "review": 12, "timeout": 13, "stopped": 14, "failed": 15, "error": 16,
 }
 
 func main() {
 	done := true
-	verdict, err := Evaluate(os.Args[1], Context{Output: os.Args[2], ClaimsDone: &done})
+	verdict, err := Evaluate(os.Args[1], Context{Output: &os.Args[2], ClaimsDone: &done})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(16)

@@ -1,0 +1,1048 @@
+// Made by scripts/types from the JSON Schemas that `watchdog schema verdict|context|event|config` prints. Do not edit.
+
+/** also the exit code: 0, 10, 11, 12, 13, 14, 15, 16 in this order */
+export type VerdictStatus =
+  | "complete"
+  | "incomplete"
+  | "waiting"
+  | "review"
+  | "timeout"
+  | "stopped"
+  | "failed"
+  | "error";
+
+export type VerdictReason =
+  | "new_commits"
+  | "rescued"
+  | "nothing_to_do"
+  | "checks_passed"
+  | "checks_unmet"
+  | "working"
+  | "operation_in_progress"
+  | "background_work"
+  | "session_active"
+  | "rate_limited"
+  | "locked"
+  | "dependencies"
+  | "no_criteria"
+  | "max_iterations"
+  | "verify_timeout"
+  | "verify_failed"
+  | "repeated_nothing_to_do"
+  | "disputed"
+  | "criteria_changed"
+  | "untrusted"
+  | "rescue_incomplete"
+  | "max_probes"
+  | "session_timeout"
+  | "session_idle"
+  | "breaker_open"
+  | "budget_exhausted"
+  | "deadline_exceeded"
+  | "agent_stopped"
+  | "interrupted"
+  | "verify_unrunnable"
+  | "agent_unrunnable"
+  | "halted"
+  | "probe_error"
+  | "git_error"
+  | "not_a_repository"
+  | "config_error"
+  | "store_error"
+  | "snapshot_failed";
+
+/** how strong a complete is */
+export type VerdictEvidence =
+  | "verified"
+  | "committed"
+  | "counted"
+  | "claimed"
+  | "none";
+
+export type VerdictCommitsItemOrigin =
+  | "made_here"
+  | "imported"
+  | "rescued";
+
+export interface VerdictCommitsItem {
+  id: string;
+  subject: string;
+  origin: VerdictCommitsItemOrigin;
+}
+
+/** null where it was not needed */
+export interface VerdictChanges {
+  staged: number;
+  unstaged: number;
+  untracked: number;
+  conflicted: number;
+  /** a merge, rebase or the like that is half done */
+  operation: string | null;
+  /** percent-escaped where not UTF-8 */
+  paths: string[];
+}
+
+export interface VerdictRescueLeftOutItem {
+  path: string;
+  why: string;
+}
+
+export interface VerdictRescue {
+  snapshot: string | null;
+  commits: number;
+  branch?: string | null;
+  left_out: VerdictRescueLeftOutItem[];
+}
+
+export type VerdictProbesItemOutcome =
+  | "reply"
+  | "unreadable"
+  | "empty"
+  | "timed_out"
+  | "no_conversation"
+  | "not_installed"
+  | "not_logged_in"
+  | "overloaded"
+  | "rate_limited"
+  | "failed";
+
+export type VerdictProbesItemReplyStatus =
+  | "complete"
+  | "waiting"
+  | "working";
+
+export interface VerdictProbesItemReply {
+  status: VerdictProbesItemReplyStatus;
+}
+
+/** what questions to the agent cost; a figure that it does not tell is null */
+export interface VerdictProbesItemUsage {
+  requests: number;
+  input_tokens: number | null;
+  output_tokens: number | null;
+  cost_usd: number | null;
+}
+
+export interface VerdictProbesItem {
+  at: string;
+  duration_ms: number;
+  outcome: VerdictProbesItemOutcome;
+  reply: VerdictProbesItemReply | null;
+  why?: string | null;
+  retry_at?: string | null;
+  disputed?: string | null;
+  /** the session that answered */
+  session_id?: string | null;
+  /** what questions to the agent cost; a figure that it does not tell is null */
+  usage?: VerdictProbesItemUsage;
+}
+
+export type VerdictChecksItemOutcome =
+  | "pass"
+  | "unmet"
+  | "waiting"
+  | "unrunnable"
+  | "failed"
+  | "timed_out"
+  | "skipped";
+
+export type VerdictChecksItemEvidence =
+  | "verified"
+  | "committed"
+  | "counted"
+  | "claimed"
+  | "none";
+
+/** its outcome when the work began; one that passed before gives no evidence of the work */
+export type VerdictChecksItemBefore =
+  | "passed"
+  | "failed"
+  | "unknown";
+
+/** what its test runner says that it ran */
+export interface VerdictChecksItemTests {
+  ran: number;
+  failed: number;
+  skipped: number;
+}
+
+export interface VerdictChecksItem {
+  name: string;
+  type: string;
+  outcome: VerdictChecksItemOutcome;
+  evidence: VerdictChecksItemEvidence;
+  feedback: string | null;
+  duration_ms: number;
+  /** whether an earlier pass with the same inputs answered */
+  cached?: boolean;
+  /** its outcome when the work began; one that passed before gives no evidence of the work */
+  before?: VerdictChecksItemBefore;
+  /** what its test runner says that it ran */
+  tests?: VerdictChecksItemTests | null;
+  /** the tree that it ran on, where that was a scratch checkout */
+  tree?: string | null;
+}
+
+export type VerdictSessionKnownBy =
+  | "output"
+  | "hook"
+  | "transcript"
+  | "latest";
+
+/** the session that a question goes to */
+export interface VerdictSession {
+  id: string | null;
+  /** the agent that ran it, by the name or path of its preset */
+  agent?: string | null;
+  known_by: VerdictSessionKnownBy;
+  idle_seconds: number | null;
+}
+
+/** what questions to the agent cost; a figure that it does not tell is null */
+export interface VerdictProbeUsage {
+  requests: number;
+  input_tokens: number | null;
+  output_tokens: number | null;
+  cost_usd: number | null;
+}
+
+export type VerdictBreakerState =
+  | "closed"
+  | "open"
+  | "half_open";
+
+export interface VerdictBreaker {
+  state: VerdictBreakerState;
+  strikes: number;
+  limit: number;
+  open_until: string | null;
+  since?: string | null;
+  why?: string | null;
+}
+
+export interface VerdictNotesItem {
+  code: string;
+  detail: string;
+}
+
+export type VerdictLoopAgentsItemHeldBecause =
+  | "usage_limit"
+  | "overload";
+
+export interface VerdictLoopAgentsItem {
+  name: string;
+  sessions: number;
+  spent: { [key: string]: unknown };
+  held_until: string | null;
+  held_because: VerdictLoopAgentsItemHeldBecause | null;
+}
+
+/** only of `watchdog loop`: see docs/loop.md */
+export interface VerdictLoop {
+  id?: string;
+  begun_at?: string;
+  first_baseline?: string;
+  resumed?: boolean;
+  over?: boolean;
+  spent?: { [key: string]: unknown };
+  /** what each agent of the loop did: its sessions, what they spent, and until when it gets none */
+  agents?: VerdictLoopAgentsItem[];
+  history?: { [key: string]: unknown }[];
+}
+
+/**
+ * What watchdog judged: printed by check, run, loop, sweep and evaluate with --json. Fields may be added; none
+ * changes its meaning within schema 1.
+ */
+export interface Verdict {
+  schema: 1;
+  /** also the exit code: 0, 10, 11, 12, 13, 14, 15, 16 in this order */
+  status: VerdictStatus;
+  reason: VerdictReason;
+  complete: boolean;
+  /** how strong a complete is */
+  evidence: VerdictEvidence;
+  /** one line for a person */
+  message: string;
+  /** what the agent should do next; a text whenever the status is incomplete */
+  feedback: string | null;
+  /** when to look again, where it is known */
+  retry_at: string | null;
+  /** absolute path */
+  worktree: string | null;
+  spec: string | null;
+  branch: string | null;
+  /** the commit that HEAD named when the session began */
+  baseline: string | null;
+  head: string | null;
+  /** null where it could not be read: unknown is never zero */
+  new_commits: number | null;
+  /** null where it could not be read: unknown is never zero */
+  made_here?: number | null;
+  /** null where it could not be read: unknown is never zero */
+  imported_commits: number | null;
+  net_change: boolean | null;
+  /** newest first */
+  commits: VerdictCommitsItem[];
+  /** null where it was not needed */
+  changes: VerdictChanges | null;
+  rescued: boolean;
+  rescue: VerdictRescue | null;
+  probes_used: number;
+  probes: VerdictProbesItem[];
+  checks: VerdictChecksItem[];
+  /** the session that a question goes to */
+  session: VerdictSession | null;
+  /** uncommitted files that were there before the session: kept, and not its work */
+  inherited: number;
+  /** files that changed after the session's recorded end: kept, and nobody's work */
+  changed_since_end?: number;
+  /** an earlier answer stands, because nothing changed since then */
+  unchanged_since: string | null;
+  /** what helpers of the session hold that HEAD lacks */
+  helpers?: string[];
+  /** what questions to the agent cost; a figure that it does not tell is null */
+  probe_usage: VerdictProbeUsage;
+  strike: boolean;
+  not_a_strike_because: string | null;
+  breaker: VerdictBreaker | null;
+  /** words for what weakens the facts */
+  degraded: string[];
+  /** the same with a sentence */
+  notes?: VerdictNotesItem[];
+  log?: string | null;
+  survivors?: string[];
+  duration_ms: number;
+  /** only of `watchdog loop`: iterations that ended, earlier processes of the same loop included */
+  iterations?: number;
+  /** only of `watchdog loop`: see docs/loop.md */
+  loop?: VerdictLoop;
+}
+
+export interface ContextSummariesItemDetectedActionsItem {
+  type?: string;
+}
+
+export interface ContextSummariesItem {
+  iteration?: number | null;
+  assistant_responses?: string[];
+  detected_actions?: ContextSummariesItemDetectedActionsItem[];
+}
+
+export interface ContextPlanStepsItem {
+  step_id?: number | string | null;
+  title?: string;
+  status?: string;
+}
+
+export interface ContextPlan {
+  objective?: string | null;
+  status?: string | null;
+  steps?: ContextPlanStepsItem[];
+}
+
+export interface ContextMessagesItemToolResult {
+  id?: string | null;
+  name?: string | null;
+  content?: unknown;
+  is_error?: boolean | null;
+}
+
+export interface ContextMessagesItem {
+  role?: string;
+  /** a text, a block, or a list of blocks */
+  content?: unknown;
+  /** one call or a list: id, name */
+  tool_call?: unknown;
+  /** calls, also as OpenAI's Chat Completions has them */
+  tool_calls?: unknown;
+  /** makes the message the result of that call */
+  tool_call_id?: unknown;
+  /** the kind of an item of OpenAI's Responses */
+  type?: unknown;
+  call_id?: unknown;
+  name?: unknown;
+  output?: unknown;
+  tool_result?: ContextMessagesItemToolResult | null;
+}
+
+export interface ContextUsage {
+  /** null where it could not be read: unknown is never zero */
+  turns?: number | null;
+  /** null where it could not be read: unknown is never zero */
+  input_tokens?: number | null;
+  /** null where it could not be read: unknown is never zero */
+  output_tokens?: number | null;
+  cost_usd?: number | null;
+  wall_seconds?: number | null;
+}
+
+/**
+ * What is known of a session beside git: stdin of watchdog evaluate and of custom checks. Every key but schema is
+ * optional; unknown keys pass.
+ */
+export interface Context {
+  schema: 1;
+  worktree?: string | null;
+  spec?: string | null;
+  /** any git revision, or `unborn` */
+  baseline?: string | null;
+  head?: string | null;
+  /** of the loop, from 1 */
+  iteration?: number | null;
+  /** whether the agent says that it is done */
+  claims_done?: boolean | null;
+  stop_reason?: string | null;
+  /** structured output that the agent is about to give */
+  tentative_output?: unknown;
+  /** the agent's last text */
+  output?: string | null;
+  /** what the agent was asked; an echo of it is nobody's claim */
+  prompt?: string | null;
+  summaries?: ContextSummariesItem[] | null;
+  plan?: ContextPlan | null;
+  messages?: ContextMessagesItem[] | null;
+  usage?: ContextUsage | null;
+  background_tasks?: unknown[] | null;
+}
+
+/**
+ * An event of watchdog's journal: one line of `watchdog events --json`, the body of a webhook, and what a notified
+ * command reads on stdin. Fields and kinds may be added; none changes its meaning within schema 1.
+ */
+export interface Event {
+  schema: 1;
+  /** unique; a notification that is delivered twice has the same one */
+  id: string;
+  /** when it happened, in UTC */
+  at: string;
+  /** the worktree's stable name in the store */
+  worktree: string;
+  /** the worktree's top folder; in notifications only */
+  path?: string;
+  /** the name of the work */
+  spec: string | null;
+  /** readers must expect kinds that they do not know */
+  kind: string;
+  /** what else is known; its fields depend on the kind, see docs/events.md */
+  data: { [key: string]: unknown } | null;
+}
+
+export type ConfigAgentPreset1 =
+  | "claude"
+  | "codex"
+  | "gemini"
+  | "opencode";
+
+/** the program and its arguments */
+export type ConfigArgv = string[];
+
+export interface ConfigAgent {
+  /** the model that answers probes; null is the agent's own choice */
+  model?: string | null;
+  /** the agent that is asked */
+  preset?: ConfigAgentPreset1 | string;
+  /**
+   * another program instead of the preset. The question is on its stdin, its answer on stdout, and
+   * `WATCHDOG_PROBE=<n>` counts from 1. `WATCHDOG_QUESTION` tells the two questions apart: `probe` asks for its
+   * state, `plan` for commits (see `rescue`)
+   */
+  probe?: ConfigArgv | null;
+}
+
+export type ConfigAgentsItemPreset1 =
+  | "claude"
+  | "codex"
+  | "gemini"
+  | "opencode";
+
+export interface ConfigAgentsItem {
+  /**
+   * instead of a preset. The prompt is on its stdin, unless an argument asks for it as `{prompt}` or
+   * `{prompt_file}`
+   */
+  command?: ConfigArgv | null;
+  /**
+   * other agents of this list that take over, in this order, when this one meets a usage limit, an overload or the
+   * end of its budget (see Another agent at a limit). Nobody takes over who is not named
+   */
+  fallback?: string[];
+  /** US dollars that its sessions of one loop or task may cost */
+  max_cost_usd?: number | null;
+  /** the model that it works with; null is the agent's own choice */
+  model?: string | null;
+  /** the agent's own name, no two alike */
+  name: string;
+  /** as in `agent` */
+  preset?: ConfigAgentsItemPreset1 | string;
+  /** which tasks it takes; null takes those of any role */
+  role?: string | null;
+  /** the folder of its linked worktree, from the root of the worktree that holds the tasks; no two alike */
+  worktree?: string | null;
+}
+
+export interface ConfigBreaker {
+  /** how long it stays open before one trial; doubled after each trial that is a timeout again, up to a day */
+  cooldown_seconds?: number;
+  /** strikes that open the breaker */
+  limit?: number;
+}
+
+/** how its checks combine */
+export type ConfigGroupMode =
+  | "all"
+  | "any"
+  | "first";
+
+export interface ConfigGroup {
+  /** checks and groups of them */
+  checks: ConfigEntry[];
+  /** how its checks combine */
+  mode: ConfigGroupMode;
+}
+
+/**
+ * which of the agent's texts count: its `last` message, those of the `iteration` (since it was last asked), or all
+ * of the `session`
+ */
+export type ConfigSignalIn =
+  | "last"
+  | "iteration"
+  | "session";
+
+/** `line`: alone on a line; `tag`: the whole content of an element such as `<promise>DONE</promise>` */
+export type ConfigSignalMatch =
+  | "line"
+  | "word"
+  | "contains"
+  | "tag";
+
+/** The agent says an agreed text. */
+export interface ConfigSignal {
+  /** whether upper and lower case are the same */
+  ignore_case?: boolean;
+  /**
+   * which of the agent's texts count: its `last` message, those of the `iteration` (since it was last asked), or
+   * all of the `session`
+   */
+  in?: ConfigSignalIn;
+  /** whether only the last line that is not blank counts */
+  last_line?: boolean;
+  /** `line`: alone on a line; `tag`: the whole content of an element such as `<promise>DONE</promise>` */
+  match?: ConfigSignalMatch;
+  /** stands in verdicts; the type where it is not given */
+  name?: string;
+  /** the element's name, for the match `tag` */
+  tag?: string;
+  /** what to look for */
+  text: string;
+  type: "signal";
+}
+
+/** inside the worktree, relative to its root */
+export type ConfigInsidePath = string;
+
+export type ConfigCommandLine = string | ConfigArgv;
+
+/** A program decides. */
+export interface ConfigCommand {
+  /** it runs in a scratch checkout of HEAD with the session's work, where nothing is that git ignores */
+  clean?: boolean;
+  /** the folder it runs in, inside the worktree; null is the root */
+  cwd?: ConfigInsidePath | null;
+  /** the JUnit XML file that it writes, inside the worktree; it must be written during the run */
+  junit?: string | null;
+  /**
+   * it runs when the work begins, in a scratch checkout of the baseline; where it passes there, no session is
+   * started
+   */
+  must_fail_first?: boolean;
+  /** stands in verdicts; the type where it is not given */
+  name?: string;
+  /** a text is run by `sh -c` */
+  run: ConfigCommandLine;
+  /** what counts as met, see below */
+  success?: string;
+  /** lines at the end of each stream that go into the feedback where no failing test is known */
+  tail_lines?: number;
+  /** its deadline; then its whole process tree is ended, and the verdict is `review`/`verify_timeout` */
+  timeout_seconds?: number;
+  type: "command";
+}
+
+/** inside the worktree, relative to its root, or absolute */
+export type ConfigFilePath = string;
+
+/** Every step of a plan is done: a JSON file, a markdown checklist, or the agent's own list. */
+export interface ConfigPlan {
+  /** the states that mean done, exactly so */
+  done?: string[];
+  /** how many open titles go into the feedback */
+  max_titles?: number;
+  /** stands in verdicts; the type where it is not given */
+  name?: string;
+  /** headings of a checklist, in any case, below which open boxes do not count */
+  optional_sections?: string[];
+  /** a JSON plan with `steps`, or a markdown checklist; null is the agent's own list */
+  path?: ConfigFilePath | null;
+  /** whether there must be a plan at all */
+  required?: boolean;
+  type: "plan";
+}
+
+/** Every feature of a list passes. */
+export interface ConfigFeatureList {
+  /** whether nothing but `passes` may differ from the baseline commit's file; more features may be added */
+  freeze?: boolean;
+  /** stands in verdicts; the type where it is not given */
+  name?: string;
+  /** the JSON file */
+  path?: ConfigFilePath;
+  type: "feature_list";
+}
+
+/** Commits made here with a net change, and the state of the worktree, decide. */
+export interface ConfigGit {
+  /**
+   * commits made here since the session began. Pulled ones do not count, and together they must change the tree. 0
+   * asks for none
+   */
+  min_commits?: number;
+  /** stands in verdicts; the type where it is not given */
+  name?: string;
+  /**
+   * whether files that changed since the baseline may hold no `<<<<<<<`, `=======`, `>>>>>>>` lines of a conflict
+   */
+  no_conflict_markers?: boolean;
+  /**
+   * globs of paths that must be as they were when the work began, in HEAD, in the index and on disk. A pull is no
+   * excuse
+   */
+  protected?: ConfigInsidePath[];
+  /** whether nothing may be left uncommitted, and no merge or rebase half done */
+  require_clean?: boolean;
+  /** whether a remote-tracking branch must reach HEAD. Nobody is asked over the network */
+  require_pushed?: boolean;
+  type: "git";
+}
+
+/** Each glob needs a file, by default one that is not empty. */
+export interface ConfigFiles {
+  /** what the file must hold as well */
+  contains?: string | null;
+  /** stands in verdicts; the type where it is not given */
+  name?: string;
+  /** whether an empty file is none */
+  non_empty?: boolean;
+  /** each needs at least one file */
+  paths: ConfigInsidePath[];
+  type: "files";
+}
+
+/** An issue of GitHub is closed or labelled, a pull request is merged. */
+export interface ConfigIssue {
+  /** whether it must be closed */
+  closed?: boolean;
+  /** a label that it must have */
+  label?: string | null;
+  /** stands in verdicts; the type where it is not given */
+  name?: string;
+  /** the issue; required without `pull_request` */
+  number?: number | null;
+  /** a pull request that must be merged */
+  pull_request?: number | null;
+  /** the repository; null is that of the worktree */
+  repo?: string | null;
+  /** whether nothing may be left uncommitted */
+  require_clean?: boolean;
+  /** how long GitHub may take */
+  timeout_seconds?: number;
+  type: "issue";
+}
+
+/**
+ * which of the agent's texts count: its `last` message, those of the `iteration` (since it was last asked), or all
+ * of the `session`
+ */
+export type ConfigStructuredIn =
+  | "last"
+  | "iteration"
+  | "session";
+
+/** The agent gave JSON of an agreed form. */
+export interface ConfigStructured {
+  /**
+   * which of the agent's texts count: its `last` message, those of the `iteration` (since it was last asked), or
+   * all of the `session`
+   */
+  in?: ConfigStructuredIn;
+  /** stands in verdicts; the type where it is not given */
+  name?: string;
+  /** fields with their values, or a list of names */
+  required?: { [key: string]: unknown } | string[];
+  /** what the JSON must meet; at least one of the three is required */
+  schema?: { [key: string]: unknown };
+  /** the word that marks the JSON */
+  tag?: string;
+  type: "structured";
+}
+
+/** A tool of the agent returned rows. */
+export interface ConfigSqlResult {
+  /** the columns, in order; null is any */
+  expected_columns?: string[] | null;
+  /** rows at least */
+  min_rows?: number;
+  /** stands in verdicts; the type where it is not given */
+  name?: string;
+  /** the tool that returned the rows */
+  tool?: string;
+  type: "sql_result";
+}
+
+/** A model answers a question about the work. */
+export interface ConfigJudge {
+  /** the model of the preset; null is that of `agent` */
+  model?: string | null;
+  /** stands in verdicts; the type where it is not given */
+  name?: string;
+  /** what a model answers with yes or no */
+  question: string;
+  /** how it is to decide */
+  rubric?: string | null;
+  /** the program to ask, prompt on stdin and answer on stdout; null asks the agent's preset */
+  run?: ConfigCommandLine | null;
+  /** how long the answer may take */
+  timeout_seconds?: number;
+  type: "judge";
+}
+
+/** A project is in its last phase. */
+export interface ConfigPhase {
+  /** the project's field that holds the phase; without it the agent's words tell */
+  field?: string | null;
+  /** the phase that completes it */
+  final?: string;
+  /** stands in verdicts; the type where it is not given */
+  name?: string;
+  /** who owns the project; null is the user of `gh` */
+  owner?: string | null;
+  /** the project's number */
+  project?: number | null;
+  /** how long GitHub may take */
+  timeout_seconds?: number;
+  type: "phase";
+}
+
+/** So many iterations were made. */
+export interface ConfigIterations {
+  /** iterations of a loop, which is a count and no proof */
+  count: number;
+  /** stands in verdicts; the type where it is not given */
+  name?: string;
+  type: "iterations";
+}
+
+/**
+ * `call`: started for each judgement, the context on stdin, the answer on stdout. `stream`: started once, a line of
+ * JSON in and one out for each
+ */
+export type ConfigCustomMode =
+  | "call"
+  | "stream";
+
+/** A program of yours judges the context. */
+export interface ConfigCustom {
+  /**
+   * `call`: started for each judgement, the context on stdin, the answer on stdout. `stream`: started once, a line
+   * of JSON in and one out for each
+   */
+  mode?: ConfigCustomMode;
+  /** stands in verdicts; the type where it is not given */
+  name?: string;
+  /** the program */
+  run: ConfigCommandLine;
+  /** how long one judgement may take */
+  timeout_seconds?: number;
+  type: "custom";
+}
+
+/** Met, whatever happened; its evidence is none. */
+export interface ConfigAlways {
+  /** stands in verdicts; the type where it is not given */
+  name?: string;
+  type: "always";
+}
+
+export type ConfigEntry = ConfigGroup | ConfigSignal | ConfigCommand | ConfigPlan | ConfigFeatureList | ConfigGit | ConfigFiles | ConfigIssue | ConfigStructured | ConfigSqlResult | ConfigJudge | ConfigPhase | ConfigIterations | ConfigCustom | ConfigAlways;
+
+export interface ConfigCompletion {
+  /** `limits.max_iterations` */
+  max_iterations?: number;
+  /** a `signal` check, which comes first */
+  signal?: string;
+  /** a `command` check */
+  verify?: ConfigCommandLine;
+}
+
+export interface ConfigCompletionCheck {
+  /** whether uncommitted work is rescued after the last round */
+  final_rescue_attempt?: boolean;
+  /** rounds at most; 0 asks nobody */
+  max_probes?: number;
+  /** pause between rounds; a commit cuts it short */
+  probe_interval_seconds?: number;
+  /** deadline of one probe */
+  probe_timeout_seconds?: number;
+}
+
+export interface ConfigLimits {
+  /**
+   * for how long after its end what a session left running holds its verdict: nobody is asked and the verdict is
+   * `waiting`. It holds it no longer once it used no processor time and wrote nothing here for 5 minutes
+   */
+  background_seconds?: number;
+  /** pause between iterations */
+  cooldown_seconds?: number;
+  /** after this instant nothing is started, such as `"2030-01-31T18:00:00Z"` */
+  deadline?: string | null;
+  /**
+   * how long a session may be silent before it is ended; 0 never ends one; null is 1,800 for `loop` and `task`,
+   * none for `run`
+   */
+  idle_timeout_seconds?: number | null;
+  /** US dollars */
+  max_cost_usd?: number | null;
+  /** iterations of `watchdog loop` */
+  max_iterations?: number;
+  /** how often in a row a stop hook may hold the agent; Claude Code itself gives up after eight */
+  max_stop_blocks?: number;
+  /** input and output tokens together */
+  max_total_tokens?: number | null;
+  /** turns of the agent */
+  max_turns?: number | null;
+  /** wall time of a loop, or of the one session of `run` */
+  max_wall_seconds?: number | null;
+  /** wall time of one session */
+  session_timeout_seconds?: number | null;
+}
+
+/** how the checks combine (see Groups) */
+export type ConfigMode =
+  | "all"
+  | "any"
+  | "first";
+
+export type ConfigNotifyItemOnItem =
+  | "complete"
+  | "incomplete"
+  | "waiting"
+  | "review"
+  | "timeout"
+  | "stopped"
+  | "failed"
+  | "error"
+  | "new_commits"
+  | "rescued"
+  | "nothing_to_do"
+  | "checks_passed"
+  | "checks_unmet"
+  | "working"
+  | "operation_in_progress"
+  | "background_work"
+  | "session_active"
+  | "rate_limited"
+  | "locked"
+  | "dependencies"
+  | "no_criteria"
+  | "max_iterations"
+  | "verify_timeout"
+  | "verify_failed"
+  | "repeated_nothing_to_do"
+  | "disputed"
+  | "criteria_changed"
+  | "untrusted"
+  | "rescue_incomplete"
+  | "max_probes"
+  | "session_timeout"
+  | "session_idle"
+  | "breaker_open"
+  | "budget_exhausted"
+  | "deadline_exceeded"
+  | "agent_stopped"
+  | "interrupted"
+  | "verify_unrunnable"
+  | "agent_unrunnable"
+  | "halted"
+  | "probe_error"
+  | "git_error"
+  | "not_a_repository"
+  | "config_error"
+  | "store_error"
+  | "snapshot_failed"
+  | "baseline"
+  | "session_started"
+  | "session_ended"
+  | "commits"
+  | "changes"
+  | "snapshot"
+  | "probe"
+  | "check"
+  | "rescue"
+  | "restore"
+  | "dropped"
+  | "expired"
+  | "verdict"
+  | "breaker"
+  | "trust"
+  | "degraded"
+  | "assigned"
+  | "started"
+  | "iteration"
+  | "agent_changed"
+  | "blocked"
+  | "pending"
+  | "limit";
+
+export interface ConfigNotifyItem {
+  /** the program to run then */
+  command?: ConfigArgv;
+  /** instead of a program: show it on the desktop */
+  desktop?: true;
+  /** instead of a program: send it by mail, through the system's sendmail */
+  mail?: string | string[];
+  /** statuses or reasons of a verdict, such as `review` or `breaker_open`, or kinds of events */
+  on: ConfigNotifyItemOnItem[];
+  /** further attempts after one that failed */
+  retries?: number;
+  /** beside `url`: post a message for people, in the form of this service or in your own */
+  template?: string;
+  /** deadline of one attempt */
+  timeout_seconds?: number;
+  /** instead of a program: the address to post to, http or https */
+  url?: string;
+}
+
+/** what decides without checks: `git` (commits) or `review` (a person) */
+export type ConfigOnNoCriteria =
+  | "git"
+  | "review";
+
+/**
+ * in which order checks run: `cheap_first` (files and git before commands, and those side by side) or `given` (one
+ * after the other, as written); see Order and cost
+ */
+export type ConfigOrder =
+  | "cheap_first"
+  | "given";
+
+/** the weakest evidence that is accepted for `complete`, from strong to weak. Anything weaker becomes `review` */
+export type ConfigRequireEvidence =
+  | "verified"
+  | "committed"
+  | "counted"
+  | "claimed"
+  | "none";
+
+/**
+ * `plan`: the agent plans the commits, watchdog makes them; `single`: one commit of everything; `command`: yours;
+ * `snapshot`: commit nothing; `off`: not even a snapshot. All but `off` begin with a snapshot
+ */
+export type ConfigRescueMode =
+  | "plan"
+  | "single"
+  | "command"
+  | "snapshot"
+  | "off";
+
+export interface ConfigRescue {
+  /**
+   * for the mode `command`, run in the worktree with `WATCHDOG_SPEC` and `WATCHDOG_SNAPSHOT` set. Null runs
+   * `scripts/commit-rescue` of the worktree with the spec's name, if it is there
+   */
+  command?: ConfigArgv | null;
+  /** names or globs that are never committed. A list given here replaces the default */
+  exclude?: string[];
+  /**
+   * how long snapshots are kept, in days. The newest of a spec is kept for ever. Older ones go at the end of
+   * `check`, `run` and `rescue`, at most once a day for each repository
+   */
+  keep_days?: number;
+  /** larger files, in bytes, are not committed, and are kept apart in snapshots */
+  max_bytes?: number;
+  /** with more changed files than this, nothing is committed */
+  max_files?: number;
+  /**
+   * `plan`: the agent plans the commits, watchdog makes them; `single`: one commit of everything; `command`: yours;
+   * `snapshot`: commit nothing; `off`: not even a snapshot. All but `off` begin with a snapshot
+   */
+  mode?: ConfigRescueMode;
+  /** branches, by name or glob, that rescue never commits to; the work goes to `watchdog/rescue/<spec>` */
+  protect?: string[];
+  /**
+   * shortest time between snapshots during a session; 0 takes none. One is taken at the beginning where something
+   * is uncommitted already, or an ignored file of settings is there that snapshots keep, then whenever the work
+   * tree has changed and rested for a third of this time, at most 10 s; a work tree that never rests is kept after
+   * one more interval all the same
+   */
+  snapshot_seconds?: number;
+  /**
+   * deadline of the command, of the question for a plan, and of making the commits, each; also the timeout for
+   * locks held by other git processes
+   */
+  timeout_seconds?: number;
+  /**
+   * the last lines of each message, as `Key: value`; `{spec}` and `{snapshot}` are filled in. A list given here
+   * replaces the default
+   */
+  trailers?: string[];
+}
+
+export interface ConfigTasks {
+  /** the folder of task files, inside the worktree */
+  dir?: ConfigInsidePath;
+}
+
+/**
+ * The configuration of watchdog, version 1. What this schema cannot say, such as contradictions between dialects,
+ * the program says.
+ */
+export interface Config {
+  agent?: ConfigAgent;
+  /** the agents that work on tasks */
+  agents?: ConfigAgentsItem[];
+  behavior?: { [key: string]: unknown };
+  breaker?: ConfigBreaker;
+  /** the criteria, see Checks. An empty list is the same as none: `on_no_criteria` decides */
+  checks?: ConfigEntry[];
+  completion?: ConfigCompletion;
+  completion_check?: ConfigCompletionCheck;
+  /** an older name of `completion_check.max_probes` */
+  completion_check_max_probes?: number;
+  /** an older name of `completion_check.probe_interval_seconds` */
+  completion_check_probe_interval?: number;
+  /** false is `completion_check.max_probes`: 0 */
+  enable_smart_completion_check?: boolean;
+  /** files that the session must not change, such as its own tests; see Who may change the criteria */
+  guards?: ConfigInsidePath[];
+  limits?: ConfigLimits;
+  /** how the checks combine (see Groups) */
+  mode?: ConfigMode;
+  /** whom to tell about verdicts and events */
+  notify?: ConfigNotifyItem[];
+  /** what decides without checks: `git` (commits) or `review` (a person) */
+  on_no_criteria?: ConfigOnNoCriteria;
+  /**
+   * in which order checks run: `cheap_first` (files and git before commands, and those side by side) or `given`
+   * (one after the other, as written); see Order and cost
+   */
+  order?: ConfigOrder;
+  /**
+   * the weakest evidence that is accepted for `complete`, from strong to weak. Anything weaker becomes `review`
+   */
+  require_evidence?: ConfigRequireEvidence;
+  rescue?: ConfigRescue;
+  tasks?: ConfigTasks;
+  /** the version of this format; 1 is the only one */
+  version?: 1;
+}
