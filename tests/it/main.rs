@@ -79,6 +79,8 @@ mod help;
 mod hints;
 // Begins and ends of sessions as the agent's hooks tell of them.
 mod hook_sessions;
+// The hooks of agents beside Claude Code: their files, their words.
+mod agent_hooks;
 // The agent's hooks: held by unmet checks alone, answered whatever happens; and the settings that name them.
 mod hooks;
 // Floods, endless lines and escape sequences.
@@ -161,6 +163,8 @@ mod process_scene;
 mod real_claude;
 // Loops of the real Claude Code CLI.
 mod real_claude_loop;
+// The hooks of the other real CLIs: each is held once, or recorded where it cannot be held.
+mod real_agent_hooks;
 // The hooks of the real Claude Code CLI: held, let go, refused, accepted.
 mod real_claude_hooks;
 // The question to the real Claude Code CLI.

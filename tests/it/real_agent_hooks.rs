@@ -1,0 +1,212 @@
+//! The hooks of the real Codex, Gemini, Qwen, Copilot and opencode CLIs, as `watchdog hook install --agent` names them: a session that leaves
+//! a check unmet is held once and goes on, and its begin and end are recorded.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::{CommandOutput, Repo, Run, ScriptedModel, TestEnv, wait_until};
+
+/// What each session says first, and after it was held.
+const FIRST: &str = "All done.";
+const SECOND: &str = "Now it is done.";
+
+/// The pinned program of an agent. A missing one fails the test: nothing is skipped in silence.
+#[track_caller]
+fn program(name: &str) -> PathBuf {
+    let found = Path::new(env!("CARGO_MANIFEST_DIR")).join("target").join(name).join("bin").join(name);
+    assert!(found.exists(), "{} is missing: run `scripts/test --install-only`, which puts it there", found.display());
+    found
+}
+
+/// An agent in front of a model that leaves its work undone until it is told what is missing.
+struct HookedAgent {
+    env: TestEnv,
+    model: ScriptedModel,
+}
+
+impl HookedAgent {
+    /// Installs the CLI, the hooks of the person, and criteria that want a file.
+    fn new(name: &str) -> Self {
+        let mut env = TestEnv::new();
+        let done = env.root().join("repo/done.txt");
+        let model = ScriptedModel::answering(move |body| {
+            if !body.to_string().contains("missing files: done.txt") {
+                return FIRST.into();
+            }
+            // The work of a tool, without the tool.
+            fs::write(&done, "x").expect("the repository is there");
+            SECOND.into()
+        });
+        env.install(name, &program(name));
+        env.install("node", &program("node"));
+        env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
+        for (variable, value) in [
+            ("OPENAI_API_KEY", "scripted-api-key".to_owned()),
+            ("OPENAI_BASE_URL", format!("{}/v1", model.url())),
+            ("OPENAI_MODEL", "scripted".to_owned()),
+            ("GEMINI_API_KEY", "scripted-api-key".to_owned()),
+            ("GOOGLE_GEMINI_BASE_URL", model.url()),
+            ("COPILOT_PROVIDER_BASE_URL", format!("{}/v1", model.url())),
+            ("COPILOT_PROVIDER_API_KEY", "scripted-api-key".to_owned()),
+            ("COPILOT_MODEL", "scripted".to_owned()),
+            ("COPILOT_OFFLINE", "true".to_owned()),
+            ("OPENCODE_DISABLE_MODELS_FETCH", "1".to_owned()),
+            ("OPENCODE_DISABLE_AUTOUPDATE", "1".to_owned()),
+            // Nothing answers there, which is quicker than a name that nobody resolves: opencode asks for a package of its own.
+            ("npm_config_registry", "http://127.0.0.1:9".to_owned()),
+            ("npm_config_fetch_retries", "0".to_owned()),
+        ] {
+            env.set(variable, value);
+        }
+        for (file, text) in settings(&model.url()) {
+            env.write(&format!("home/{file}"), text);
+        }
+        let agent = HookedAgent { env, model };
+        let repo = agent.env.repo();
+        repo.write("completion.json", json!({"checks": [{"type": "files", "paths": ["done.txt"]}]}).to_string());
+        repo.commit_all("chore: criteria");
+        repo.watchdog(&["trust"]).expect(0);
+        let installed = repo.watchdog(&["hook", "install", "--user", "--agent", name]).expect(0);
+        assert!(installed.stdout.contains("changed "), "{installed}");
+        agent
+    }
+
+    fn repo(&self) -> Repo<'_> {
+        Repo::new(&self.env, self.env.root().join("repo"))
+    }
+
+    fn command(&self, name: &str, args: &[&str]) -> Run {
+        self.env.command(name, self.repo().path()).args(args)
+    }
+
+    /// What hooks were answered, as `answer status`, and the kinds of all other events.
+    fn recorded(&self) -> (Vec<String>, Vec<String>) {
+        let out = self.repo().watchdog(&["events", "--json"]).expect(0);
+        let events: Vec<Value> = out.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let word = |value: &Value| value.as_str().unwrap_or("?").to_owned();
+        let hooks = events.iter().filter(|event| event["kind"] == "hook").map(|event| &event["data"]);
+        let answers = hooks.map(|data| format!("{} {}", word(&data["answer"]), word(&data["status"]))).collect();
+        (answers, events.iter().map(|event| word(&event["kind"])).filter(|kind| kind != "hook").collect())
+    }
+
+    /// Holds what every agent that can be held shows.
+    #[track_caller]
+    fn assert_was_held_once(&self, out: &CommandOutput) {
+        assert!(self.repo().has("done.txt"), "nobody told the agent what is missing\n{out}");
+        let asked = self.model.asked();
+        assert_eq!(asked.len(), 2, "one turn, and one that it was held for\n{out}");
+        assert!(asked[0].to_string().contains("Done means"), "the agent was not told what done means: {}", asked[0]);
+        let (answers, kinds) = self.recorded();
+        assert_eq!(answers, ["held incomplete", "let_go complete"], "{out}");
+        assert!(kinds.iter().any(|kind| kind == "session_started"), "{kinds:?}");
+    }
+
+    #[track_caller]
+    fn assert_end_is_recorded(&self) {
+        // An agent may not wait for the hook of its end.
+        wait_until("the end is recorded", Duration::from_secs(30), || self.recorded().1.iter().any(|kind| kind == "session_ended"));
+    }
+}
+
+/// The settings of each agent that make it talk to the model alone, from the home folder.
+fn settings(url: &str) -> Vec<(&'static str, String)> {
+    let quiet = json!({"usageStatisticsEnabled": false});
+    let provider = json!({"npm": "@ai-sdk/openai-compatible", "name": "fake", "options": {"baseURL": format!("{url}/v1"), "apiKey": "k"},
+                          "models": {"m": {"name": "m"}}});
+    vec![
+        (
+            ".codex/config.toml",
+            format!(
+                "model_provider=\"fake\"\n[model_providers.fake]\nname=\"fake\"\nbase_url=\"{url}/v1\"\nenv_key=\"OPENAI_API_KEY\"\n\
+                 wire_api=\"responses\"\nrequest_max_retries=0\nstream_max_retries=0\n[analytics]\nenabled=false\n"
+            ),
+        ),
+        (
+            ".gemini/settings.json",
+            json!({"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": quiet, "model": {"name": "gemini-2.5-flash"},
+                   "general": {"enableAutoUpdate": false}})
+            .to_string(),
+        ),
+        (
+            ".qwen/settings.json",
+            json!({"security": {"auth": {"selectedType": "openai"}}, "privacy": quiet, "general": {"enableAutoUpdate": false}}).to_string(),
+        ),
+        (
+            ".config/opencode/opencode.json",
+            json!({"$schema": "https://opencode.ai/config.json", "model": "fake/m", "small_model": "fake/m", "provider": {"fake": provider}})
+                .to_string(),
+        ),
+    ]
+}
+
+#[test]
+fn codex_is_held_until_its_checks_pass_once_its_hooks_are_trusted() {
+    let agent = HookedAgent::new("codex");
+    let session = |more: &[&str]| {
+        let args = [&["exec", "--json", "--skip-git-repo-check"], more, &["-"]].concat();
+        agent.command("codex", &args).stdin("MAIN TASK").run().expect(0)
+    };
+    let out = session(&["--dangerously-bypass-hook-trust"]);
+    agent.assert_was_held_once(&out);
+    agent.assert_end_is_recorded();
+    assert!(!out.stdout.contains("clamping"), "a timeout is longer than Codex grants\n{out}");
+    let before = agent.recorded();
+    session(&[]);
+    assert_eq!(agent.recorded(), before, "without trust the hooks do not run, which the documentation says");
+    agent.env.assert_nothing_left();
+}
+
+#[test]
+fn gemini_is_held_until_its_checks_pass() {
+    let agent = HookedAgent::new("gemini");
+    let out = agent.command("gemini", &["--output-format", "stream-json", "--skip-trust"]).stdin("MAIN TASK").run().expect(0);
+    agent.assert_was_held_once(&out);
+    agent.assert_end_is_recorded();
+}
+
+#[test]
+fn qwen_is_held_until_its_checks_pass() {
+    let agent = HookedAgent::new("qwen");
+    let out = agent.command("qwen", &["-o", "json", "-p", "MAIN TASK"]).stdin("").run().expect(0);
+    agent.assert_was_held_once(&out);
+}
+
+#[test]
+fn copilot_is_held_until_its_checks_pass() {
+    let agent = HookedAgent::new("copilot");
+    let out = agent.command("copilot", &["-p", "MAIN TASK", "--output-format", "json", "--allow-all-tools"]).stdin("").run().expect(0);
+    agent.assert_was_held_once(&out);
+    agent.assert_end_is_recorded();
+}
+
+#[test]
+fn opencode_is_recorded_where_its_command_ends_with_the_first_rest() {
+    let agent = HookedAgent::new("opencode");
+    let out = agent.command("opencode", &["run", "--format", "json"]).stdin("MAIN TASK").run().expect(0);
+    let asked = agent.model.asked();
+    assert_eq!(asked.len(), 1, "{out}");
+    assert!(asked[0].to_string().contains("Done means"), "the agent was not told what done means: {}", asked[0]);
+    agent.assert_end_is_recorded();
+    let (answers, kinds) = agent.recorded();
+    assert_eq!(answers, Vec::<String>::new(), "it was not held, and nothing says that it was");
+    assert_eq!(kinds[1..3], ["baseline", "session_started"], "{kinds:?}");
+}
+
+#[test]
+fn opencode_is_held_where_it_lives_on() {
+    let agent = HookedAgent::new("opencode");
+    let port = std::net::TcpListener::bind(("127.0.0.1", 0)).and_then(|free| free.local_addr()).expect("there is a free port").port();
+    let served = agent.command("opencode", &["serve", "--port", &port.to_string(), "--hostname", "127.0.0.1"]).spawn();
+    let url = format!("http://127.0.0.1:{port}");
+    // A client of it: `opencode run` in the session of a server that lives on.
+    wait_until("opencode serves", Duration::from_secs(60), || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    agent.command("opencode", &["run", "--attach", &url, "--format", "json"]).stdin("MAIN TASK").run().expect(0);
+    wait_until("the held session ends its work", Duration::from_secs(60), || agent.recorded().0.len() == 2);
+    assert_eq!(agent.recorded().0, ["held incomplete", "let_go complete"]);
+    assert!(agent.repo().has("done.txt"));
+    assert_eq!(agent.model.asked().len(), 2);
+    drop(served);
+}
