@@ -506,6 +506,10 @@ const (
 	ConfigAgentPreset1Codex    ConfigAgentPreset1 = "codex"
 	ConfigAgentPreset1Gemini   ConfigAgentPreset1 = "gemini"
 	ConfigAgentPreset1Opencode ConfigAgentPreset1 = "opencode"
+	ConfigAgentPreset1Qwen     ConfigAgentPreset1 = "qwen"
+	ConfigAgentPreset1Copilot  ConfigAgentPreset1 = "copilot"
+	ConfigAgentPreset1Cursor   ConfigAgentPreset1 = "cursor"
+	ConfigAgentPreset1Amp      ConfigAgentPreset1 = "amp"
 )
 
 // ConfigArgv is: the program and its arguments
@@ -532,6 +536,10 @@ const (
 	ConfigAgentsItemPreset1Codex    ConfigAgentsItemPreset1 = "codex"
 	ConfigAgentsItemPreset1Gemini   ConfigAgentsItemPreset1 = "gemini"
 	ConfigAgentsItemPreset1Opencode ConfigAgentsItemPreset1 = "opencode"
+	ConfigAgentsItemPreset1Qwen     ConfigAgentsItemPreset1 = "qwen"
+	ConfigAgentsItemPreset1Copilot  ConfigAgentsItemPreset1 = "copilot"
+	ConfigAgentsItemPreset1Cursor   ConfigAgentsItemPreset1 = "cursor"
+	ConfigAgentsItemPreset1Amp      ConfigAgentsItemPreset1 = "amp"
 )
 
 // ConfigAgentsItem is a part of what its name begins with.

@@ -473,6 +473,10 @@ ConfigAgentPreset1 = Literal[
     "codex",
     "gemini",
     "opencode",
+    "qwen",
+    "copilot",
+    "cursor",
+    "amp",
 ]
 
 # the program and its arguments
@@ -494,6 +498,10 @@ ConfigAgentsItemPreset1 = Literal[
     "codex",
     "gemini",
     "opencode",
+    "qwen",
+    "copilot",
+    "cursor",
+    "amp",
 ]
 
 

@@ -432,7 +432,11 @@ export type ConfigAgentPreset1 =
   | "claude"
   | "codex"
   | "gemini"
-  | "opencode";
+  | "opencode"
+  | "qwen"
+  | "copilot"
+  | "cursor"
+  | "amp";
 
 /** the program and its arguments */
 export type ConfigArgv = string[];
@@ -454,7 +458,11 @@ export type ConfigAgentsItemPreset1 =
   | "claude"
   | "codex"
   | "gemini"
-  | "opencode";
+  | "opencode"
+  | "qwen"
+  | "copilot"
+  | "cursor"
+  | "amp";
 
 export interface ConfigAgentsItem {
   /**
