@@ -32,7 +32,7 @@ impl ScriptedModel {
                 }
                 let (log, answer) = (Arc::clone(&log), Arc::clone(&answer));
                 // A client that was killed in mid-sentence is nothing to report.
-                std::thread::spawn(move || drop(serve(stream, &log, &*answer)));
+                std::thread::spawn(move || drop(serve(stream, &log, &answer)));
             }
         });
         ScriptedModel { port, stopped, asked }

@@ -97,8 +97,11 @@ fn results_of_tools_are_told_apart_and_named_by_their_calls() {
     assert!(found.messages.iter().any(|message| message.text.as_deref() == Some("go on")));
 }
 
-/// The texts, and the results with the names of their tools, of a conversation.
-fn told(messages: &Value) -> (Vec<String>, Vec<(Option<String>, String, bool)>) {
+/// A result: the name of its tool, its text, whether it failed.
+type ToldResult = (Option<String>, String, bool);
+
+/// The texts and the results of a conversation.
+fn told(messages: &Value) -> (Vec<String>, Vec<ToldResult>) {
     let found = read(json!({"messages": messages})).messages;
     let texts = found.iter().filter_map(|message| message.text.clone()).collect();
     let results = found.into_iter().filter_map(|message| message.tool_result);
