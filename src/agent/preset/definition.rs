@@ -30,6 +30,9 @@ pub struct AgentPreset {
     pub title: String,
     /// Its program: a name in `PATH`, or a path.
     pub program: String,
+    /// The packages that hold it, for command lines such as `npx PACKAGE`.
+    #[serde(default)]
+    pub packages: Vec<String>,
     /// The version that it was tried with; `None` = it follows documentation, and was not run.
     #[serde(default)]
     pub tested: Option<String>,
@@ -191,6 +194,22 @@ pub struct LoginAdvice {
     /// Variables that do as well.
     #[serde(default)]
     pub variables: Vec<String>,
+    /// Files that hold a login, to see whether there is one. They are not read.
+    #[serde(default)]
+    pub files: Vec<LoginFile>,
+}
+
+/// A file that holds a login.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoginFile {
+    /// The variable that names its folder.
+    #[serde(default)]
+    pub variable: Option<String>,
+    /// Its folder in the home folder, where the variable is not set; empty = the home folder.
+    pub home: String,
+    /// The file, below that.
+    pub file: String,
 }
 
 impl AgentPreset {

@@ -1,30 +1,40 @@
-//! The words by which the agents that watchdog knows are recognised.
+//! The words by which agents are recognised: those of their presets.
 
 use super::AgentWords;
+use super::launched_program::base_name;
+use crate::agent::preset::{AgentPreset, PresetCatalog};
 
-/// Name of the preset, name for people, names of the program, names of packages.
-const KNOWN: &[(&str, &str, &[&str], &[&str])] = &[
-    ("claude", "Claude Code", &["claude"], &["@anthropic-ai/claude-code"]),
-    ("codex", "Codex CLI", &["codex"], &["@openai/codex"]),
-    ("gemini", "Gemini CLI", &["gemini"], &["@google/gemini-cli"]),
-    ("opencode", "opencode", &["opencode"], &["opencode-ai"]),
-    ("qwen", "Qwen Code", &["qwen"], &["@qwen-code/qwen-code"]),
-    ("copilot", "GitHub Copilot CLI", &["copilot"], &["@github/copilot"]),
-    // Cursor's other name, `agent`, is that of many programs.
-    ("cursor", "Cursor CLI", &["cursor-agent"], &[]),
-    ("amp", "Amp", &["amp"], &["@sourcegraph/amp"]),
-];
+/// Those of every agent that is built in, and then of the user's own. A file of the user's that cannot be read recognises nothing: who
+/// names it hears of it.
+pub fn known_agents(presets: &PresetCatalog) -> Vec<AgentWords> {
+    let found = presets.words().into_iter().filter_map(|word| presets.of_word(&word).ok()?);
+    found.map(|preset| AgentWords::of(&preset)).collect()
+}
 
-/// Those of every agent that is built in.
-pub fn known_agents() -> Vec<AgentWords> {
-    let owned = |words: &[&str]| words.iter().map(ToString::to_string).collect();
-    KNOWN
-        .iter()
-        .map(|(agent, title, programs, packages)| AgentWords {
-            agent: (*agent).into(),
-            title: (*title).into(),
-            programs: owned(programs),
-            packages: owned(packages),
-        })
-        .collect()
+impl AgentWords {
+    fn of(preset: &AgentPreset) -> Self {
+        AgentWords {
+            agent: preset.name.clone(),
+            title: preset.title.clone(),
+            dialect: preset.stream.as_ref().and_then(|stream| Some(stream.get("dialect")?.as_str()?.to_owned())),
+            programs: vec![base_name(&preset.program).to_owned()],
+            packages: preset.packages.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_agent_that_is_built_in_is_recognised_by_its_program() {
+        let known = known_agents(&PresetCatalog::default());
+        assert_eq!(known.len(), PresetCatalog::built_in().len());
+        for words in &known {
+            let command = [words.programs[0].clone().into(), "x".into()];
+            assert_eq!(super::super::agents_in_command(&command, &known).one(), Some(words.agent.as_str()));
+            assert!(words.dialect.is_some(), "{words:?}");
+        }
+    }
 }

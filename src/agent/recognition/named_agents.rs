@@ -25,6 +25,8 @@ pub struct AgentWords {
     pub agent: String,
     /// Its name for people.
     pub title: String,
+    /// The dialect of its output, where it is one of those that code of ours reads.
+    pub dialect: Option<String>,
     /// Names of its program.
     pub programs: Vec<String>,
     /// Names of the packages that hold it.

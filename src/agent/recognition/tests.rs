@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn words(agent: &str, program: &str, package: &str) -> AgentWords {
-    AgentWords { agent: agent.into(), title: agent.into(), programs: vec![program.into()], packages: vec![package.into()] }
+    AgentWords { agent: agent.into(), title: agent.into(), dialect: None, programs: vec![program.into()], packages: vec![package.into()] }
 }
 
 fn known() -> Vec<AgentWords> {

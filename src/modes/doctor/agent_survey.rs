@@ -5,12 +5,13 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use super::agent_login::{AgentLogin, login_of};
 use super::finding::DoctorFinding;
 use super::program_version::{ProgramVersion, version_of};
-use crate::agent::recognition::{AgentWords, known_agents};
+use crate::agent::preset::{AgentPreset, PresetCatalog};
 use watchdog_facts::display::bounded;
 
 /// The longest version that is shown.
@@ -32,7 +33,7 @@ pub struct FoundAgent {
 }
 
 /// The agents that are being asked.
-pub(super) struct AgentSurvey<'scope>(Vec<(AgentWords, PathBuf, AgentLogin, VersionAnswer<'scope>)>);
+pub(super) struct AgentSurvey<'scope>(Vec<(Arc<AgentPreset>, PathBuf, AgentLogin, VersionAnswer<'scope>)>);
 
 /// A version, or the thread that asks for it.
 enum VersionAnswer<'scope> {
@@ -42,10 +43,17 @@ enum VersionAnswer<'scope> {
 
 impl<'scope> AgentSurvey<'scope> {
     /// Begins to ask every agent that is there.
-    pub(super) fn begin(scope: &'scope Scope<'scope, '_>, search_path: Option<&OsStr>, environment: &BTreeMap<OsString, OsString>) -> Self {
-        let asked = known_agents().into_iter().filter_map(|agent| {
-            let program = agent.programs.iter().find_map(|name| program_in(name, search_path?))?;
-            let login = login_of(&agent.agent, environment);
+    pub(super) fn begin(
+        scope: &'scope Scope<'scope, '_>,
+        presets: &PresetCatalog,
+        search_path: Option<&OsStr>,
+        environment: &BTreeMap<OsString, OsString>,
+    ) -> Self {
+        // One of the user's own whose file is wrong is named where it is used.
+        let known = presets.words().into_iter().filter_map(|word| presets.of_word(&word).ok()?);
+        let asked = known.filter_map(|agent| {
+            let program = program_in(&agent.program, search_path?)?;
+            let login = login_of(agent.login.as_ref(), environment);
             // From a folder without a project: what a repository configures must not run here.
             let ask = {
                 let program = program.clone();
@@ -71,7 +79,7 @@ impl<'scope> AgentSurvey<'scope> {
                     Err(panic) => std::panic::resume_unwind(panic),
                 },
             };
-            FoundAgent { name: agent.agent, title: agent.title, program, version, login }
+            FoundAgent { name: agent.name.clone(), title: agent.title.clone(), program, version, login }
         });
         found.collect()
     }
@@ -80,6 +88,9 @@ impl<'scope> AgentSurvey<'scope> {
 /// The program of this name that a shell would run.
 fn program_in(name: &str, search_path: &OsStr) -> Option<PathBuf> {
     let runs = |file: &PathBuf| fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+    if name.contains('/') {
+        return Some(PathBuf::from(name)).filter(|path| path.is_absolute() && runs(path));
+    }
     std::env::split_paths(search_path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(name)).find(runs)
 }
 

@@ -42,7 +42,7 @@ pub struct DoctorReport {
 /// Looks at everything. The agents are asked for their versions meanwhile.
 pub fn diagnose(command_env: &CommandEnv, request: &DoctorRequest) -> DoctorReport {
     std::thread::scope(|scope| {
-        let survey = AgentSurvey::begin(scope, request.search_path.as_deref(), &request.environment);
+        let survey = AgentSurvey::begin(scope, &command_env.presets, request.search_path.as_deref(), &request.environment);
         let (mut findings, agent, at) = look(command_env, request);
         let agents = survey.finish();
         let asked = agent.preset().map(str::to_owned);
