@@ -92,7 +92,7 @@ impl ActionExecutor {
         let whom = sent.whom.as_ref()?;
         let answered = sent.last.as_ref().and_then(|(_, record)| record.session_id.clone());
         let id = whom.resume.clone().or(answered).or_else(|| whom.expected.clone());
-        Some(JudgedSession { id, agent: self.ran.clone(), known_by: whom.known_by.as_str(), idle_seconds: None })
+        Some(JudgedSession { id, agent: self.ran.agent.clone(), known_by: whom.known_by.as_str(), idle_seconds: None })
     }
 
     /// The session to probe. Found once and then cached, except for the latest conversation, which may grow.
@@ -169,7 +169,7 @@ impl ActionExecutor {
         if let (ProbeOutcome::Reply(reply), Some(store)) = (&record.outcome, &self.store) {
             // One that cannot be recorded is found out again.
             let _ = whom.pin(store.as_ref(), &self.input.worktree_id, &self.input.spec, record.session_id.as_deref());
-            if reply.status == ReplyStatus::Complete && whom.proves_nothing().is_some() && reply.doubt == whom.proves_nothing() {
+            if reply.status == ReplyStatus::Complete && reply.doubt.is_some() && reply.doubt == self.unproven() {
                 self.sent_probe().settled = Some(record.clone());
             }
         }
@@ -205,11 +205,25 @@ impl ActionExecutor {
     fn weighed(&self, outcome: ProbeOutcome, facts: &(Option<Commits>, Option<Changes>)) -> ProbeOutcome {
         match outcome {
             ProbeOutcome::Reply(reply) if reply.status == ReplyStatus::Complete && reply.doubt.is_none() => {
-                let doubt = self.whom().proves_nothing().or_else(|| self.missing_in_git(&reply, facts));
+                let doubt = self.unproven().or_else(|| self.missing_in_git(&reply, facts));
                 ProbeOutcome::Reply(Reply { doubt, ..reply })
             }
             other => other,
         }
+    }
+
+    /// Why a `complete` proves nothing, whatever it says: the conversation has not grown, or nobody but the session itself names its agent.
+    /// A transcript of this folder that has grown since the baseline names it as well as any hook.
+    fn unproven(&self) -> Option<String> {
+        let whom = self.whom();
+        whom.proves_nothing().or_else(|| {
+            let doubt = self.ran.doubt(self.input.names_agent.then_some(&self.input.settings.agent))?;
+            let (place, folder) =
+                ((self.input.worktree_id.as_str(), self.input.spec.as_str()), (self.root.as_path(), &self.command_env.claude_home));
+            let has_grown = self.agent.preset == PresetName::CLAUDE
+                && self.store.as_ref().is_some_and(|store| whom.has_grown_here(store.as_ref(), place, folder));
+            (!has_grown).then_some(doubt)
+        })
     }
 
     /// The names in a reply that git does not have. An unreadable fact raises no dispute.

@@ -35,6 +35,8 @@ pub struct EffectiveConfig {
     pub file: Option<String>,
     /// Whether it is the file of the worktree, and not one that `--config` names.
     pub own: bool,
+    /// Whether the settings say whom to ask. Otherwise the default agent is asked, which nobody named.
+    pub names_agent: bool,
 }
 
 impl EffectiveConfig {
@@ -110,6 +112,7 @@ fn settled(
             anchor,
             file: None,
             own: true,
+            names_agent: false,
         });
     };
     let mut notes: Vec<Degradation> =
@@ -139,6 +142,7 @@ fn settled(
         anchor,
         file,
         own: true,
+        names_agent: false,
     })
 }
 
@@ -199,12 +203,26 @@ fn named_one_changed(worktree: &Worktree, compared: Option<(&HistoryPoint, &str)
     (before != bytes).then_some(Degradation { code: WarningCode::CriteriaChanged, detail })
 }
 
+/// Whether a file names an agent.
+fn names_agent(bytes: &[u8]) -> bool {
+    let value = serde_json::from_slice::<serde_json::Value>(bytes).unwrap_or_default();
+    value["agent"]["preset"].is_string() || value["agent"]["probe"].is_array()
+}
+
 fn trusted((command_env, root): (&CommandEnv, &Path), bytes: &[u8], origin: &Path) -> Result<EffectiveConfig, UnreadableFact> {
     let parsed = parse_bytes(bytes, origin).map_err(|error| bad(&error))?;
     command_env.check_presets(&parsed, root, origin).map_err(|error| bad(&error))?;
     let mut notes: Vec<_> = parsed.notes.iter().cloned().map(|detail| Degradation { code: WarningCode::Configuration, detail }).collect();
     notes.extend(command_env.untrusted_presets(&parsed, root).map(|detail| Degradation { code: WarningCode::Untrusted, detail }));
-    Ok(EffectiveConfig { settings: parsed.settings, trust: ConfigTrust::Settled, notes, anchor: None, file: None, own: true })
+    Ok(EffectiveConfig {
+        settings: parsed.settings,
+        trust: ConfigTrust::Settled,
+        notes,
+        anchor: None,
+        file: None,
+        own: true,
+        names_agent: names_agent(bytes),
+    })
 }
 
 /// A configuration error as a fact that could not be read.

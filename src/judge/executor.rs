@@ -41,6 +41,7 @@ use super::origins::remember_rescued;
 use super::planner::PlannerAgent;
 use super::probe_history::ProbeHistory;
 use super::recorder::JudgementRecorder;
+use super::session_agent::SightedAgent;
 use super::session_work::{self, DividedUncommitted};
 use super::survivors;
 use super::undone;
@@ -59,7 +60,7 @@ pub struct ActionExecutor {
     /// The agent to ask: the one that ran the session.
     pub(super) agent: AgentSettings,
     /// The agent that ran the session, where that is known.
-    pub(super) ran: Option<String>,
+    pub(super) ran: SightedAgent,
     /// The processes that outlived the session.
     survivors: Vec<SurvivingProcess>,
     /// The session's context, for checks.
@@ -103,7 +104,7 @@ impl ActionExecutor {
         let seen = InitialFacts { fingerprint, ..InitialFacts::default() };
         ActionExecutor {
             agent: input.settings.agent.clone(),
-            ran: None,
+            ran: SightedAgent::default(),
             input,
             command_env,
             journal,
@@ -128,7 +129,7 @@ impl ActionExecutor {
     }
 
     /// Adds whom to ask, and the agent that ran the session.
-    pub fn asking(self, agent: AgentSettings, ran: Option<String>) -> Self {
+    pub fn asking(self, agent: AgentSettings, ran: SightedAgent) -> Self {
         ActionExecutor { agent, ran, ..self }
     }
 

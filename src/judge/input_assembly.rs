@@ -44,6 +44,7 @@ impl JudgementInput {
             record_at: recorded.record_at,
             known,
             settings,
+            names_agent: effective.names_agent,
             overrides,
             trust: effective.trust,
             notes,

@@ -82,6 +82,8 @@ pub struct JudgementInput {
     pub work: SessionEdgeFiles,
     /// The settings in force, with the overrides of the command line.
     pub settings: ConfigSettings,
+    /// Whether the configuration says whom to ask, or the default agent is asked, which nobody named.
+    pub names_agent: bool,
     /// The overrides of the command line.
     pub overrides: Overrides,
     /// Whether the configuration counts.

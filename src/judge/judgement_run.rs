@@ -8,6 +8,7 @@ use tracing::Span;
 
 use watchdog_core::decision::machine::{EarlierRounds, MachineSetup};
 use watchdog_core::decision::rounds;
+use watchdog_facts::agent_source::AgentSource;
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::evidence::{Degradation, SessionEnd, WarningCode};
 use watchdog_facts::session_work::ContentIds;
@@ -26,7 +27,7 @@ use super::judgement_about::about;
 use super::judgement_input::JudgementInput;
 use super::machine_log;
 use super::origins::{keep_judged_head, settle_beside};
-use super::session_agent::{session_agent, settings_for};
+use super::session_agent::{SightedAgent, settings_for};
 use super::session_context::load_session_context;
 use super::settle_anchor;
 use super::signals::SignalState;
@@ -45,6 +46,8 @@ pub struct ObservedSession {
     pub session_id: Option<String>,
     /// The agent that it was, by the name or path of its preset; `None` where that is unknown.
     pub agent: Option<String>,
+    /// How that agent, or the id, is known.
+    pub agent_source: Option<AgentSource>,
     /// The processes that outlived it.
     pub survivors: Vec<SurvivingProcess>,
     /// Its output.
@@ -94,8 +97,13 @@ impl JudgementRun {
             }
         };
         let over_limit = matches!(session.end, Some(SessionEnd::OverLimit { .. }));
-        let ran = session.agent.or_else(|| session_agent(store.as_ref(), &input.worktree_id, &input.spec, input.record_at));
-        let agent = settings_for(&input.settings.agent, ran.as_deref());
+        let seen = SightedAgent { agent: session.agent, source: session.agent_source };
+        let ran = if seen == SightedAgent::default() {
+            SightedAgent::recorded(store.as_ref(), &input.worktree_id, &input.spec, input.record_at)
+        } else {
+            seen
+        };
+        let agent = settings_for(&input.settings.agent, ran.agent.as_deref());
         let context = load_session_context(&input, store.as_ref(), &command_env, (session.context, &agent));
         let mut input = input;
         if session.uncommitted_at_end.is_some() {

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use watchdog_core::config::settings::{AgentSettings, PresetName};
+use watchdog_facts::agent_source::AgentSource;
 use watchdog_store::{LocalStore, session};
 
 /// The recorded agent of the last session of a spec, by the name or path of its preset. `None` where that is unknown, and where the
@@ -10,6 +11,32 @@ use watchdog_store::{LocalStore, session};
 pub fn session_agent(store: &dyn LocalStore, worktree_id: &str, spec: &str, baseline_at: Option<Timestamp>) -> Option<String> {
     let at = baseline_at?;
     session::of(store, worktree_id, spec).ok()??.agent_since(at)
+}
+
+/// The agent of a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SightedAgent {
+    /// The name or path of its preset; `None` = the one that the configuration names is asked.
+    pub agent: Option<String>,
+    /// How it is known, or the id of its session; `None` where nothing names either.
+    pub source: Option<AgentSource>,
+}
+
+impl SightedAgent {
+    /// The recorded one, by the rules of [`session_agent`].
+    pub fn recorded(store: &dyn LocalStore, worktree_id: &str, spec: &str, baseline_at: Option<Timestamp>) -> Self {
+        let record = baseline_at.and_then(|at| session::of(store, worktree_id, spec).ok()?.filter(|record| at <= record.started_at));
+        record.map_or_else(SightedAgent::default, |record| SightedAgent { agent: record.agent, source: record.agent_source })
+    }
+
+    /// Why its word proves nothing; `None` where a person named this agent, in the session's command line or as the `configured` one.
+    pub fn doubt(&self, configured: Option<&AgentSettings>) -> Option<String> {
+        let doubt = self.source?.doubt()?;
+        let is_named = configured.is_some_and(|settings| {
+            settings.probe.is_some() || self.agent.as_deref().is_none_or(|agent| agent == settings.preset.as_str())
+        });
+        (!is_named).then(|| format!("{doubt}; name it with agent.preset in completion.json, or start it by its own name"))
+    }
 }
 
 /// Whom to ask about a session that this agent ran. A name that is no preset's leaves the configured agent.
@@ -39,6 +66,28 @@ mod tests {
             let asked = settings_for(configured, ran);
             assert_eq!((asked.preset.as_str(), asked.model.as_deref()), (preset, model), "{configured:?} {ran:?}");
             assert_eq!(asked.probe, configured.probe);
+        }
+    }
+
+    #[test]
+    fn the_word_of_an_agent_that_no_person_named_is_doubted() {
+        let configured = |preset: PresetName| AgentSettings { preset, model: None, probe: None };
+        let own = AgentSettings { probe: Some(vec!["ask".into()]), ..configured(PresetName::CLAUDE) };
+        let (claude, codex) = (configured(PresetName::CLAUDE), configured(PresetName::CODEX));
+        for (agent, source, settings, doubted) in [
+            (Some("codex"), Some(AgentSource::Named), None, false),
+            (Some("codex"), None, None, false),
+            (None, None, None, false),
+            (Some("codex"), Some(AgentSource::Processes), None, true),
+            (Some("codex"), Some(AgentSource::Processes), Some(&claude), true),
+            (Some("codex"), Some(AgentSource::Processes), Some(&codex), false),
+            (Some("codex"), Some(AgentSource::Output), Some(&codex), false),
+            (Some("codex"), Some(AgentSource::Output), Some(&own), false),
+            (None, Some(AgentSource::Output), None, true),
+            (None, Some(AgentSource::Output), Some(&claude), false),
+        ] {
+            let sighted = SightedAgent { agent: agent.map(str::to_owned), source };
+            assert_eq!(sighted.doubt(settings).is_some(), doubted, "{sighted:?} {settings:?}");
         }
     }
 }

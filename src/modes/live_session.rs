@@ -221,6 +221,7 @@ mod tests {
             let record = SessionRecord {
                 session_id: Some(ID.into()),
                 agent: None,
+                agent_source: None,
                 pid: Some(child.pid()),
                 started_at,
                 ended_at: None,

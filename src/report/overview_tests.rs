@@ -96,6 +96,7 @@ fn what_needs_a_person_comes_first_and_what_is_gone_comes_last() {
     let own = SessionRecord {
         session_id: None,
         agent: None,
+        agent_source: None,
         pid: Some(std::process::id()),
         started_at: Timestamp::now(),
         ended_at: None,

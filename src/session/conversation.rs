@@ -113,6 +113,13 @@ impl ProbeTarget {
         conversation::record(store, worktree_id, spec, &SpecConversations { pinned, ..found })
     }
 
+    /// Whether this conversation has a transcript of this folder that has grown since the baseline.
+    pub fn has_grown_here(&self, store: &dyn LocalStore, (worktree_id, spec): (&str, &str), (root, home): (&Path, &ClaudeHome)) -> bool {
+        let recorded = conversation::of(store, worktree_id, spec).ok().flatten();
+        let transcript = self.expected.as_deref().and_then(|id| transcript::session(root, home, id));
+        recorded.zip(transcript).and_then(|(record, transcript)| grown(&record.before, &transcript)) == Some(true)
+    }
+
     /// Why a `complete` of this conversation proves nothing, if it does not.
     pub fn proves_nothing(&self) -> Option<String> {
         let id = self.expected.as_deref().unwrap_or("latest");

@@ -7,6 +7,7 @@
 
 #![warn(missing_docs, unreachable_pub)]
 
+pub mod agent_source;
 pub mod context;
 pub mod display;
 pub mod evidence;

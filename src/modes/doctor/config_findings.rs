@@ -4,14 +4,12 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::finding::DoctorFinding;
 use super::program_version::{ProgramVersion, version_of};
 use crate::agent::preset::{AgentPreset, PresetCatalog};
 use crate::judge::agent_preset::MissingPreset;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::{EffectiveConfig, FILE, config_without_anchor};
+use crate::judge::configuration::{FILE, config_without_anchor};
 use crate::modes::init::is_in_path;
 use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::decision::machine::ConfigTrust;
@@ -75,19 +73,13 @@ pub(super) fn config_findings(
     for note in effective.notes.iter().filter(|note| note.code != WarningCode::Untrusted) {
         findings.push(DoctorFinding::note("configuration", note.detail.clone(), format!("edit it, then: {}", commands.watchdog("trust"))));
     }
-    let named = names_agent(&effective);
+    let named = effective.names_agent;
     let asked = command_env.find_preset(worktree.root(), &effective.settings.agent.preset);
     if let Err(missing @ MissingPreset::Untrusted { .. }) = &asked {
         findings.push(DoctorFinding::wrong("trust", missing.to_string(), "read it, then type that command"));
     }
     let program = asked.map_or_else(|_| effective.settings.agent.preset.to_string(), |found| found.preset.program.clone());
     (findings, ConfiguredAgent { settings: effective.settings, named, program })
-}
-
-fn names_agent(effective: &EffectiveConfig) -> bool {
-    let value = effective.file.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
-    effective.trust == ConfigTrust::Settled
-        && value.is_some_and(|value| value["agent"]["preset"].is_string() || value["agent"]["probe"].is_array())
 }
 
 /// Looks whether the agent that would be asked can be run; `program` is the one that the command line or the environment names. One

@@ -189,6 +189,7 @@ mod tests {
             anchor: None,
             file: None,
             own: true,
+            names_agent: false,
         };
         let reply = what_done_means(&settled);
         assert!(matches!(&reply.act, HookAction::Begin { context } if context.contains("committed")), "{reply:?}");

@@ -85,6 +85,7 @@ fn a_row_that_is_read_and_written_again_has_the_same_bytes() {
     assert_kept::<session::SessionRecord>(&[
         r#"{"v":1,"session_id":"i","pid":7,"started_at":"2026-03-04T05:06:07Z","ended_at":"2026-03-04T05:06:08Z","log":"/l","idle_limit_ms":1500,"survivors":[[8,"sh"]],"quiet":["2026-03-04T05:06:08Z",20]}"#,
         r#"{"v":1,"session_id":null,"pid":null,"started_at":"2026-03-04T05:06:07Z","ended_at":null,"log":null,"idle_limit_ms":null}"#,
+        r#"{"v":1,"session_id":null,"agent":"codex","agent_source":"processes","pid":null,"started_at":"2026-03-04T05:06:07Z","ended_at":null,"log":null,"idle_limit_ms":null}"#,
         r#"{"v":1,"session_id":null,"agent":"codex","pid":null,"started_at":"2026-03-04T05:06:07Z","ended_at":null,"log":null,"idle_limit_ms":null}"#,
     ]);
     assert_kept::<sweep_cache::SweepCacheEntry>(&[

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use watchdog_core::decision::survivor_quiet::QuietPeriod;
+use watchdog_facts::agent_source::AgentSource;
 
 use super::row::{self, RecordType, RowsByWorktree};
 use crate::codec::{path_from_text, path_to_text};
@@ -21,6 +22,8 @@ pub struct SessionRecord {
     pub session_id: Option<String>,
     /// The agent that ran it, by the name or path of its preset; `None` where that is unknown.
     pub agent: Option<String>,
+    /// How that agent, or the id, is known; `None` where nothing named either, and in old records.
+    pub agent_source: Option<AgentSource>,
     /// Its first process. Alone no proof that it still runs: numbers are used again.
     pub pid: Option<u32>,
     /// When it began.
@@ -55,6 +58,8 @@ pub(super) struct SessionV1 {
     /// Not written down by the first watchdogs that had this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent_source: Option<String>,
     pid: Option<u32>,
     started_at: Timestamp,
     ended_at: Option<Timestamp>,
@@ -67,6 +72,11 @@ pub(super) struct SessionV1 {
     quiet: Option<(Timestamp, u64)>,
 }
 
+/// A word that is not known must not count for more than one that is.
+fn read_source(word: &str) -> Result<AgentSource, String> {
+    AgentSource::from_word(word).ok_or_else(|| format!("unknown source of an agent: {word:?}"))
+}
+
 impl RecordType for SessionRecord {
     type Disk = SessionV1;
     const VERSION: u64 = 1;
@@ -76,6 +86,7 @@ impl RecordType for SessionRecord {
         SessionV1 {
             session_id: self.session_id.clone(),
             agent: self.agent.clone(),
+            agent_source: self.agent_source.map(|source| source.as_str().to_owned()),
             pid: self.pid,
             started_at: self.started_at,
             ended_at: self.ended_at,
@@ -90,6 +101,7 @@ impl RecordType for SessionRecord {
         Ok(SessionRecord {
             session_id: disk.session_id,
             agent: disk.agent,
+            agent_source: disk.agent_source.map(|word| read_source(&word)).transpose()?,
             pid: disk.pid,
             started_at: disk.started_at,
             ended_at: disk.ended_at,

@@ -1,0 +1,51 @@
+//! How it is known which agent ran a session.
+
+/// How it is known which agent ran a session, and so whose answer about it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AgentSource {
+    /// A person named it: in the command line of the session, or as the agent to run.
+    Named,
+    /// Its processes show it. A session can start a process under any name.
+    Processes,
+    /// Its output is that of this agent. A session can print anything.
+    Output,
+}
+
+impl AgentSource {
+    /// The word in records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            AgentSource::Named => "named",
+            AgentSource::Processes => "processes",
+            AgentSource::Output => "output",
+        }
+    }
+
+    /// The source of this word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [AgentSource::Named, AgentSource::Processes, AgentSource::Output].into_iter().find(|source| source.as_str() == word)
+    }
+
+    /// Why the word of an agent that is known so is doubted; `None` where it is not.
+    pub fn doubt(self) -> Option<&'static str> {
+        match self {
+            AgentSource::Named => None,
+            AgentSource::Processes => Some("its agent is known by the names of its processes alone"),
+            AgentSource::Output => Some("its agent is known by its own output alone"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_word_is_read_back_and_only_a_persons_word_is_not_doubted() {
+        for source in [AgentSource::Named, AgentSource::Processes, AgentSource::Output] {
+            assert_eq!(AgentSource::from_word(source.as_str()), Some(source));
+            assert_eq!(source.doubt().is_none(), source == AgentSource::Named);
+        }
+        assert_eq!(AgentSource::from_word("guessed"), None);
+    }
+}
