@@ -173,7 +173,7 @@ pub struct RunArgs {
     pub uncommitted: super::args_session::UncommittedArgs,
     #[command(flatten)]
     pub judge: JudgeArgs,
-    /// The session: a program and its arguments
+    /// The session: a program and its arguments; an agent among them is recognised, behind npx, env or sh -c, too
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     pub command: Vec<std::ffi::OsString>,
 }

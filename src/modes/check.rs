@@ -10,7 +10,7 @@ use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCo
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::HistoryPoint;
-use watchdog_process::PidWaitOutcome;
+use watchdog_process::{CommandLineReader, PidWaitOutcome};
 use watchdog_store::lock::WorktreeLock;
 
 use super::live_session::{RunningSession, SessionActivity};
@@ -24,9 +24,11 @@ use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::judgement_run::ObservedSession;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
+use crate::judge::session_agent::{SightedAgent, session_agent};
 use crate::judge::settle_anchor;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
+use crate::modes::run::session_recognition::SessionRecognition;
 use crate::wire::verdict_json::Judgement;
 
 /// The options of a check.
@@ -38,6 +40,8 @@ pub struct CheckRequest {
     pub spec: Option<String>,
     /// A process to wait for first.
     pub pid: Option<u32>,
+    /// The agent that its processes showed.
+    pub sighted: SightedAgent,
     /// The overrides of the command line.
     pub overrides: Overrides,
 }
@@ -86,7 +90,11 @@ pub fn judge_worktree(
     let store = Arc::clone(&open.store);
     let prepared = PreparedJudgement::new(command_env, judgement_input(command_env, open, request)?, store, begun);
     prepared.admit()?;
-    Ok(prepared.judge_here(ObservedSession::default(), signals))
+    // What is recorded rests on more than the processes of a moment.
+    let input = &prepared.input;
+    let recorded = session_agent(prepared.store.as_ref(), &input.worktree_id, &input.spec, input.record_at);
+    let SightedAgent { agent, source } = if recorded.is_none() { request.sighted.clone() } else { SightedAgent::default() };
+    Ok(prepared.judge_here(ObservedSession { agent, agent_source: source, ..ObservedSession::default() }, signals))
 }
 
 /// A recorded session, such as a hook's, without a lock on its worktree: the judgement of its work should mention that it has stalled.
@@ -162,6 +170,8 @@ fn wait_for_process(
     let Some(pid) = request.pid else { return Ok(()) };
     let marked = lock.set_session_active(true);
     command_env.tell(&format!("waiting for process {pid} to end"));
+    let mut recognition = SessionRecognition::of_command(command_env, None, &[]);
+    recognition.watch(CommandLineReader::below(pid), command_env);
     match Handle::current().block_on(pid_wait::end_of(pid, None, &mut signals.clone())) {
         Ok(PidWaitOutcome::Ended) => {}
         Ok(PidWaitOutcome::NotRunning) => command_env.tell(&format!("process {pid} is not running (any more)")),
@@ -174,6 +184,7 @@ fn wait_for_process(
     if marked.and_then(|()| lock.set_session_active(false)).is_err() {
         command_env.tell("could not update the lock file");
     }
+    request.sighted = recognition.finish(None, false);
     request.overrides.session_over = true;
     Ok(())
 }

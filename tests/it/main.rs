@@ -207,6 +207,8 @@ mod schema;
 mod screens;
 // Secrets that checks print and that lie in copies of files.
 mod secrets;
+// Agents as they are seen: behind launchers, in pipelines and scripts, by what is printed.
+mod seen_agents;
 // Ends of sessions: by themselves, by a timeout, with children left.
 mod session_end;
 // The process of a session: shown, logged, ended.

@@ -23,6 +23,7 @@ pub fn check(command_env: &CommandEnv, terminal: &CommandTerminal, args: CheckAr
         spec: args.judge.spec.clone(),
         pid: args.pid,
         overrides: overrides(&args.judge, args.once),
+        ..CheckRequest::default()
     };
     let judgement = in_runtime(async |signals| judge_check(command_env, request, signals).await)?;
     terminal.verdict(&judgement, false);

@@ -1,10 +1,13 @@
 //! `watchdog run`: one session under watch, and its judgement.
 
+mod agent_watch;
 mod budget;
 pub(crate) mod first_failure;
 mod periodic;
+pub(crate) mod session_recognition;
 pub(crate) mod session_run;
 mod session_wait;
+mod sighted_agent;
 mod silence_watch;
 pub(crate) mod view;
 pub(crate) mod wrapped;

@@ -17,6 +17,7 @@ use crate::agent::stream::{SessionSummary, StreamTap};
 use crate::agent::unrunnable;
 use crate::session::describe_end;
 use watchdog_core::decision::termination::SpentUsage;
+use watchdog_facts::agent_source::AgentSource;
 use watchdog_facts::context::{SessionContext, SessionUsage};
 use watchdog_facts::display::{log_millis, plural};
 use watchdog_facts::evidence::StopReason;
@@ -33,6 +34,7 @@ use watchdog_store::uncommitted;
 
 use super::budget::SessionBudget;
 use super::periodic::{PeriodicSnapshots, SnapshotSubject};
+use super::session_recognition::SessionRecognition;
 use super::session_wait::{SessionTimeLimit, SessionWaiter};
 use super::silence_watch::{SilenceCause, WatchedSession};
 use crate::clock::now;
@@ -115,6 +117,8 @@ async fn run_in_span(
         (worktree.root().to_owned(), worktree.git_dir().to_owned())
     };
     let log = options.log.clone();
+    let mut recognition = SessionRecognition::of_command(command_env, options.agent.as_deref(), &options.command);
+    let named_agent = recognition.named().map(str::to_owned);
     let may_get_input = options.stdin == StdinSource::Inherit && stdin_may_bring_more();
     let spec = SessionLaunch {
         env: options.env,
@@ -154,7 +158,8 @@ async fn run_in_span(
     // First of all: the successor of a killed watchdog must find the session, and its first processes must count as its own.
     // This process's pid takes its place until its own is known.
     let announced = SessionRecord {
-        agent: options.agent.clone(),
+        agent: named_agent.clone(),
+        agent_source: named_agent.is_some().then_some(AgentSource::Named),
         pid: Some(std::process::id()),
         log: Some(log),
         idle_limit: options.idle_timeout,
@@ -184,7 +189,8 @@ async fn run_in_span(
         notes.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
     }
     tracing::debug!(target: "watchdog::session", pid = session.pid(), "the session runs");
-    journal.write(kind::SESSION_STARTED, session_started_data(session.pid(), &shown(&options.command), options.agent.as_deref()));
+    journal.write(kind::SESSION_STARTED, session_started_data(session.pid(), &shown(&options.command), named_agent.as_deref()));
+    recognition.watch(session.meter().command_lines(), command_env);
     let watched = WatchedSession {
         meter: session.meter(),
         tap: options.tap.clone(),
@@ -208,7 +214,8 @@ async fn run_in_span(
     summary.usage.cost_usd = own_cost(store.as_ref(), &input.worktree_id, &summary);
     let stop = at_timeout.filter(|_| outcome.timed_out);
     let mut seen = see(outcome, &summary, notes, &budget, SessionCutoff { stop, silent }, now());
-    seen.agent.clone_from(&options.agent);
+    let sighted = recognition.finish(None, seen.session_id.is_some());
+    (seen.agent, seen.agent_source) = (sighted.agent, sighted.source);
     if seen.session_id.is_none() {
         // An agent that prints nothing about itself may have told its name by a hook.
         let recorded = session::of(store.as_ref(), &input.worktree_id, &input.spec).ok().flatten();
@@ -219,7 +226,7 @@ async fn run_in_span(
         session_ended_data(&SeenSessionEnd {
             end: seen.end.as_ref(),
             session_id: seen.session_id.as_deref(),
-            agent: options.agent.as_deref(),
+            agent: seen.agent.as_deref(),
             survivors: seen.survivors.len(),
             usage: &seen.context.usage,
             session_cost_usd: summary.session_cost_usd,
@@ -231,7 +238,8 @@ async fn run_in_span(
         journal.write(kind::LIMIT, met);
     }
     let survivors = seen.survivors.iter().map(|survivor| (survivor.pid, survivor.name.clone())).collect();
-    let ended = SessionRecord { session_id: seen.session_id.clone(), ended_at: Some(now()), survivors, ..started };
+    let (agent, agent_source) = (seen.agent.clone(), seen.agent_source);
+    let ended = SessionRecord { agent, agent_source, session_id: seen.session_id.clone(), ended_at: Some(now()), survivors, ..started };
     if session::record(store.as_ref(), &input.worktree_id, &input.spec, &ended).is_err() {
         command_env.tell("the session's end could not be recorded");
     }
@@ -304,6 +312,7 @@ fn see(
         end: Some(end),
         session_id: summary.session_id.clone().or_else(|| session_id_in(&outcome.tail_stdout)),
         agent: None,
+        agent_source: None,
         survivors: outcome.survivors,
         log: outcome.log,
         uncommitted_at_end: None,

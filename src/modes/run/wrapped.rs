@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::agent::recognition::{agents_in_command, known_agents};
 use crate::agent::stream::StreamTap;
 use crate::session::{log_path, note_conversations, record, spec_of_new_session};
 use watchdog_core::decision::termination::{SpentUsage, termination};
@@ -18,6 +19,7 @@ use watchdog_process::{MirrorTarget, StdinSource, TerminalCover};
 use watchdog_store::journal::kind;
 
 use super::first_failure::refuse_what_passes;
+use super::session_recognition::SessionRecognition;
 use super::session_run::{SessionOptions, run_session};
 use super::view::{RunPhase, RunView};
 use crate::clock::now;
@@ -77,13 +79,15 @@ async fn try_run(command_env: &CommandEnv, request: RunRequest, signals: &mut Si
     prepared.admit()?;
     prepared.unless(Ok(spent_before(&prepared.input, begun)))?;
     let options = request.options(&prepared);
-    command_env.tell(&first_line(&prepared.input, &options));
+    let recognition = SessionRecognition::of_command(command_env, None, &options.command);
+    command_env.tell(&first_line(&prepared.input, &options, recognition.clause(&prepared.input)));
     let mut prepared = refuse_what_passes(prepared, signals).await?;
     prepared.journal.note(kind::BASELINE, baseline_data(&prepared.input.baseline));
 
     let limit = options.timeout.or(prepared.input.settings.limits.session_timeout);
     request.show(RunPhase::Session { since: now(), limit, tap: options.tap.clone() });
     let seen = run_session(&prepared, options, signals).await;
+    prepared.input.overrides.other_agent = is_of_another(command_env, &prepared.input, seen.agent.as_deref());
     request.show(RunPhase::Judging(now()));
     if lock.set_session_active(false).is_err() {
         command_env.tell("could not update the lock file: it still names a running session");
@@ -125,6 +129,16 @@ impl RunRequest {
             cover: self.view.clone().map(|view| view as Arc<dyn TerminalCover>),
         }
     }
+}
+
+/// Whether the program that the command line or the environment names for questions is that of another agent than the session's.
+fn is_of_another(command_env: &CommandEnv, input: &JudgementInput, ran: Option<&str>) -> bool {
+    let Some((program, ran)) = command_env.agent_program.as_ref().zip(ran) else { return false };
+    // One that does not say whose it is was named for the configured agent.
+    agents_in_command(std::slice::from_ref(program), &known_agents(&command_env.presets))
+        .one()
+        .unwrap_or(input.settings.agent.preset.as_str())
+        != ran
 }
 
 /// Adds a warning about the session's changes to the file in force.
@@ -169,8 +183,8 @@ fn judgement_input(
     Ok(JudgementInput::new(open, recorded, true, effective, request.overrides.clone()))
 }
 
-/// One line for a person before the session begins: the baseline, whose the uncommitted files are, the log, and what ends the session.
-fn first_line(input: &JudgementInput, options: &SessionOptions) -> String {
+/// One line for a person before the session begins: the baseline, the agent where it is known, whose the uncommitted files are, the log, and what ends the session.
+fn first_line(input: &JudgementInput, options: &SessionOptions, agent: Option<String>) -> String {
     let baseline: String = input.baseline.as_str().chars().take(10).collect();
     let timeout = options.timeout.or(input.settings.limits.session_timeout);
     let timeout = match timeout {
@@ -181,5 +195,6 @@ fn first_line(input: &JudgementInput, options: &SessionOptions) -> String {
         Some(limit) => format!("ended when silent for {}", time_span(limit)),
         None => "no idle timeout (--idle-timeout 30m)".to_string(),
     };
-    format!("{}, baseline {baseline}; {}; {timeout}, {idle}; log: {}", input.spec, input.whose_work(), options.log.display())
+    let agent = agent.map(|clause| format!("{clause}; ")).unwrap_or_default();
+    format!("{}, baseline {baseline}; {agent}{}; {timeout}, {idle}; log: {}", input.spec, input.whose_work(), options.log.display())
 }

@@ -1,0 +1,71 @@
+//! Recognises the agent of a session: by its command line before it starts, by its processes while it runs, by its output at its end.
+
+use std::ffi::OsString;
+
+use super::agent_watch::AgentWatch;
+use super::sighted_agent::AgentSigns;
+use crate::agent::recognition::{AgentWords, NamedAgents, agents_in_command, known_agents};
+use crate::judge::command_env::CommandEnv;
+use crate::judge::judgement_input::JudgementInput;
+use crate::judge::session_agent::SightedAgent;
+use watchdog_process::CommandLineReader;
+
+/// The signs of a session's agent.
+pub struct SessionRecognition {
+    known: Vec<AgentWords>,
+    chosen: Option<String>,
+    by_command: NamedAgents,
+    watch: Option<AgentWatch>,
+}
+
+impl SessionRecognition {
+    /// Of a session with this command line. `chosen` is the agent that watchdog was told to start.
+    pub fn of_command(command_env: &CommandEnv, chosen: Option<&str>, command: &[OsString]) -> Self {
+        let known = known_agents(&command_env.presets);
+        SessionRecognition { by_command: agents_in_command(command, &known), known, chosen: chosen.map(str::to_owned), watch: None }
+    }
+
+    /// The agent that a person named.
+    pub fn named(&self) -> Option<&str> {
+        self.chosen.as_deref().or(self.by_command.one())
+    }
+
+    /// Begins to look at its processes, unless a person named the agent.
+    pub fn watch(&mut self, processes: CommandLineReader, command_env: &CommandEnv) {
+        if self.named().is_none() {
+            let narrate = command_env.narrate.clone();
+            let tell = move |words: &AgentWords| narrate(&format!("{} runs in the session, as its processes show", words.title));
+            self.watch = AgentWatch::begin(processes, self.known.clone(), tell);
+        }
+    }
+
+    /// The agent, once the session has ended. `names_itself` = its output told an id.
+    pub fn finish(self, dialect: Option<&str>, names_itself: bool) -> SightedAgent {
+        let by_processes = self.watch.map(|watch| watch.seen()).unwrap_or_default();
+        let signs = AgentSigns { chosen: self.chosen.as_deref(), by_command: self.by_command, by_processes, dialect, names_itself };
+        signs.agent(&self.known)
+    }
+
+    /// What a person is told before the session begins; `None` where its command line names no agent.
+    pub fn clause(&self, input: &JudgementInput) -> Option<String> {
+        let title = |agent: &str| self.words(agent).map_or_else(|| agent.to_owned(), |words| words.title.clone());
+        let settings = &input.settings.agent;
+        let configured = settings.preset.as_str();
+        match &self.by_command {
+            NamedAgents::None => None,
+            NamedAgents::One(agent) => {
+                let other = input.names_agent && settings.probe.is_none() && configured != agent;
+                let other = if other { format!(" (agent.preset names {configured}, which did not run it)") } else { String::new() };
+                Some(format!("session of {}, as its command line says{other}", title(agent)))
+            }
+            NamedAgents::Several(agents) => {
+                let titles = agents.iter().map(|agent| title(agent)).collect::<Vec<_>>().join(" and ");
+                Some(format!("its command line names {titles}, so none of them is taken for the session's agent"))
+            }
+        }
+    }
+
+    fn words(&self, agent: &str) -> Option<&AgentWords> {
+        self.known.iter().find(|words| words.agent == agent)
+    }
+}

@@ -1,0 +1,92 @@
+//! Decides which agent a session is of, from everything that names one, and how well that is known. Pure.
+
+use crate::agent::recognition::{AgentWords, NamedAgents};
+use crate::judge::session_agent::SightedAgent;
+use watchdog_facts::agent_source::AgentSource;
+
+/// Everything that may name the agent of a session.
+#[derive(Debug, Clone, Default)]
+pub struct AgentSigns<'a> {
+    /// The agent that watchdog itself was told to start.
+    pub chosen: Option<&'a str>,
+    /// The command line that a person typed.
+    pub by_command: NamedAgents,
+    /// The processes that ran.
+    pub by_processes: NamedAgents,
+    /// The dialect of its output.
+    pub dialect: Option<&'a str>,
+    /// Whether its output told an id.
+    pub names_itself: bool,
+}
+
+impl AgentSigns<'_> {
+    /// The agent. A person's word decides; what the session could make up comes
+    /// after it, and where two of these signs disagree none of them counts.
+    pub fn agent(&self, known: &[AgentWords]) -> SightedAgent {
+        let named = |agent: &str, source| SightedAgent { agent: Some(agent.to_owned()), source: Some(source) };
+        if let Some(agent) = self.chosen.or(self.by_command.one()) {
+            return named(agent, AgentSource::Named);
+        }
+        let speaks = |agent: &str| known.iter().any(|words| words.agent == agent && words.dialect.as_deref() == self.dialect);
+        let unknown = SightedAgent { agent: None, source: (self.names_itself || self.dialect.is_some()).then_some(AgentSource::Output) };
+        match (&self.by_command, &self.by_processes) {
+            (NamedAgents::Several(agents), _) | (NamedAgents::None, NamedAgents::Several(agents)) => {
+                let mut speaking = agents.iter().filter(|agent| self.dialect.is_some() && speaks(agent));
+                match (speaking.next(), speaking.next()) {
+                    (Some(agent), None) => named(agent, AgentSource::Output),
+                    _ => unknown,
+                }
+            }
+            (_, NamedAgents::One(agent)) if self.dialect.is_none() || speaks(agent) => named(agent, AgentSource::Processes),
+            (_, NamedAgents::One(_)) => unknown,
+            _ => match self.dialect {
+                // The first agent with that dialect is the one that it is named after.
+                Some(dialect) => known
+                    .iter()
+                    .find(|words| words.dialect.as_deref() == Some(dialect))
+                    .map_or(unknown, |words| named(&words.agent, AgentSource::Output)),
+                None => unknown,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::preset::PresetCatalog;
+    use crate::agent::recognition::known_agents;
+
+    fn one(agent: &str) -> NamedAgents {
+        NamedAgents::One(agent.into())
+    }
+
+    fn several() -> NamedAgents {
+        NamedAgents::Several(vec!["claude".into(), "codex".into()])
+    }
+
+    #[test]
+    fn a_persons_word_decides_and_signs_of_the_session_must_agree() {
+        let none = || NamedAgents::None;
+        let codex = Some("codex");
+        for (chosen, by_command, by_processes, dialect, names_itself, agent, source) in [
+            (Some("gemini"), one("codex"), one("claude"), codex, true, Some("gemini"), Some(AgentSource::Named)),
+            (None, one("gemini"), one("claude"), codex, true, Some("gemini"), Some(AgentSource::Named)),
+            (None, none(), one("codex"), None, false, Some("codex"), Some(AgentSource::Processes)),
+            (None, none(), one("codex"), codex, true, Some("codex"), Some(AgentSource::Processes)),
+            (None, none(), one("claude"), codex, true, None, Some(AgentSource::Output)),
+            (None, none(), none(), codex, true, Some("codex"), Some(AgentSource::Output)),
+            (None, none(), none(), Some("antigravity"), true, None, Some(AgentSource::Output)),
+            (None, none(), none(), None, true, None, Some(AgentSource::Output)),
+            (None, none(), none(), None, false, None, None),
+            (None, several(), one("claude"), codex, true, Some("codex"), Some(AgentSource::Output)),
+            (None, several(), none(), None, false, None, None),
+            (None, none(), several(), codex, true, Some("codex"), Some(AgentSource::Output)),
+            (None, none(), several(), Some("gemini"), true, None, Some(AgentSource::Output)),
+        ] {
+            let signs = AgentSigns { chosen, by_command, by_processes, dialect, names_itself };
+            let expected = SightedAgent { agent: agent.map(str::to_owned), source };
+            assert_eq!(signs.agent(&known_agents(&PresetCatalog::default())), expected, "{signs:?}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Agents as they are seen: behind launchers, in pipelines and wrapper scripts, and by what is printed. Who is asked, and what that is worth.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::{CommandOutput, Repo, TestEnv, wait_until};
+
+const LONG: Duration = Duration::from_secs(60);
+const CLAUDE_ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
+const CODEX_ID: &str = "01a20210-5f8a-7a32-b14b-ca588022d080";
+const SAYS_CODEX: &str = "session of Codex CLI, as its command line says";
+
+/// Installs a script as a program.
+fn program(env: &TestEnv, name: &str, text: &str) {
+    let path = env.write(&format!("programs/{name}"), text);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a script can be made a program");
+    env.install(name, &path);
+}
+
+/// An agent that prints as Codex does. Asked, it says that the work is done, and leaves its name and arguments in `calls`.
+fn codex(env: &TestEnv, session: &str) {
+    let root = env.root().display().to_string();
+    let text = format!(
+        r#"#!/bin/sh
+says() {{ echo '{{"type":"thread.started","thread_id":"{CODEX_ID}"}}'; echo '{{"type":"turn.started"}}'
+    echo '{{"type":"item.completed","item":{{"id":"item_1","type":"agent_message","text":"'"$1"'"}}}}'
+    echo '{{"type":"turn.completed","usage":{{"input_tokens":300,"cached_input_tokens":0,"output_tokens":60}}}}'; }}
+fails() {{ echo '{{"type":"thread.started","thread_id":"{CODEX_ID}"}}'; echo '{{"type":"error","message":"'"$1"'"}}'
+    echo '{{"type":"turn.failed","error":{{"message":"'"$1"'"}}}}'; exit 1; }}
+if [ -n "$WATCHDOG_QUESTION" ]; then
+    echo "codex $*" >> {root}/calls; cat > /dev/null; says '{{\"status\": \"complete\", \"message\": \"scripted\"}}'; exit 0
+fi
+{session}
+"#
+    );
+    program(env, "codex", &text);
+}
+
+/// An agent that nobody should ask.
+fn claude(env: &TestEnv) {
+    let root = env.root().display().to_string();
+    program(env, "claude", &format!("#!/bin/sh\necho \"claude $*\" >> {root}/calls; cat > /dev/null; echo 'I was asked'\n"));
+}
+
+fn calls(env: &TestEnv) -> Vec<String> {
+    fs::read_to_string(env.root().join("calls")).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+/// A configuration without pauses.
+fn config(env: &TestEnv, more: &Value) -> String {
+    let mut config = json!({
+        "version": 1, "rescue": {"mode": "single"},
+        "completion_check": {"max_probes": 1, "probe_interval_seconds": 0, "probe_timeout_seconds": 30},
+    });
+    config.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    env.write("config/completion.json", config.to_string()).to_string_lossy().into_owned()
+}
+
+fn run(repo: &Repo<'_>, config: &str, command: &[&str]) -> CommandOutput {
+    let args = [&["run", "--json", "--config", config, "--"], command].concat();
+    repo.watchdog_command(&args).timeout(Duration::from_secs(120)).run()
+}
+
+#[track_caller]
+fn assert_asked_codex(env: &TestEnv, out: &CommandOutput) {
+    let calls = calls(env);
+    assert!(!calls.is_empty() && calls.iter().all(|call| call.starts_with("codex ") && call.contains(CODEX_ID)), "{calls:?}\n{out}");
+    assert_eq!((&out.json()["session"]["agent"], &out.json()["session"]["id"]), (&json!("codex"), &json!(CODEX_ID)), "{out}");
+}
+
+#[test]
+fn an_agent_behind_launchers_and_in_pipelines_is_asked_about_its_own_session() {
+    for command in [
+        &["codex", "exec", "--json", "do it"][..],
+        &["npx", "-y", "@openai/codex@0.169.0", "exec", "--json", "do it"],
+        &["env", "A=1", "timeout", "60", "codex", "exec", "--json", "do it"],
+        &["sh", "-c", "echo 'not claude' > notes.txt; codex exec --json 'do it' 2>&1 | tee log.jsonl"],
+    ] {
+        let env = TestEnv::new();
+        let repo = env.repo();
+        codex(&env, "echo work > a.txt; says done");
+        program(&env, "npx", "#!/bin/sh\nshift 2\nexec codex \"$@\"\n");
+        claude(&env);
+        let out = run(&repo, &config(&env, &json!({})), command).expect(0);
+        assert_asked_codex(&env, &out);
+        assert_eq!((out.verdict().as_str(), &out.json()["session"]["known_by"]), ("complete/rescued", &json!("output")), "{out}");
+        assert!(out.stderr.contains(SAYS_CODEX), "{out}");
+    }
+}
+
+#[test]
+fn a_limit_is_read_without_a_flag() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let config = config(&env, &json!({}));
+    codex(&env, "fails \"You have hit your usage limit. Try again in 3 days 2 hours.\"");
+    let out = run(&repo, &config, &["sh", "-c", "codex exec --json x | tee log"]).expect(11);
+    assert_eq!((out.verdict().as_str(), out.json()["retry_at"].is_string()), ("waiting/rate_limited", true), "{out}");
+}
+
+#[test]
+fn a_wrapper_script_is_recognised_by_its_child_and_its_word_alone_completes_nothing() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let go = env.root().join("go");
+    codex(&env, &format!("until [ -e {} ]; do sleep 0.05; done; echo work > a.txt; says done", go.display()));
+    claude(&env);
+    program(&env, "work-on-it", "#!/bin/sh\nset -e\ncodex exec --json \"$1\"\n");
+    let config = config(&env, &json!({}));
+    let running = repo.watchdog_spawn(&["run", "--json", "--config", &config, "--", "work-on-it", "do it"]);
+    wait_until("its child is recognised", LONG, || running.stderr_so_far().contains("Codex CLI"));
+    fs::write(&go, "").expect("a file can be written");
+    let out = running.wait();
+    assert_asked_codex(&env, &out);
+    assert_eq!((out.verdict().as_str(), out.code), ("review/disputed", Some(12)), "{out}");
+    let told = out.json().to_string();
+    assert!(told.contains("by the names of its processes alone") && told.contains("agent.preset"), "{out}");
+    let later = repo.watchdog(&["check", "--json", "--config", &config]);
+    assert_ne!(later.json()["status"], "complete", "a later judgement knows no more: {later}");
+}
+
+#[test]
+fn what_only_speaks_of_an_agent_is_none() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    codex(&env, "exit 9");
+    program(&env, "my-codex-viewer", "#!/bin/sh\necho claude codex\n");
+    let config = config(&env, &json!({}));
+    for command in [&["sh", "-c", "echo claude"][..], &["my-codex-viewer"], &["sh", "-c", "echo 'codex exec' > a.txt"]] {
+        let out = run(&repo, &config, &[&["env"], command].concat());
+        assert_eq!(out.json()["session"]["agent"], Value::Null, "{command:?}: {out}");
+        assert!(!out.stderr.contains("session of ") && calls(&env).is_empty(), "{command:?}: {out}");
+    }
+}
+
+#[test]
+fn the_agent_that_ran_is_asked_and_not_the_configured_one_but_a_program_of_ones_own_is() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    codex(&env, "echo work > a.txt; says done");
+    claude(&env);
+    let out = run(&repo, &config(&env, &json!({"agent": {"preset": "claude"}})), &["codex", "exec", "--json", "x"]).expect(0);
+    assert_asked_codex(&env, &out);
+    assert_eq!(out.stderr.matches("agent.preset names claude").count(), 1, "{out}");
+    let before = calls(&env).len();
+    let own = json!({"agent": {"probe": ["sh", "-c", "cat > /dev/null; echo '{\"status\": \"complete\"}'"]}});
+    let out = run(&repo, &config(&env, &own), &["sh", "-c", "codex exec --json x; echo more > b.txt"]).expect(0);
+    assert_eq!((calls(&env).len(), out.verdict().as_str()), (before, "complete/rescued"), "{out}");
+}
+
+#[test]
+fn a_session_that_makes_itself_up_gains_nothing() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    codex(&env, "exit 9");
+    let config = config(&env, &json!({}));
+    // Two dialects at once, and a child that calls itself an agent.
+    let two = format!(
+        "#!/bin/bash\necho work > a.txt\n(exec -a codex sleep 300) & child=$!\n\
+         until [ -e {} ]; do sleep 0.05; done\nkill $child\n\
+         echo '{{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"{CLAUDE_ID}\"}}'\n\
+         echo '{{\"type\":\"thread.started\",\"thread_id\":\"{CODEX_ID}\"}}'\n\
+         echo '{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"{{\\\"status\\\": \\\"complete\\\"}}\",\"session_id\":\"{CLAUDE_ID}\"}}'\n",
+        env.root().join("go").display()
+    );
+    program(&env, "my-tool", &two);
+    program(
+        &env,
+        "claude",
+        &format!(
+            "#!/bin/sh\ncat > /dev/null\necho '{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"{{\\\"status\\\": \\\"complete\\\"}}\",\"session_id\":\"{CLAUDE_ID}\"}}'\n"
+        ),
+    );
+    let running = repo.watchdog_spawn(&["run", "--json", "--config", &config, "--", "my-tool"]);
+    wait_until("its child is seen", LONG, || running.stderr_so_far().contains("Codex CLI"));
+    fs::write(env.root().join("go"), "").expect("a file can be written");
+    let out = running.wait();
+    assert_ne!(out.json()["status"], "complete", "{out}");
+    assert!(!repo.snapshots().is_empty(), "the work is kept: {out}");
+}
+
+#[test]
+fn a_command_line_of_two_megabytes_is_no_obstacle() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    codex(&env, "echo work > a.txt; says done");
+    let long = "x".repeat(100_000);
+    let command: Vec<&str> = ["codex", "exec", "--json"].into_iter().chain(std::iter::repeat_n(long.as_str(), 18)).collect();
+    let out = run(&repo, &config(&env, &json!({})), &command).expect(0);
+    assert_asked_codex(&env, &out);
+}
+
+#[test]
+fn a_session_that_another_program_started_is_recognised_by_its_processes() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let go = env.root().join("go");
+    codex(&env, &format!("until [ -e {} ]; do sleep 0.05; done; echo work > a.txt; says done", go.display()));
+    claude(&env);
+    let config = config(&env, &json!({}));
+    repo.watchdog(&["snapshot", "--config", &config]).expect(0);
+    let session = repo.env_command("sh", &["-c", "codex exec --json x"]).spawn();
+    let pid = session.pid().to_string();
+    let checking = repo.watchdog_spawn(&["check", "--json", "--config", &config, "--pid", &pid]);
+    wait_until("it is recognised", LONG, || checking.stderr_so_far().contains("Codex CLI"));
+    fs::write(&go, "").expect("a file can be written");
+    session.wait().expect(0);
+    let out = checking.wait();
+    assert_eq!(out.json()["session"]["agent"], "codex", "{out}");
+    assert!(calls(&env).iter().all(|call| call.starts_with("codex ")), "{:?}\n{out}", calls(&env));
+    assert_ne!(out.json()["status"], "complete", "its word alone completes nothing: {out}");
+}
