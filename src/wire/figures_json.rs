@@ -155,11 +155,11 @@ fn figures_json(sums: &CounterSums) -> Value {
 
 /// The sessions of one agent; null stands for agents that are not known.
 fn agent_json(of: &AgentFigures) -> Value {
-    let AgentFigures { agent, sessions, tokens, tokens_told_by, cost_usd, cost_told_by } = of;
+    let AgentFigures { agent, sessions, tokens, tokens_reported_by, cost_usd, cost_reported_by } = of;
     json!({
         "agent": Some(agent).filter(|agent| !agent.is_empty()),
         "sessions": sessions,
-        "tokens": {"input": tokens.map(|(read, _)| read), "output": tokens.map(|(_, written)| written), "told_by": tokens_told_by, "of": sessions},
-        "cost": {"usd": cost_usd, "told_by": cost_told_by, "of": sessions},
+        "tokens": {"input": tokens.map(|(read, _)| read), "output": tokens.map(|(_, written)| written), "told_by": tokens_reported_by, "of": sessions},
+        "cost": {"usd": cost_usd, "told_by": cost_reported_by, "of": sessions},
     })
 }

@@ -68,11 +68,11 @@ pub struct AgentFigures {
     /// Tokens that they read and wrote, where one told them.
     pub tokens: Option<(u64, u64)>,
     /// Those that told their tokens.
-    pub tokens_told_by: u64,
+    pub tokens_reported_by: u64,
     /// US dollars that they cost, where one told it.
     pub cost_usd: Option<f64>,
     /// Those that told their cost.
-    pub cost_told_by: u64,
+    pub cost_reported_by: u64,
 }
 
 /// Sums by counter. A missing counter is zero.
@@ -135,14 +135,14 @@ impl CounterSums {
         let ended = agent_word(word::ENDED, "");
         let figures = |(agent, sessions): (&str, u64)| {
             let of = |counter: &str| self.of(&agent_word(counter, agent));
-            let tokens_told_by = of(word::TOKENS_REPORTED);
+            let tokens_reported_by = of(word::TOKENS_REPORTED);
             AgentFigures {
                 agent: agent.to_owned(),
                 sessions,
-                tokens: (tokens_told_by > 0).then(|| (of(word::TOKENS_IN), of(word::TOKENS_OUT))),
-                tokens_told_by,
+                tokens: (tokens_reported_by > 0).then(|| (of(word::TOKENS_IN), of(word::TOKENS_OUT))),
+                tokens_reported_by,
                 cost_usd: self.dollars(&agent_word(word::COST, agent), &agent_word(word::COST_REPORTED, agent)),
-                cost_told_by: of(word::COST_REPORTED),
+                cost_reported_by: of(word::COST_REPORTED),
             }
         };
         let mut agents: Vec<AgentFigures> = self.below(&ended).map(figures).collect();

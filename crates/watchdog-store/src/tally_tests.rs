@@ -154,7 +154,8 @@ fn sessions_are_summed_by_agent_and_one_that_told_no_price_has_none() {
     tally.add(&ends(json!("codex"), json!({"input_tokens": 30, "output_tokens": 3})));
     tally.add(&ends(Value::Null, json!({})));
     let sums = &tally.days.values().next().expect("a day").all;
-    let shown: Vec<_> = (sums.by_agent().into_iter()).map(|of| (of.agent, of.sessions, of.tokens, of.cost_usd, of.cost_told_by)).collect();
+    let shown: Vec<_> =
+        (sums.by_agent().into_iter()).map(|of| (of.agent, of.sessions, of.tokens, of.cost_usd, of.cost_reported_by)).collect();
     let expected = [
         ("claude".to_owned(), 2, Some((10, 1)), Some(0.5), 1),
         (String::new(), 1, None, None, 0),

@@ -43,7 +43,7 @@ pub fn plan_loop(command_env: &CommandEnv, request: &LoopRequest) -> Result<Loop
     let agents = request.agents.resolve(&effective.settings, &presets).map_err(config_error)?;
     let order: Vec<RankedAgent> = agents.iter().map(LoopAgent::ranked).collect();
     let agent = match choose_agent(now(), &order, &standing.agents) {
-        AgentChoice::Agent(place) => &agents[place],
+        AgentChoice::Agent(index) => &agents[index],
         AgentChoice::Wait(_) | AgentChoice::Spent => &agents[0],
     };
     let changed = standing.ran.as_ref().is_some_and(|ran| *ran != agent.name);

@@ -64,7 +64,7 @@ impl HoldReason {
 /// Which agent is next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentChoice {
-    /// The one at this place of the order.
+    /// The one at this position of the order.
     Agent(usize),
     /// None yet; this hold is the first that ends.
     Wait(AgentHold),
@@ -76,13 +76,13 @@ pub enum AgentChoice {
 /// of the others the first in the order has it, so that a loop returns to the agent that the user prefers.
 pub fn choose_agent(now: Timestamp, order: &[RankedAgent], known: &[AgentStanding]) -> AgentChoice {
     let mut first: Option<AgentHold> = None;
-    for (place, agent) in order.iter().enumerate() {
+    for (index, agent) in order.iter().enumerate() {
         let standing = standing_of(known, &agent.name);
         if is_spent(agent, standing) {
             continue;
         }
         match standing.and_then(|standing| standing.hold).filter(|hold| now < hold.until) {
-            None => return AgentChoice::Agent(place),
+            None => return AgentChoice::Agent(index),
             Some(hold) => first = Some(first.filter(|first| first.until <= hold.until).unwrap_or(hold)),
         }
     }
@@ -96,11 +96,11 @@ pub fn standing_of<'a>(known: &'a [AgentStanding], name: &str) -> Option<&'a Age
 
 /// The same to be changed; an agent that is new gets an entry.
 pub(super) fn standing_mut<'a>(known: &'a mut Vec<AgentStanding>, name: &str) -> &'a mut AgentStanding {
-    let place = known.iter().position(|standing| standing.name == name).unwrap_or_else(|| {
+    let index = known.iter().position(|standing| standing.name == name).unwrap_or_else(|| {
         known.push(AgentStanding { name: name.to_owned(), ..AgentStanding::default() });
         known.len() - 1
     });
-    &mut known[place]
+    &mut known[index]
 }
 
 fn is_spent(agent: &RankedAgent, standing: Option<&AgentStanding>) -> bool {

@@ -255,8 +255,8 @@ impl LoopMachine {
             return next;
         }
         match choose_agent(now, &self.policy.agents, &self.standing.agents) {
-            AgentChoice::Agent(place) => {
-                self.standing.chosen = Some(self.policy.agents[place].name.clone());
+            AgentChoice::Agent(index) => {
+                self.standing.chosen = Some(self.policy.agents[index].name.clone());
                 next
             }
             AgentChoice::Wait(hold) => self.wait_for_agent(hold, now),
