@@ -32,8 +32,11 @@ fn render(chosen: &ChosenConfig) -> String {
         blocks.push(format!("\"agent\": {{\"preset\": {}}}", quoted(preset.as_str())));
     }
     blocks.extend(settings(chosen).into_iter().map(|(block, keys)| {
-        let keys: Vec<String> = keys.iter().map(|(key, value)| format!("    {}: {value}", quoted(key))).collect();
-        format!("{}: {{\n{}\n  }}", quoted(block), keys.join(",\n"))
+        let keys = keys.iter().map(|(key, value)| format!("{}: {value}", quoted(key)));
+        match block {
+            "" => keys.collect::<Vec<_>>().join(",\n  "),
+            block => format!("{}: {{\n    {}\n  }}", quoted(block), keys.collect::<Vec<_>>().join(",\n    ")),
+        }
     }));
     if !chosen.guards.is_empty() {
         blocks.push(format!("\"guards\": {}", list(&chosen.guards)));
@@ -45,7 +48,7 @@ fn render(chosen: &ChosenConfig) -> String {
     format!("{{\n  {}\n}}\n", blocks.join(",\n  "))
 }
 
-/// A block with its keys in order.
+/// A block with its keys in order; the one without a name is the top of the file.
 type SettingsBlock = (&'static str, Vec<(String, Value)>);
 
 /// The limits, and what other programs' files say in place of them and beside them.

@@ -29,7 +29,7 @@ pub struct ForeignCriterion {
 /// A key of a block of `completion.json`, with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignSetting {
-    /// The block.
+    /// The block; empty for the top of the file.
     pub block: &'static str,
     /// The key in it.
     pub key: String,
@@ -45,6 +45,7 @@ impl ForeignSetting {
 
     /// What a person reads of it.
     pub fn shown(&self) -> String {
-        format!("{}.{} {}", self.block, self.key, self.value)
+        let dot = if self.block.is_empty() { "" } else { "." };
+        format!("{}{dot}{} {}", self.block, self.key, self.value)
     }
 }

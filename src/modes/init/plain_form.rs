@@ -10,6 +10,8 @@ use watchdog_core::config::{parse, to_json};
 
 use super::foreign_file::{ForeignCriterion, ForeignFile, ForeignSetting};
 
+/// The key at the top that says what decides without checks.
+const WITHOUT_CHECKS: &str = "on_no_criteria";
 /// The blocks whose keys are taken over.
 const BLOCKS: [&str; 3] = ["limits", "breaker", "completion_check"];
 
@@ -25,6 +27,10 @@ pub fn plain_form(path: &str, text: &str) -> Result<ForeignFile, String> {
         for (key, value) in plain[block].as_object().into_iter().flatten().filter(|(key, value)| default[block][key.as_str()] != **value) {
             settings.push(ForeignSetting::new(block, key, value.clone()));
         }
+    }
+    // Where a person decides, commits alone must not.
+    if plain[WITHOUT_CHECKS] != default[WITHOUT_CHECKS] {
+        settings.push(ForeignSetting::new("", WITHOUT_CHECKS, plain[WITHOUT_CHECKS].clone()));
     }
     let entries = plain["checks"].as_array().cloned().unwrap_or_default();
     let criteria = entries.iter().zip(&parsed.settings.checks).map(|(entry, check)| ForeignCriterion {

@@ -230,6 +230,7 @@ fn what_other_programs_files_say_is_written_in_the_plain_form_with_its_source() 
             ForeignSetting::new("limits", "max_iterations", 40),
             ForeignSetting::new("breaker", "limit", 4),
             ForeignSetting::new("tasks", "dir", "tasks"),
+            ForeignSetting::new("", "on_no_criteria", "review"),
         ],
         notes: vec!["not read: `x`".into()],
     };
@@ -238,11 +239,11 @@ fn what_other_programs_files_say_is_written_in_the_plain_form_with_its_source() 
     assert_eq!(found.checks[0].why, "from .agent/a/agent.json");
     assert_eq!(
         found.takeovers[0].shown(),
-        "settings of .agent/a/agent.json: limits.max_iterations 40, breaker.limit 4, tasks.dir \"tasks\""
+        "settings of .agent/a/agent.json: limits.max_iterations 40, breaker.limit 4, tasks.dir \"tasks\", on_no_criteria \"review\""
     );
     let text = file_text(&found.preselected()).expect("it is read without a warning");
     let settings = watchdog_core::config::parse(&text, "completion.json".as_ref()).expect("it is right").settings;
     assert_eq!((settings.limits.max_iterations, settings.breaker.limit, settings.tasks.dir.as_str()), (40, 4, "tasks"));
     assert_eq!(settings.limits.session_timeout, Some(std::time::Duration::from_secs(7200)), "what the file does not say is as always");
-    assert_eq!(settings.checks.len(), 1);
+    assert_eq!((settings.checks.len(), settings.on_no_criteria), (1, watchdog_core::config::settings::OnNoCriteria::Review));
 }

@@ -59,7 +59,8 @@ fn the_file_of_the_spec_runner_and_the_lists_of_its_specs_are_found() {
         r#"{"spec_workflow_dir_name": ".flow", "specs_subdir": "s", "tasks_filename": "todo.md", "no_commit_limit": 5, "repos_root": "~"}"#;
     let runner = project(&[("config.json", config), (".flow/s/auth/todo.md", "- [ ] a\n"), (".flow/s/none/design.md", "")]);
     let (files, _) = found(&runner);
-    assert_eq!(files[0].settings, [ForeignSetting::new("breaker", "limit", 5)]);
+    let review = ForeignSetting::new("", "on_no_criteria", "review");
+    assert_eq!(files[0].settings, [ForeignSetting::new("breaker", "limit", 5), review], "commits alone complete no spec");
     assert_eq!(runner_spec_lists(runner.path()), [".flow/s/auth/todo.md"]);
     let other = project(&[("config.json", r#"{"port": 80}"#), (".spec-workflow/specs/b/tasks.md", "- [ ] a\n")]);
     assert!(found(&other).0.is_empty(), "any other config.json is none of ours");
