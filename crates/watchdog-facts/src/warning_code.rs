@@ -28,6 +28,8 @@ word_table! {
     CriteriaChanged = "criteria_changed",
     /// Whether they changed is unknown.
     CriteriaUnknown = "criteria_unknown",
+    /// The agent's program exited with code 0 and did not report success: it was stopped, or failed. No probe.
+    EndUnconfirmed = "end_unconfirmed",
     /// It told its final result and did not end; after 60 s of silence watchdog ended it.
     EndedAfterResult = "ended_after_result",
     /// Commits were made here that change no file.
