@@ -23,7 +23,10 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
             gathered.structured_output = reported.get("structured_output").filter(|value| !value.is_null()).cloned();
             let status = text(reported, "status").unwrap_or("result");
             gathered.ended = Some(cut(&status.to_lowercase(), 100));
-            gathered.error = (status != "SUCCESS").then(|| cut(text(reported, "error").unwrap_or(status), 4000));
+            match status {
+                "SUCCESS" => gathered.recovers(),
+                _ => gathered.fails(cut(text(reported, "error").unwrap_or(status), 4000), None),
+            }
             let settled = ResultUsage {
                 turns: number(reported, "num_turns"),
                 tokens: reported.get("usage").and_then(tokens),

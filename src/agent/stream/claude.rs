@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::dialect::StreamDialect;
 use super::fields::{amount, content_text, cut, is_true, list, number, text};
 use super::figures::{ResultUsage, TokenCounts};
 use super::reply_event::{FinalResult, ReplyEvent};
@@ -47,12 +48,22 @@ pub(super) fn reply(kind: Option<&str>, event: &Value) -> Option<ReplyEvent> {
     }
 }
 
+/// Whether this begins a session of Qwen Code, which prints the same events.
+pub(super) fn is_qwen(event: &Value) -> bool {
+    text(event, "subtype") == Some("init") && event.get("qwen_code_version").is_some()
+}
+
 fn system(gathered: &mut SessionFold, event: &Value) -> bool {
     let Some(subtype) = text(event, "subtype") else { return false };
     match subtype {
         "api_retry" => {
             let status = number(event, "error_status").map(|status| format!(" ({status})")).unwrap_or_default();
             gathered.retries_for(format!("{}{status}", cut(text(event, "error").unwrap_or("unknown error"), 200)));
+        }
+        // Qwen Code's word for the same.
+        "retry" => {
+            let reason = event.get("data").and_then(|data| text(data, "reason"));
+            gathered.retries_for(cut(reason.unwrap_or("unknown error"), 200));
         }
         "background_tasks_changed" => gathered.runs(list(event, "tasks").map(task)),
         "task_started" if is_true(event, "is_backgrounded") => gathered.runs_too(task(event)),
@@ -88,6 +99,11 @@ fn task(reported: &Value) -> Value {
         "status": "running",
         "description": cut(text(reported, "description").unwrap_or_default(), 500),
     })
+}
+
+/// A command that runs in the background, in the same form.
+pub(super) fn shell_task(id: &str, command: &str) -> Value {
+    json!({"id": cut(id, 100), "type": "shell", "status": "running", "description": cut(command, 500)})
 }
 
 fn assistant(gathered: &mut SessionFold, event: &Value) -> bool {
@@ -160,6 +176,44 @@ fn result(gathered: &mut SessionFold, event: &Value) -> bool {
     if subtype.is_none() && event.get("result").is_none() && event.get("is_error").is_none() {
         return false;
     }
+    // Qwen's usage is the session's, earlier runs and its own memory's included.
+    if gathered.dialect == Some(StreamDialect::Qwen) {
+        gathered.figures.settle_turns(number(event, "num_turns"));
+        if let Some(tokens) = event.get("usage").and_then(tokens_with_cached) {
+            gathered.figures.so_far(tokens);
+        }
+    } else {
+        settle(gathered, event, subtype);
+    }
+    for denial in list(event, "permission_denials") {
+        gathered.refuses(text(denial, "tool_name").unwrap_or_default());
+    }
+    let FinalResult { text: answer, structured_output, is_error, errors, api_error_status, .. } = final_result(event);
+    match &answer {
+        Some(answer) => gathered.answers(answer),
+        None => gathered.said_it(),
+    }
+    gathered.structured_output = structured_output;
+    if let Some(reason) = text(event, "stop_reason") {
+        gathered.stop_reason = Some(cut(reason, 100));
+    }
+    let error_subtype = subtype.filter(|subtype| subtype.starts_with("error"));
+    let ended = error_subtype.or(text(event, "terminal_reason")).or(subtype).unwrap_or("result");
+    gathered.ended = Some(cut(ended, 100));
+    if !is_error {
+        gathered.recovers();
+        return true;
+    }
+    let message = match text(event, "result") {
+        _ if !errors.is_empty() => cut(&errors.join("\n"), 4000),
+        Some(answer) if !answer.is_empty() => cut(answer, 4000),
+        _ => cut(ended, 100),
+    };
+    gathered.fails(message, api_error_status);
+    true
+}
+
+fn settle(gathered: &mut SessionFold, event: &Value, subtype: Option<&str>) {
     let since = event.get("model_usage_since_last_result").and_then(models);
     let session = event.get("modelUsage").and_then(models);
     let own = event.get("usage").and_then(tokens);
@@ -173,27 +227,6 @@ fn result(gathered: &mut SessionFold, event: &Value) -> bool {
         session_tokens: session.map(|(tokens, _)| tokens),
         session_cost: amount(event, "total_cost_usd"),
     });
-    for denial in list(event, "permission_denials") {
-        gathered.refuses(text(denial, "tool_name").unwrap_or_default());
-    }
-    let FinalResult { text: answer, structured_output, is_error, errors, .. } = final_result(event);
-    match &answer {
-        Some(answer) => gathered.answers(answer),
-        None => gathered.said_it(),
-    }
-    gathered.structured_output = structured_output;
-    if let Some(reason) = text(event, "stop_reason") {
-        gathered.stop_reason = Some(cut(reason, 100));
-    }
-    let error_subtype = subtype.filter(|subtype| subtype.starts_with("error"));
-    let ended = error_subtype.or(text(event, "terminal_reason")).or(subtype).unwrap_or("result");
-    gathered.ended = Some(cut(ended, 100));
-    gathered.error = is_error.then(|| match text(event, "result") {
-        _ if !errors.is_empty() => cut(&errors.join("\n"), 4000),
-        Some(answer) if !answer.is_empty() => cut(answer, 4000),
-        _ => cut(ended, 100),
-    });
-    true
 }
 
 /// The result of a turn, for sessions and answers alike.
@@ -207,7 +240,11 @@ fn final_result(event: &Value) -> FinalResult {
             Some(Value::Null) | None => None,
             Some(other) => Some(other.to_string()),
         },
-        structured_output: event.get("structured_output").filter(|value| !value.is_null()).cloned(),
+        // The second is Qwen's.
+        structured_output: ["structured_output", "structured_result"]
+            .into_iter()
+            .find_map(|key| event.get(key).filter(|value| !value.is_null()))
+            .cloned(),
         is_error: error_subtype.is_some() || is_true(event, "is_error") || text(event, "status") == Some("error"),
         cut_short: error_subtype.is_some(),
         errors: list(event, "errors").filter_map(Value::as_str).chain(one).map(str::to_owned).collect(),
@@ -251,6 +288,11 @@ fn tokens(usage: &Value) -> Option<TokenCounts> {
     }
     let input = input.into_iter().flatten().fold(0, u64::saturating_add);
     Some(TokenCounts { input, output: output.unwrap_or(0) })
+}
+
+/// Qwen's cached tokens are among those read.
+fn tokens_with_cached(usage: &Value) -> Option<TokenCounts> {
+    Some(TokenCounts { input: number(usage, "input_tokens")?, output: number(usage, "output_tokens").unwrap_or(0) })
 }
 
 /// Tokens and US dollars of all models together.

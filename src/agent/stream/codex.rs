@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
+use super::claude::shell_task;
 use super::fields::{content_text, cut, error_text, list, number, text};
 use super::figures::TokenCounts;
+use super::refused::read_only_cause;
 use super::reply_event::{ReplyEvent, said};
 use super::session_fold::SessionFold;
 use super::tool_input::input_summary;
@@ -15,7 +17,8 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
         Some("thread.started") => gathered.session(text(event, "thread_id")),
         Some("turn.started") => {
             gathered.figures.turn();
-            (gathered.ended, gathered.error) = (None, None);
+            gathered.ended = None;
+            gathered.recovers();
         }
         Some("turn.completed") => {
             // Told for the thread so far, not for the turn.
@@ -23,14 +26,20 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
                 gathered.figures.so_far(tokens);
             }
             gathered.ended = Some("completed".into());
-            gathered.error = None;
+            gathered.recovers();
+            gathered.leaves_commands();
         }
         Some("turn.failed") => {
             gathered.ended = Some("turn.failed".into());
-            gathered.error = Some(error_text(event));
+            gathered.fails(error_text(event), None);
+            gathered.leaves_commands();
         }
-        // Also told when it connects again; a turn that is completed after all takes it back.
-        Some("error") if event.get("message").is_some() => gathered.error = Some(error_text(event)),
+        // Gemini's have a severity.
+        Some("error") if event.get("message").is_some() && event.get("severity").is_none() => match retry_reason(event) {
+            Some(why) => gathered.retries_for(cut(why, 200)),
+            // A turn that is completed after all takes it back.
+            None => gathered.fails(error_text(event), None),
+        },
         Some(kind @ ("item.started" | "item.updated" | "item.completed")) => {
             let Some(item) = event.get("item") else { return false };
             take_item(gathered, item, kind == "item.completed");
@@ -71,7 +80,17 @@ fn take_item(gathered: &mut SessionFold, item: &Value, completed: bool) {
         }
         Some("command_execution") if completed => {
             let failed = item.get("exit_code").and_then(Value::as_i64).is_some_and(|code| code != 0);
-            returned(gathered, item, ("command_execution", item), text(item, "aggregated_output").unwrap_or_default(), failed);
+            let output = text(item, "aggregated_output").unwrap_or_default();
+            // A denial has no mark of its own: the sandbox lets a command fail.
+            if let Some(cause) = read_only_cause(output).filter(|_| failed) {
+                gathered.refuses_for("command_execution", cause);
+            }
+            returned(gathered, item, ("command_execution", item), output, failed);
+        }
+        Some("command_execution") => {
+            let id = text(item, "id").unwrap_or_default();
+            gathered.calls(id, "command_execution", item);
+            gathered.begins_command(id, shell_task(id, text(item, "command").unwrap_or_default()));
         }
         Some("mcp_tool_call") if completed => {
             let result = item.get("result").map(|result| content_text(result.get("content").unwrap_or(result)));
@@ -93,8 +112,16 @@ fn take_item(gathered: &mut SessionFold, item: &Value, completed: bool) {
 
 fn returned(gathered: &mut SessionFold, item: &Value, (tool, input): (&str, &Value), content: &str, failed: bool) {
     let id = text(item, "id").unwrap_or_default();
-    gathered.calls(id, tool, input);
+    if !gathered.waits_for(id) {
+        gathered.calls(id, tool, input);
+    }
     gathered.returns(id, content, failed, None);
+}
+
+/// Why it connects again, as `Reconnecting... 2/5 (why)` says it.
+fn retry_reason(event: &Value) -> Option<&str> {
+    let rest = text(event, "message")?.strip_prefix("Reconnecting...")?.trim();
+    Some(rest.split_once('(').map_or(rest, |(_, why)| why.strip_suffix(')').unwrap_or(why)))
 }
 
 /// Cached tokens are among those read.

@@ -1,10 +1,13 @@
-//! Events of `copilot --output-format json`: reads the answer from them, and what happened.
+//! Events of `copilot --output-format json`, for sessions and for answers.
+//!
+//! They have neither tokens nor money, and the session is named by the last one only.
 
 use serde_json::Value;
 
 use super::fields::{content_text, cut, number, text};
 use super::reply_event::{ReplyEvent, said};
 use super::session_fold::SessionFold;
+use watchdog_facts::refused_tool::RefusalCause;
 
 /// The part of an answer in one of Copilot's events.
 pub(super) fn reply(kind: Option<&str>, event: &Value) -> Option<ReplyEvent> {
@@ -17,46 +20,78 @@ pub(super) fn reply(kind: Option<&str>, event: &Value) -> Option<ReplyEvent> {
         "assistant.message" => said(data.and_then(|data| text(data, "content"))),
         "session.error" => ReplyEvent::Aborted {
             message: data.and_then(|data| text(data, "message")).map(str::to_owned),
-            api_error_status: data.and_then(|data| number(data, "statusCode")),
+            api_error_status: data.and_then(status),
         },
         _ => return None,
     })
 }
 
-/// Takes one event for a record of what happened; says whether it is one of Copilot's. Figures of a running session are not read from it.
-pub(super) fn record(gathered: &mut SessionFold, event: &Value) -> bool {
-    let Some(kind) = text(event, "type") else { return false };
-    let Some(data) = event.get("data").filter(|data| data.is_object()) else {
-        let is_result = kind == "result" && event.get("exitCode").is_some();
-        if is_result {
-            gathered.session(text(event, "sessionId"));
-            let code = event.get("exitCode").and_then(Value::as_i64).unwrap_or_default();
-            gathered.ended = Some(if code == 0 { "success".into() } else { format!("exit code {code}") });
-        }
-        return is_result;
+/// The HTTP status of an error; its type stands for one where none is told.
+fn status(data: &Value) -> Option<u64> {
+    let by_type = || match text(data, "errorType")? {
+        "authentication" => Some(401),
+        "rate_limit" => Some(429),
+        _ => None,
     };
+    number(data, "statusCode").or_else(by_type)
+}
+
+/// Takes one event; says whether it is one of Copilot's.
+pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
+    let Some(kind) = text(event, "type") else { return false };
+    let Some(data) = event.get("data").filter(|data| data.is_object()) else { return kind == "result" && result(gathered, event) };
     match kind {
         "user.message" => gathered.add_message("user", text(data, "content").unwrap_or_default()),
-        "assistant.message" => gathered.says(text(data, "content").unwrap_or_default(), None),
+        "assistant.turn_start" => gathered.figures.turn(),
+        "assistant.message" => gathered.says(text(data, "content").unwrap_or_default(), text(data, "messageId")),
         "tool.execution_start" => {
             let input = data.get("arguments").unwrap_or(&Value::Null);
             gathered.calls(text(data, "toolCallId").unwrap_or_default(), text(data, "toolName").unwrap_or_default(), input);
         }
-        "tool.execution_complete" => {
-            let result = data.get("result").or_else(|| data.get("error")).map(|result| {
-                let content = ["content", "message"].into_iter().find_map(|key| result.get(key)).unwrap_or(result);
-                content_text(content)
-            });
-            let failed = data.get("success").and_then(Value::as_bool) == Some(false);
-            gathered.returns(text(data, "toolCallId").unwrap_or_default(), &result.unwrap_or_default(), failed, None);
-        }
+        "tool.execution_complete" => tool_result(gathered, data),
         "assistant.turn_retry" => gathered.retries_for(cut(text(data, "reason").unwrap_or("unknown error"), 200)),
-        "session.error" => gathered.error = Some(cut(text(data, "message").unwrap_or("unknown error"), 4000)),
+        "session.error" => {
+            gathered.fails(cut(text(data, "message").unwrap_or("unknown error"), 4000), status(data));
+        }
+        // The error of a request is the session's only where its last event says so.
+        "abort" => gathered.fails("it was stopped".into(), None),
         _ => return is_kind_of_copilot(kind) && event.get("timestamp").is_some(),
     }
     true
 }
 
+fn result(gathered: &mut SessionFold, event: &Value) -> bool {
+    let Some(code) = event.get("exitCode").and_then(Value::as_i64) else { return false };
+    gathered.session(text(event, "sessionId"));
+    gathered.ended = Some(if code == 0 { "success".into() } else { format!("exit code {code}") });
+    if code == 0 {
+        gathered.recovers();
+    } else if gathered.error.is_none() {
+        gathered.fails(format!("exit code {code}"), None);
+    }
+    true
+}
+
+fn tool_result(gathered: &mut SessionFold, data: &Value) {
+    let result = data.get("result").or_else(|| data.get("error")).map(|result| {
+        let content = ["content", "message"].into_iter().find_map(|key| result.get(key)).unwrap_or(result);
+        content_text(content)
+    });
+    let failed = data.get("success").and_then(Value::as_bool) == Some(false);
+    let id = text(data, "toolCallId").unwrap_or_default();
+    let content = result.unwrap_or_default();
+    let code = data.get("error").and_then(|error| text(error, "code"));
+    let cause = match code.filter(|_| failed) {
+        Some("denied") => Some(RefusalCause::Permission),
+        Some(_) if content.starts_with("Tool '") && content.ends_with("does not exist.") => Some(RefusalCause::NotOffered),
+        _ => None,
+    };
+    if let Some(cause) = cause {
+        gathered.refuses_call(id, cause);
+    }
+    gathered.returns(id, &content, failed, None);
+}
+
 fn is_kind_of_copilot(kind: &str) -> bool {
-    ["session.", "assistant.", "user.", "tool.", "model.", "agent.", "abort"].iter().any(|prefix| kind.starts_with(prefix))
+    ["session.", "assistant.", "user.", "tool.", "model.", "agent."].iter().any(|prefix| kind.starts_with(prefix))
 }

@@ -61,6 +61,9 @@ pub(super) struct UsageSums {
     cost: Option<f64>,
     session_cost: Option<f64>,
     session_tokens: Option<TokenCounts>,
+    /// Tokens of the session where its program reports no others, and those that it had before this run.
+    so_far: Option<TokenCounts>,
+    earlier: TokenCounts,
     /// Some result reported a cost of the session that includes earlier runs.
     mixed_cost: bool,
 }
@@ -102,9 +105,37 @@ impl UsageSums {
         }
     }
 
-    /// Tokens of the whole so far, told again and again.
+    /// Tokens of the session so far, told again and again: earlier runs of it and the messages of this one included.
     pub fn so_far(&mut self, tokens: TokenCounts) {
-        self.tokens = Some(self.tokens.unwrap_or_default().or_more(tokens));
+        self.so_far = Some(self.so_far.unwrap_or_default().or_more(tokens));
+        (self.messages, self.forgotten, self.tokens) = (VecDeque::new(), TokenCounts::default(), None);
+    }
+
+    /// The session had spent this before this run.
+    pub fn continues(&mut self, earlier: TokenCounts) {
+        self.earlier = earlier;
+    }
+
+    /// A result told its turns, and no usage of its own: messages may be more than turns.
+    pub fn settle_turns(&mut self, turns: Option<u64>) {
+        let counted = std::mem::take(&mut self.turns_under_way);
+        self.settle(&ResultUsage { turns: turns.or(self.turns.map(|_| counted)), ..ResultUsage::default() });
+    }
+
+    /// Tokens of the session, earlier runs of it included, where its program reports those.
+    pub fn session_total(&self) -> Option<TokenCounts> {
+        self.so_far
+    }
+
+    /// The part of [`session_total`](Self::session_total) that this run spent. A total below the earlier one is a new count.
+    fn own_part(&self) -> Option<TokenCounts> {
+        let total = self.so_far?;
+        let began_again = total.input < self.earlier.input || total.output < self.earlier.output;
+        Some(if began_again {
+            total
+        } else {
+            TokenCounts { input: total.input - self.earlier.input, output: total.output - self.earlier.output }
+        })
     }
 
     /// A result: settles the pending usage.
@@ -149,7 +180,11 @@ impl UsageSums {
 
     /// The known usage of this run of the session; the session's total cost if this run's is not separate.
     pub fn usage(&self) -> SessionUsage {
-        let tokens = self.tokens.map(|tokens| tokens.plus(self.under_way()));
+        let counted = self.tokens.map(|tokens| tokens.plus(self.under_way()));
+        let tokens = match (counted, self.own_part()) {
+            (Some(counted), Some(own)) => Some(counted.plus(own)),
+            (counted, own) => counted.or(own),
+        };
         SessionUsage {
             turns: self.turns.map(|turns| turns.saturating_add(self.turns_under_way)),
             input_tokens: tokens.map(|tokens| tokens.input),

@@ -6,6 +6,7 @@ use super::fields::{content_text, cut, error_text, is_true, number, text};
 use super::figures::{ResultUsage, TokenCounts};
 use super::reply_event::{ReplyEvent, said};
 use super::session_fold::SessionFold;
+use watchdog_facts::refused_tool::RefusalCause;
 
 /// Takes one event; says whether it is one of Gemini's.
 pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
@@ -19,13 +20,30 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
         Some("tool_result") if event.get("tool_id").is_some() => {
             let failed = text(event, "status") == Some("error");
             let content = event.get("output").or_else(|| event.get("error")).map(content_text).unwrap_or_default();
-            gathered.returns(text(event, "tool_id").unwrap_or_default(), &content, failed, None);
+            let id = text(event, "tool_id").unwrap_or_default();
+            match event.get("error").and_then(|error| text(error, "type")) {
+                Some("tool_not_registered") => gathered.refuses_call(id, RefusalCause::NotOffered),
+                Some("policy_violation") => gathered.refuses_call(id, RefusalCause::Permission),
+                _ => {}
+            }
+            gathered.returns(id, &content, failed, None);
         }
-        Some("error") if event.get("severity").is_some() => gathered.add_message("system", text(event, "message").unwrap_or_default()),
+        Some("error") if event.get("severity").is_some() => {
+            let message = text(event, "message").unwrap_or_default();
+            gathered.add_message("system", message);
+            // A result that says `error` and not which means this one.
+            if text(event, "severity") == Some("error") {
+                gathered.fails(cut(message, 4000), None);
+            }
+        }
         Some("result") if event.get("status").is_some() => {
             let status = text(event, "status").unwrap_or_default();
             gathered.ended = Some(cut(status, 100));
-            gathered.error = (status != "success").then(|| error_text(event));
+            match (status == "success", gathered.error.is_some() && event.get("error").is_none()) {
+                (true, _) => gathered.recovers(),
+                (false, true) => {}
+                (false, false) => gathered.fails(error_text(event), status_in(event)),
+            }
             gathered.said_it();
             if let Some(tokens) = event.get("stats").and_then(streamed) {
                 gathered.figures.settle(&ResultUsage { tokens: Some(tokens), ..ResultUsage::default() });
@@ -61,7 +79,10 @@ fn message(gathered: &mut SessionFold, event: &Value) {
 fn whole(gathered: &mut SessionFold, event: &Value) {
     gathered.session(text(event, "session_id"));
     gathered.says(text(event, "response").unwrap_or_default(), None);
-    gathered.error = event.get("error").map(|_| error_text(event));
+    match event.get("error") {
+        Some(_) => gathered.fails(error_text(event), status_in(event)),
+        None => gathered.recovers(),
+    }
     gathered.ended = Some(if gathered.error.is_some() { "error" } else { "success" }.into());
     let models = event.get("stats").and_then(|stats| stats.get("models")).and_then(Value::as_object);
     let mut settled = ResultUsage::default();
@@ -77,6 +98,17 @@ fn whole(gathered: &mut SessionFold, event: &Value) {
     if settled.turns.is_some() || settled.tokens.is_some() {
         gathered.figures.settle(&settled);
     }
+}
+
+/// The HTTP status of the service: the error's own code, or that in the answer which its message quotes.
+fn status_in(event: &Value) -> Option<u64> {
+    let error = event.get("error")?;
+    let quoted = || {
+        let message = text(error, "message")?;
+        let mut answers = serde_json::Deserializer::from_str(&message[message.find("{\"error\"")?..]).into_iter::<Value>();
+        answers.next()?.ok()?.get("error").and_then(|error| number(error, "code"))
+    };
+    number(error, "code").or_else(quoted)
 }
 
 fn streamed(stats: &Value) -> Option<TokenCounts> {

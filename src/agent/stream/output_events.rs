@@ -8,10 +8,9 @@ use serde_json::Value;
 use watchdog_facts::session_event::SessionEvent;
 use watchdog_process::plain_text::plain_text;
 
-use super::copilot;
 use super::documents::{DocumentScanner, OutputPiece};
+use super::event_reader::{opens_a_session, take_any};
 use super::fields::{cut, text};
-use super::reader::{opens_a_session, take};
 use super::session_fold::SessionFold;
 
 /// Bytes of output that are kept until it is clear what they are.
@@ -155,7 +154,11 @@ impl OutputEvents {
         let error = self.fold.error.clone();
         // A name that no program has: an event that says how the session ended replaces it.
         let before = self.fold.ended.replace(String::new());
-        let known = (!event_is_of_others(event) && take(&mut self.fold, event)) || copilot::record(&mut self.fold, event);
+        let taken = take_any(&mut self.fold, event);
+        let known = taken.is_some();
+        if self.fold.dialect.is_none() || opens_a_session(event) {
+            self.fold.dialect = taken.or(self.fold.dialect);
+        }
         let mut events = self.fold.take_events();
         match self.fold.ended.clone() {
             Some(how) if how.is_empty() => self.fold.ended = before,
@@ -251,11 +254,6 @@ impl OutputEvents {
         }
         self.found.push(SessionEvent::Line { text: format!("{}{mark}", cut(line, LINE)) });
     }
-}
-
-/// Copilot's names would otherwise be taken for those of others: its `result` has no member of theirs.
-fn event_is_of_others(event: &Value) -> bool {
-    text(event, "type") == Some("result") && event.get("exitCode").is_some() && event.get("sessionId").is_some()
 }
 
 fn is_half_an_event(line: &str) -> bool {

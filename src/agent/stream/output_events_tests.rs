@@ -98,7 +98,7 @@ fn codex_gemini_opencode_antigravity_and_copilot_are_read() {
         "command_execution = a\n",
         "file_change(a.rs)",
         "said Done.",
-        "fault Reconnecting... 1/5",
+        "retried 1/5",
         "end completed None Some(1)",
     ];
     assert_eq!(noted(&codex), expected);

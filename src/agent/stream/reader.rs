@@ -1,13 +1,16 @@
 //! Reads an output in chunks, as it arrives, and provides its state at any moment.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use watchdog_process::OutputReader;
 
+use super::dialect::StreamDialect;
 use super::documents::{DocumentScanner, OutputPiece};
-use super::session_fold::{SessionFold, SessionSummary};
-use super::{antigravity, claude, codex, fields, gemini, opencode};
+use super::event_reader::{opens_a_session, take, take_any};
+use super::session_fold::{SessionFold, SessionSummary, SessionTokens};
+use super::stream_rules::{StreamFormat, StreamRules};
 use watchdog_facts::context::SessionUsage;
 use watchdog_process::output::OutputTail;
 use watchdog_process::plain_text::plain_text;
@@ -25,10 +28,24 @@ pub struct StreamReader {
     tail: OutputTail,
 }
 
+/// Which events a reader knows.
+#[derive(Debug, Clone, Default)]
+enum ReaderFormat {
+    /// Those of every dialect.
+    #[default]
+    Any,
+    Dialect(StreamDialect),
+    Rules(Arc<StreamRules>),
+}
+
 /// The state of reading an output.
 #[derive(Debug, Default)]
 struct StreamFold {
     gathered: SessionFold,
+    /// Which events are read.
+    format: ReaderFormat,
+    /// Whose session it is by its preset.
+    named: Option<StreamDialect>,
     /// Whether anything was printed yet.
     begun: bool,
     believed: bool,
@@ -48,7 +65,7 @@ pub struct SessionView {
     pub last_line: String,
     /// How many tasks run in the background.
     pub background_tasks: usize,
-    /// How often the agent retried a request to the service.
+    /// How often the agent retried a request to the service, as far as its program prints it.
     pub retries: u64,
     /// The program's own id for the session, once it was reported.
     pub session_id: Option<String>,
@@ -65,6 +82,15 @@ impl Default for StreamReader {
 }
 
 impl StreamReader {
+    /// A reader of this format alone, for a session whose program is known.
+    pub fn with_format(format: &StreamFormat) -> Self {
+        let format = match format {
+            StreamFormat::Dialect(dialect) => ReaderFormat::Dialect(*dialect),
+            StreamFormat::Rules(rules) => ReaderFormat::Rules(Arc::new(rules.clone())),
+        };
+        StreamReader { events: StreamFold { format, ..StreamFold::default() }, ..StreamReader::default() }
+    }
+
     /// A reader of known events, such as a transcript, whatever their beginning.
     pub(in crate::agent) fn of_events() -> Self {
         StreamReader { events: StreamFold { believed: true, ..StreamFold::default() }, ..StreamReader::default() }
@@ -109,11 +135,21 @@ impl StreamReader {
         documents.finish(&mut |piece| events.take(piece));
         if events.believed || events.last_is_event {
             events.believed = true;
-            return events.gathered.summary();
+            let summary = events.gathered.summary();
+            return match &events.format {
+                ReaderFormat::Rules(rules) => {
+                    SessionSummary { expects_end: rules.tell_an_end(), prints_retries: rules.tell_retries(), ..summary }
+                }
+                ReaderFormat::Any | ReaderFormat::Dialect(_) => summary,
+            };
         }
         let text = plain_text(&tail.clone().into_bytes()).text;
         let text = text.trim();
-        SessionSummary { output: (!text.is_empty()).then(|| text.to_owned()), ..SessionSummary::default() }
+        let dialect = match events.format {
+            ReaderFormat::Dialect(dialect) => Some(dialect),
+            ReaderFormat::Any | ReaderFormat::Rules(_) => events.named,
+        };
+        SessionSummary { output: (!text.is_empty()).then(|| text.to_owned()), dialect, ..SessionSummary::default() }
     }
 }
 
@@ -130,7 +166,13 @@ impl StreamFold {
                 let event = serde_json::from_slice::<Value>(bytes).unwrap_or_default();
                 // A name that no program has: whether this event says that the session is over shows in its being replaced.
                 let before = self.gathered.ended.replace(String::new());
-                self.last_is_event = take(&mut self.gathered, &event);
+                let opens = opens_a_session(&event);
+                let taken = self.take_event(&event);
+                self.last_is_event = taken.is_some();
+                // What a script printed before a session is not its program's.
+                if self.gathered.dialect.is_none() || opens {
+                    self.gathered.dialect = taken.flatten().or(self.gathered.dialect);
+                }
                 if self.gathered.ended.as_deref() == Some("") {
                     self.gathered.ended = before;
                     self.last_is_result = false;
@@ -140,28 +182,29 @@ impl StreamFold {
                 if self.last_is_result {
                     self.gathered.is_over();
                 }
-                self.believed |= self.last_is_event && (first || opens_a_session(&event));
+                let known = !matches!(self.format, ReaderFormat::Any);
+                self.believed |= self.last_is_event && (first || opens || known);
             }
+        }
+    }
+
+    /// Whether an event is one of those that are read here, and of which dialect.
+    fn take_event(&mut self, event: &Value) -> Option<Option<StreamDialect>> {
+        match &self.format {
+            ReaderFormat::Any => take_any(&mut self.gathered, event).map(Some),
+            ReaderFormat::Dialect(dialect) => take(*dialect, &mut self.gathered, event).then_some(Some(*dialect)),
+            ReaderFormat::Rules(rules) => rules.take(&mut self.gathered, event).then_some(None),
         }
     }
 }
 
-/// Takes an event of any known program; says whether it is one.
-pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
-    event.is_object()
-        && [claude::take, codex::take, opencode::take, gemini::take, antigravity::take].into_iter().any(|program| program(gathered, event))
-}
-
-/// Whether only a program that begins a session prints such an event.
-pub(super) fn opens_a_session(event: &Value) -> bool {
-    let kind = fields::text(event, "type").or_else(|| fields::text(event, "event"));
-    match kind {
-        Some("system") => fields::text(event, "subtype") == Some("init") && event.get("session_id").is_some(),
-        Some("thread.started") => event.get("thread_id").is_some(),
-        Some("init") => event.get("session_id").is_some() || event.get("conversation_id").is_some(),
-        Some("step_start") => event.get("sessionID").is_some(),
-        _ => false,
-    }
+/// The dialect in which an output is written, by its events. For a session whose command line names no known program: one that does is
+/// believed before what it prints.
+pub fn dialect_of_output(output: &[u8]) -> Option<StreamDialect> {
+    let mut reader = StreamReader::default();
+    reader.push(output);
+    let summary = reader.finish();
+    summary.dialect.filter(|_| summary.structured)
 }
 
 /// The last line with text, cut.
@@ -181,6 +224,30 @@ impl OutputReader for StreamTap {
 }
 
 impl StreamTap {
+    /// A reader of this format alone, for a session whose program is known: a dialect, or the rules of a user's own preset.
+    pub fn with_format(format: &StreamFormat) -> Self {
+        StreamTap(Arc::new(Mutex::new(StreamReader::with_format(format))))
+    }
+
+    /// A reader for a session of an agent with this `stream` block. Rules are read alone; a dialect says whose session it is where its
+    /// program printed no event, and events of any other are read as well, as its program may be a script that starts another agent.
+    pub fn of_preset(stream: Option<&StreamFormat>) -> Self {
+        match stream {
+            Some(format @ StreamFormat::Rules(_)) => StreamTap::with_format(format),
+            Some(StreamFormat::Dialect(dialect)) => {
+                let tap = StreamTap::default();
+                tap.reader().events.named = Some(*dialect);
+                tap
+            }
+            None => StreamTap::default(),
+        }
+    }
+
+    /// Tokens of earlier runs, by session: programs that count a whole session are told to have spent only the rest.
+    pub fn continues(&self, earlier: HashMap<String, SessionTokens>) {
+        self.reader().events.gathered.earlier = earlier;
+    }
+
     /// The present state of the session.
     pub fn view(&self) -> SessionView {
         self.reader().view()

@@ -1,7 +1,7 @@
 //! The part of an answer in one event: the events of all known programs in the same few forms, which
 //! [`crate::agent::envelope`] folds.
 //!
-//! Each program's file reads its own events, for sessions and for answers. Copilot has answers only, Antigravity sessions only.
+//! Each program's file reads its own events, for sessions and for answers; Antigravity's for sessions only.
 
 use serde_json::Value;
 
@@ -15,6 +15,7 @@ pub(in crate::agent) const REPLY_MEMBERS: &[&str] = &[
     "is_error",
     "result",
     "structured_output",
+    "structured_result",
     "session_id",
     "thread_id",
     "sessionID",

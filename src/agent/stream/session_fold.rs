@@ -1,16 +1,18 @@
 //! Folds the events of a session in bounded memory, and summarizes them.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::dialect::StreamDialect;
 use super::fields::{cut, text};
-use super::figures::UsageSums;
+use super::figures::{TokenCounts, UsageSums};
 use super::todo::TodoList;
 use super::tool_input::input_summary;
 use crate::agent::session_id::is_session_id;
 use watchdog_facts::context::{AgentTodoPlan, ContextMessage, SessionContext, SessionUsage, ToolResult};
+use watchdog_facts::refused_tool::{RefusalCause, RefusedTool};
 use watchdog_facts::session_event::SessionEvent;
 
 /// Messages that are kept, the newest.
@@ -28,15 +30,28 @@ const REFUSED: usize = 20;
 /// Calls whose tool's name is remembered.
 const CALLS: usize = 64;
 
+/// Tokens of a whole session, as its program counts them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SessionTokens {
+    /// Read by the model, cached ones included.
+    pub input: u64,
+    /// Written by the model.
+    pub output: u64,
+}
+
 /// The summary of a session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionSummary {
     /// Whether its output was the events of a known program. Otherwise it is plain text, and figures are unknown.
     pub structured: bool,
+    /// Whose events they are, where a reader in code knows them.
+    pub dialect: Option<StreamDialect>,
     /// The program's own name for the session, in a form that may be an argument.
     pub session_id: Option<String>,
     /// The reported usage of this run of the session, without wall time.
     pub usage: SessionUsage,
+    /// Tokens of the session, earlier runs of it included, where its program reports those and not this run's.
+    pub session_tokens: Option<SessionTokens>,
     /// US dollars of the session, earlier runs of it included.
     pub session_cost_usd: Option<f64>,
     /// Whether [`SessionUsage::cost_usd`] is that of the session, because the program did not report this run's separately.
@@ -53,14 +68,20 @@ pub struct SessionSummary {
     pub ended: Option<String>,
     /// The message of the error that ended it.
     pub error: Option<String>,
+    /// The HTTP status of the service, where that was the error.
+    pub error_status: Option<u64>,
+    /// Whether its program always prints a last event, so that an exit code of 0 without one is no success.
+    pub expects_end: bool,
+    /// Whether its program prints that it sends a request again, so that 0 retries are none.
+    pub prints_retries: bool,
     /// How often the agent retried a request to the service, and why the last time.
     pub retries: u64,
     /// The last reason to ask the service again, such as `overloaded (529)`.
     pub last_retry: Option<String>,
     /// When the usage limit that refused the session ends.
     pub limit_ends: Option<Timestamp>,
-    /// Names of the tools that the program refused to the agent, each once, for want of a permission.
-    pub refused_tools: Vec<String>,
+    /// The tools that the program refused to the agent, each once.
+    pub refused_tools: Vec<RefusedTool>,
     /// The agent's own list of tasks.
     pub plan: Option<AgentTodoPlan>,
     /// The newest messages and results of tools, oldest first, each cut.
@@ -74,6 +95,16 @@ pub struct SessionSummary {
 }
 
 impl SessionSummary {
+    /// Whether the program reported an end, and no error: the only end that an exit code of 0 confirms.
+    pub fn reports_success(&self) -> bool {
+        self.ended.is_some() && self.error.is_none()
+    }
+
+    /// How often a request was sent again; `None` where the program does not print that.
+    pub fn known_retries(&self) -> Option<u64> {
+        (self.prints_retries || self.retries > 0).then_some(self.retries)
+    }
+
     /// The same as checks see it.
     pub fn context(&self) -> SessionContext {
         SessionContext {
@@ -99,11 +130,15 @@ pub(super) struct SessionFold {
     pub prompt: Option<String>,
     pub stop_reason: Option<String>,
     pub ended: Option<String>,
+    pub dialect: Option<StreamDialect>,
     pub error: Option<String>,
+    pub error_status: Option<u64>,
     pub retries: u64,
     pub last_retry: Option<String>,
     pub limit_ends: Option<Timestamp>,
-    pub refused_tools: Vec<String>,
+    pub refused_tools: Vec<RefusedTool>,
+    /// Tokens of sessions before this run, by their ids.
+    pub earlier: HashMap<String, SessionTokens>,
     pub passed_over: u64,
     session_id: Option<String>,
     said: Option<String>,
@@ -113,6 +148,8 @@ pub(super) struct SessionFold {
     message_bytes: usize,
     background: Vec<Value>,
     calls: VecDeque<(String, String)>,
+    /// Commands that began and have not ended, by id, as background tasks.
+    commands: VecDeque<(String, Value)>,
     /// What happened since it was last taken; `None` where nobody asks for it.
     recorded: Option<Vec<SessionEvent>>,
 }
@@ -139,8 +176,21 @@ impl SessionFold {
     pub fn session(&mut self, id: Option<&str>) {
         if let Some(id) = id.filter(|id| is_session_id(id) && self.session_id.as_deref() != Some(id)) {
             self.session_id = Some(id.to_owned());
+            if let Some(earlier) = self.earlier.get(id) {
+                self.figures.continues(TokenCounts { input: earlier.input, output: earlier.output });
+            }
             self.note(|| SessionEvent::Named { session_id: id.to_owned() });
         }
+    }
+
+    /// Something went wrong, which the session may survive.
+    pub fn fails(&mut self, message: String, status: Option<u64>) {
+        (self.error, self.error_status) = (Some(message), status);
+    }
+
+    /// The session went on, or ended well: no earlier error counts.
+    pub fn recovers(&mut self) {
+        (self.error, self.error_status) = (None, None);
     }
 
     /// The program asks the agent's service again.
@@ -239,18 +289,49 @@ impl SessionFold {
         self.calls.push_back((cut(id, 100), cut(tool, 100)));
     }
 
-    /// The program refused the agent a call of this tool.
+    /// The program refused the agent a call of this tool for want of a permission.
     pub fn refuses(&mut self, tool: &str) {
-        let tool = cut(tool, 100);
-        if self.refused_tools.len() < REFUSED && !tool.is_empty() && !self.refused_tools.contains(&tool) {
-            self.note(|| SessionEvent::Refused { tool: tool.clone() });
-            self.refused_tools.push(tool);
+        self.refuses_for(tool, RefusalCause::Permission);
+    }
+
+    /// The program refused the agent a call of this tool.
+    pub fn refuses_for(&mut self, tool: &str, cause: RefusalCause) {
+        let refused = RefusedTool { tool: cut(tool, 100), cause };
+        if self.refused_tools.len() < REFUSED && !tool.is_empty() && !self.refused_tools.contains(&refused) {
+            self.note(|| SessionEvent::Refused { tool: refused.tool.clone() });
+            self.refused_tools.push(refused);
+        }
+    }
+
+    /// The program refused the agent the call of this id.
+    pub fn refuses_call(&mut self, id: &str, cause: RefusalCause) {
+        let tool = self.calls.iter().find(|(call, _)| call == id).map(|(_, tool)| tool.clone());
+        self.refuses_for(tool.as_deref().unwrap_or("a tool"), cause);
+    }
+
+    /// Whether this call was seen, and no answer to it.
+    pub fn waits_for(&self, id: &str) -> bool {
+        self.calls.iter().any(|(call, _)| call == id)
+    }
+
+    /// A command of the agent began, which may outlive its turn; `task` is what it then is.
+    pub fn begins_command(&mut self, id: &str, task: Value) {
+        if self.commands.len() < CALLS && !self.commands.iter().any(|(known, _)| known == id) {
+            self.commands.push_back((cut(id, 100), task));
+        }
+    }
+
+    /// The turn is over: commands that have not ended run in the background.
+    pub fn leaves_commands(&mut self) {
+        for (_, task) in std::mem::take(&mut self.commands) {
+            self.runs_too(task);
         }
     }
 
     /// A tool gave its result. `told` is the program's further data about it, beside its text.
     pub fn returns(&mut self, id: &str, content: &str, is_error: bool, reported: Option<&Value>) {
         self.todo.returned(id, is_error, content, reported);
+        self.commands.retain(|(command, _)| command != id);
         let at = self.calls.iter().position(|(call, _)| call == id);
         let name = at.and_then(|at| self.calls.remove(at)).map(|(_, name)| name);
         self.note(|| SessionEvent::Returned { tool: name.clone(), content: content.to_owned(), is_error });
@@ -329,6 +410,11 @@ impl SessionFold {
     pub fn summary(&self) -> SessionSummary {
         SessionSummary {
             structured: true,
+            dialect: self.dialect,
+            expects_end: self.dialect.is_some_and(StreamDialect::always_reports_its_end),
+            prints_retries: self.dialect.is_some_and(StreamDialect::reports_retries),
+            session_tokens: self.figures.session_total().map(|tokens| SessionTokens { input: tokens.input, output: tokens.output }),
+            error_status: self.error_status,
             session_id: self.session_id.clone(),
             usage: self.figures.usage(),
             session_cost_usd: self.figures.session_cost(),
