@@ -11,7 +11,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 use serde_json::Value;
 
 use super::session_id::{ID_MEMBERS, ID_PATTERN, named_session};
-use super::stream::{FinalResult, REPLY_MEMBERS, ReplyEvent, event_kind, reply_event};
+use super::stream::{FinalResult, REPLY_MEMBERS, ReplyEvent, SessionSummary, event_kind, reply_event};
 
 /// Bytes of an output that are searched for an envelope: its end.
 const CAP: usize = 2 * 1024 * 1024;
@@ -38,6 +38,19 @@ pub struct ReplyEnvelope {
 }
 
 impl ReplyEnvelope {
+    /// The same of an answer whose events were read as a session's: by the dialect or the rules of its preset.
+    pub fn of_summary(summary: &SessionSummary) -> Option<Self> {
+        summary.structured.then(|| ReplyEnvelope {
+            text: summary.output.clone(),
+            structured_output: summary.structured_output.clone(),
+            is_error: summary.error.is_some(),
+            errors: summary.error.iter().cloned().collect(),
+            api_error_status: summary.error_status,
+            terminal_reason: summary.ended.clone(),
+            session_id: summary.session_id.clone(),
+        })
+    }
+
     /// Everything that was said about the error, on one line each.
     pub fn error_text(&self) -> String {
         let said: Vec<&str> = self.errors.iter().map(String::as_str).chain(self.text.as_deref()).filter(|t| !t.is_empty()).collect();
@@ -78,6 +91,21 @@ fn from_lines(bytes: &[u8]) -> Option<ReplyEnvelope> {
         return None;
     }
     fold(lines().filter(|line| line.starts_with(b"{")).filter_map(|line| serde_json::from_slice(line).ok()))
+}
+
+/// Reads the error object with which Gemini's `-o json` ends its stderr, behind warnings and a stack trace. `None` where the output does
+/// not end with one.
+pub(super) fn error_at_the_end(bytes: &[u8]) -> Option<ReplyEnvelope> {
+    let tail = bytes[bytes.len().saturating_sub(CAP)..].trim_ascii_end();
+    if !tail.ends_with(b"}") {
+        return None;
+    }
+    let begins = |at: usize| tail[at..].starts_with(b"{") && (at == 0 || tail[at - 1] == b'\n');
+    let start = (0..tail.len()).rev().filter(|at| begins(*at)).take(ERRORS).find_map(|at| {
+        let EnvelopeEvent(event) = serde_json::from_slice(&tail[at..]).ok()?;
+        (event_kind(&event).is_none() && event.get("error").is_some_and(Value::is_object)).then_some(at)
+    })?;
+    fold([serde_json::from_slice(&tail[start..]).ok()?])
 }
 
 /// The id of the session that an agent's output belongs to, for a probe to resume.
@@ -222,6 +250,8 @@ impl EnvelopeFold {
         let FinalResult { text, structured_output, is_error, cut_short, errors, api_error_status, terminal_reason } = result;
         // Two results with nothing said between them: the first one's answer is not the second's.
         let said = self.envelope.text.take().filter(|_| !self.result && !cut_short);
+        // Gemini says which error it was in the event before.
+        let errors = if is_error && errors.is_empty() && text.is_none() { std::mem::take(&mut self.envelope.errors) } else { errors };
         self.result = true;
         // Without a result event, the assistant's last text is the answer.
         let (text, session_id) = (text.or(said), self.envelope.session_id.take());

@@ -23,18 +23,18 @@ fn pattern(text: &str) -> Regex {
 
 static NOT_LOGGED_IN: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"(?i)\bnot (?:logged|signed) in\b|please run /login|please (?:log|sign) in\b|\blogin required\b|invalid (?:x-)?api[ -]key|authentication_error|failed to authenticate|\b401 unauthorized|(?:http|status|error|code)[: ]+401\b|oauth token (?:has )?(?:expired|been revoked)|(?:api key|credentials?) (?:is |are |was )?(?:missing|not found|not set|expired|revoked)|set an auth method",
+        r"(?i)\bnot (?:logged|signed) in\b|please run /login|please (?:log|sign) in\b|\blogin required\b|invalid (?:x-)?api[ -]key|authentication_error|failed to authenticate|\b401 unauthorized|(?:http|status|error|code)[: ]+401\b|oauth token (?:has )?(?:expired|been revoked)|(?:api key|credentials?) (?:is |are |was )?(?:missing|not found|not set|expired|revoked)|set an auth method|\b403 forbidden|(?:incorrect|invalid) api key|api key not valid|missing environment variable: `?[a-z0-9_]*(?:key|token)|invalid auth method selected|no auth type is selected|no authentication information found",
     )
 });
 /// No more can be paid for: nothing helps but a person with money.
 static NO_CREDIT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"(?i)\bcredit balance is too low|insufficient (?:credits?|funds|balance)|out of credits?\b|(?:no|not enough) credits? (?:left|remaining)|(?:http|status|error|code)[: ]+402\b|payment required|billing_error",
+        r"(?i)\bcredit balance is too low|insufficient (?:credits?|funds|balance)|out of credits?\b|(?:no|not enough) credits? (?:left|remaining)|(?:http|status|error|code)[: ]+402\b|payment required|billing_error|to use codex with your chatgpt plan, upgrade",
     )
 });
 static NO_CONVERSATION: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"(?i)\bno (?:conversation|rollout|recorded session|previous sessions?|saved sessions?|sessions?)\b[^\n]{0,40}\bfound|session not found|requires a valid session|error resuming session|no (?:session|conversation) to (?:resume|continue)",
+        r"(?i)\bno (?:conversation|rollout|recorded session|previous sessions?|saved sessions?|sessions?)\b[^\n]{0,40}\bfound|session not found|requires a valid session|invalid session identifier|no session, task, or name matched|error resuming session|no (?:session|conversation) to (?:resume|continue)",
     )
 });
 static OVERLOADED: LazyLock<Regex> = LazyLock::new(|| {
@@ -140,6 +140,16 @@ mod tests {
             ("Error: HTTP 429 Too Many Requests", Some("rate_limited")),
             ("model context window is 500 tokens", None),
             ("Error: File not found", None),
+            ("unexpected status 403 Forbidden: forbidden", Some("not_logged_in")),
+            ("Missing environment variable: `OPENAI_API_KEY`.", Some("not_logged_in")),
+            ("Invalid auth method selected.", Some("not_logged_in")),
+            ("No auth type is selected. Please configure one", Some("not_logged_in")),
+            ("Error: No authentication information found.", Some("not_logged_in")),
+            ("Invalid session identifier \"x\".", Some("no_conversation")),
+            ("No session, task, or name matched 'x'", Some("no_conversation")),
+            ("No saved session found with ID x", Some("no_conversation")),
+            ("To use Codex with your ChatGPT plan, upgrade to Plus: https://x", Some("not_logged_in")),
+            ("[API Error: You have exhausted your daily quota on this model.]", Some("rate_limited")),
             ("Credit balance is too low", Some("not_logged_in")),
             ("Error: 402 Payment Required", Some("not_logged_in")),
             ("", None),

@@ -6,6 +6,7 @@
 
 pub mod envelope;
 mod failure;
+pub mod last_words;
 pub mod local_api;
 pub mod overload;
 pub mod plan_prompt;

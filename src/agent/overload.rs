@@ -3,23 +3,21 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::envelope;
 use super::failure;
+use super::last_words::LastWords;
 use watchdog_facts::evidence::{ProbeOutcome, ProcessExit};
-use watchdog_process::plain_text::plain_text;
 
 /// How many lines at the end of plain output are searched.
 const LAST_WORDS: usize = 6;
 
 /// The reason why the service could not serve a failed session; `None` for every other end, success included.
-pub fn ended_in_overload(tail_stdout: &[u8], exit: ProcessExit, now: Timestamp) -> Option<String> {
-    let outcome = match envelope::read(tail_stdout) {
-        Some(found) if found.is_error => failure::of_envelope(&found, now, &TimeZone::system()),
+pub fn ended_in_overload(last: &LastWords, exit: ProcessExit, now: Timestamp) -> Option<String> {
+    let outcome = match &last.found {
+        Some(found) if found.is_error => failure::of_envelope(found, now, &TimeZone::system()),
         Some(_) => return None,
         None if exit.success() => return None,
         None => {
-            let text = plain_text(tail_stdout).text;
-            let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+            let lines: Vec<&str> = last.text.lines().filter(|line| !line.trim().is_empty()).collect();
             failure::of_text(&lines[lines.len().saturating_sub(LAST_WORDS)..].join("\n"), now, &TimeZone::system())?
         }
     };
@@ -36,7 +34,7 @@ mod tests {
     #[test]
     fn only_a_service_without_room_is_an_overload() {
         let now = "2026-08-19T16:28:34Z".parse().expect("an instant");
-        let failed = |text: &str| ended_in_overload(text.as_bytes(), ProcessExit::Code(1), now).is_some();
+        let failed = |text: &str| ended_in_overload(&LastWords::of_stdout(text.as_bytes()), ProcessExit::Code(1), now).is_some();
         for (text, expected) in [
             ("API Error: Repeated 529 Overloaded errors. The API is at capacity", true),
             (r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: 500 x","api_error_status":500}"#, true),
@@ -62,6 +60,7 @@ mod tests {
         ] {
             assert_eq!(failed(text), expected, "{text}");
         }
-        assert_eq!(ended_in_overload(b"Server is overloaded, please try again later", ProcessExit::Code(0), now), None);
+        let last = LastWords::of_stdout(b"Server is overloaded, please try again later");
+        assert_eq!(ended_in_overload(&last, ProcessExit::Code(0), now), None);
     }
 }

@@ -24,7 +24,7 @@ use super::preset::AgentPreset;
 use super::preset::question::{InvocationInputs, ProbeInvocation, QuestionKind, invocation};
 use super::reply::{self, ParsedReply};
 use super::session_id::is_session_id;
-use super::stream::StreamTap;
+use super::stream::{StreamFormat, StreamReader, StreamTap};
 use watchdog_core::config::settings::AgentSettings;
 use watchdog_facts::display::bounded;
 use watchdog_facts::evidence::{ProbeOutcome, ProcessExit, Reply, ReplyStatus};
@@ -320,7 +320,7 @@ fn outcome(
     // "In 5 minutes" counts from when it was said.
     let now = request.now.saturating_add(SignedDuration::try_from(*spent).unwrap_or_default()).unwrap_or(request.now);
     let local = TimeZone::system();
-    let found = envelope::read(&finished.stdout.bytes);
+    let found = found_in(request, finished);
     if let Some(found) = found.as_ref().filter(|found| found.is_error) {
         return match failure::of_envelope(found, now, &local) {
             ProbeOutcome::Failed { why } => failed(finished.exit, &[&why, stderr]),
@@ -335,6 +335,20 @@ fn outcome(
     match read(found, &finished.stdout.bytes, now, &local) {
         ProbeOutcome::Reply(reply) => stranger.unwrap_or(ProbeOutcome::Reply(reply)),
         other => other,
+    }
+}
+
+/// What the agent says in its own structure: by the rules of its preset, or as a known program; an error may be on stderr alone.
+fn found_in(request: &ProbeRequest<'_>, finished: &FinishedProgram) -> Option<ReplyEnvelope> {
+    let stdout = &finished.stdout.bytes;
+    match request.asked_preset().and_then(|preset| preset.stream.as_ref()) {
+        Some(format @ StreamFormat::Rules(_)) => {
+            let mut reader = StreamReader::with_format(format);
+            reader.push(stdout);
+            ReplyEnvelope::of_summary(&reader.finish())
+        }
+        _ if stdout.trim_ascii().is_empty() => envelope::error_at_the_end(&finished.stderr.bytes),
+        _ => envelope::read(stdout),
     }
 }
 

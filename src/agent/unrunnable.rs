@@ -1,58 +1,111 @@
-//! Tells why an agent's program cannot work at all, from the last words of its session: a login that is not valid, credit that is spent.
-//! Pure. Text that merely talks about logins or credit is neither.
+//! Tells why an agent's program cannot work at all, from the last words of its session: a login that is not valid, credit that is spent, a
+//! folder that it does not trust, a session that it does not have. Pure. Text that merely talks about such things is none of them.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::last_words::LastWords;
 use watchdog_facts::display::bounded;
 use watchdog_facts::evidence::ProcessExit;
-use watchdog_process::plain_text::plain_text;
 
 /// Bytes of an explanation that are kept: a message shows 200 characters, and what to type is among them.
 const WHY: usize = 120;
 /// How many lines at the end of plain text are searched; a stack trace or a hint may follow the message.
 const LAST_LINES: usize = 4;
+/// The same for a program that printed nothing but errors: its hints may be long.
+const STDERR_LINES: usize = 12;
 /// Bytes of a line that is a program's word about itself, and no prose.
 const LINE: usize = 300;
 
 /// The labels that programs print before a message.
-const LEAD_IN: &str = r"^(?:\[[^\]]{1,40}\]\s*|[✖✗❌×⚠\s]+|(?:fatal|error|api[ _]?error|apierror|claude|codex|gemini|opencode|unexpected status|http)\b[\s:·,-]*|\[?api error[:\s]+)*";
+const LEAD_IN: &str = r"^(?:\[[^\]]{1,40}\]\s*|[✖✗❌×⚠\s]+|(?:fatal|error|api[ _]?error|apierror|claude|codex|gemini|opencode|qwen|copilot|unexpected status|http)\b[\s:·,-]*|\[?api error[:\s]+)*";
 
-const LOGIN: &str = r#"(?:not (?:logged|signed) in\b|please run /login|please (?:log|sign) in\b|login required\b|(?:incorrect|invalid) (?:x-)?api[ -]key|api key not valid|failed to authenticate|authentication failed|authentication_error|unauthenticated\b|401\b.{0,40}(?:unauthori[sz]ed|api key|authentication)|401 unauthori[sz]ed|403 forbidden|api error:? 40[13]\b|\{"error":\s*\{"code":\s*40[13]\b|oauth token (?:has )?(?:expired|been revoked)|your (?:session|login|access token|token|authentication) (?:has )?expired|(?:api key|credentials?) (?:is |are |was |were )?(?:missing|not found|not set|expired|revoked)|set an auth method)"#;
+const LOGIN: &str = r#"(?:not (?:logged|signed) in\b|please run /login|please (?:log|sign) in\b|login required\b|(?:incorrect|invalid) (?:x-)?api[ -]key|api key not valid|failed to authenticate|authentication failed|authentication_error|unauthenticated\b|401\b.{0,40}(?:unauthori[sz]ed|api key|authentication)|401 unauthori[sz]ed|403 forbidden|api error:? 40[13]\b|\{"error":\s*\{"code":\s*40[13]\b|oauth token (?:has )?(?:expired|been revoked)|your (?:session|login|access token|token|authentication) (?:has )?expired|(?:api key|credentials?) (?:is |are |was |were )?(?:missing|not found|not set|expired|revoked)|(?:please )?set an auth method|missing environment variable: `?[a-z0-9_]*(?:key|token)|invalid auth method selected|no auth type is selected|no authentication information found)"#;
 
 const CREDIT: &str = r"(?:(?:your )?credit balance is too low|insufficient (?:credits?|funds|balance)|(?:you(?:['’]re| are| have)? )?(?:out of|run out of|no more) credits?\b|no credits? (?:left|remaining)|402 payment required|payment required\b|billing_(?:hard_limit_reached|not_active)|to use codex with your chatgpt plan, upgrade)";
 
-static ERROR_LOGIN: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("(?i){LOGIN}")));
-static ERROR_CREDIT: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("(?i){CREDIT}")));
-static LINE_LOGIN: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("(?i){LEAD_IN}{LOGIN}")));
-static LINE_CREDIT: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("(?i){LEAD_IN}{CREDIT}")));
+const FOLDER: &str = r"(?:[\w ]{0,30}not (?:running )?in(?:side)? a trusted (?:directory|folder|workspace)|(?:this|the current) (?:directory|folder|workspace) is not trusted)";
+
+const NO_SESSION: &str = r"(?:no rollout found for|invalid session identifier|session not found$|no saved session found with id|no session, task, or name matched|no conversation found with session id)";
+
+/// Words for a limit of the model: nobody else's fault, and no reason to send the same again.
+const MODEL_LIMIT: &str = r"(?:codex )?ran out of room in the model['’]s context window|incomplete response returned, reason: max_output_tokens|prompt is too long";
+
+static CAUSES: LazyLock<[CauseWords; 4]> = LazyLock::new(|| {
+    [
+        CauseWords::new(CREDIT, "its credit is spent", "add credit, or start it with another account"),
+        CauseWords::new(LOGIN, "its login is not valid", "log in again, or set its API key"),
+        CauseWords::new(FOLDER, "it does not work in a folder that it does not trust", "give it the option by which it trusts this one"),
+        CauseWords::new(NO_SESSION, "it does not have the session that it should resume", "start it without one"),
+    ]
+});
+static MODEL_LIMITED: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("(?i){LEAD_IN}(?:{MODEL_LIMIT})")));
+
+/// A cause, by its words: anywhere in an error, or as the beginning of a line of plain text.
+struct CauseWords {
+    in_error: Regex,
+    in_line: Regex,
+    what: &'static str,
+    todo: &'static str,
+}
+
+impl CauseWords {
+    fn new(words: &str, what: &'static str, todo: &'static str) -> Self {
+        CauseWords { in_error: pattern(&format!("(?i){words}")), in_line: pattern(&format!("(?i){LEAD_IN}{words}")), what, todo }
+    }
+
+    fn explain(&self, said: &str) -> String {
+        format!("{}: {}; {}", self.what, bounded(said.trim(), WHY), self.todo)
+    }
+}
 
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("the pattern is a constant")
 }
 
-/// Why the program cannot work, from the error by which its own structure says that the session ended.
-pub fn in_error(error: &str) -> Option<String> {
-    error.lines().find_map(|line| cause(line, &ERROR_CREDIT, &ERROR_LOGIN))
+/// Why the program cannot work, from the error by which its own structure says that the session ended, and the HTTP status in it.
+pub fn in_error(error: &str, status: Option<u64>) -> Option<String> {
+    let by_words =
+        error.lines().find_map(|line| CAUSES.iter().find(|cause| cause.in_error.is_match(line)).map(|cause| cause.explain(line)));
+    by_words.or_else(|| {
+        let [credit, login, ..] = &*CAUSES;
+        match status? {
+            401 | 403 => Some(login.explain(error)),
+            402 => Some(credit.explain(error)),
+            _ => None,
+        }
+    })
 }
 
-/// Why the program cannot work, from the last lines of plain output. A session that ended well is not cut short by anything.
-pub fn in_last_lines(tail_stdout: &[u8], exit: ProcessExit) -> Option<String> {
+/// Why the program cannot work, from the end of an output without known events. A session that ended well is not cut short by anything.
+pub fn in_last_words(last: &LastWords, exit: ProcessExit) -> Option<String> {
+    if let Some(found) = &last.found {
+        return found.is_error.then(|| in_error(&found.errors.join("\n"), found.api_error_status)).flatten();
+    }
     if exit.success() {
         return None;
     }
-    let text = plain_text(tail_stdout).text;
-    let lines = text.lines().rev().map(str::trim).filter(|line| !line.is_empty()).take(LAST_LINES);
-    lines.filter(|line| line.len() <= LINE).find_map(|line| cause(line, &LINE_CREDIT, &LINE_LOGIN))
+    let most = if last.only_stderr { STDERR_LINES } else { LAST_LINES };
+    let lines = last.text.lines().rev().map(str::trim).filter(|line| !line.is_empty()).take(most);
+    let cause = |line: &str| CAUSES.iter().find(|cause| cause.in_line.is_match(line)).map(|cause| cause.explain(line));
+    lines.filter(|line| line.len() <= LINE).find_map(cause)
 }
 
-fn cause(line: &str, credit: &Regex, login: &Regex) -> Option<String> {
-    let said = || bounded(line.trim(), WHY);
-    if credit.is_match(line) {
-        return Some(format!("its credit is spent: {}; add credit, or start it with another account", said()));
-    }
-    login.is_match(line).then(|| format!("its login is not valid: {}; log in again, or set its API key", said()))
+/// Why Gemini could not begin, by the exit codes that it has for that.
+pub fn by_gemini_exit(code: i32) -> Option<String> {
+    let [_, login, folder, session] = &*CAUSES;
+    Some(match code {
+        41 => login.explain("exit code 41"),
+        42 => session.explain("exit code 42"),
+        55 => folder.explain("exit code 55"),
+        _ => return None,
+    })
+}
+
+/// Whether an error is a limit of the model: of its context or its output.
+pub fn is_a_limit_of_the_model(error: &str) -> bool {
+    error.lines().any(|line| MODEL_LIMITED.is_match(line.trim()))
 }
 
 #[cfg(test)]
@@ -77,8 +130,18 @@ mod tests {
             ("[API Error: 403 no]", "login"),
             ("[API Error: {\"error\":{\"code\":403,\"message\":\"denied\",\"status\":\"PERMISSION_DENIED\"}}]", "login"),
             ("Authentication failed with provider at http://127.0.0.1/v1 (HTTP 401).\n  Check your key.", "login"),
+            ("Missing environment variable: `OPENAI_API_KEY`.", "login"),
+            ("No auth type is selected. Please configure an auth type", "login"),
         ] {
-            assert!(in_error(error).is_some_and(|why| why.contains(&format!("its {word} is"))), "{error}: {:?}", in_error(error));
+            let why = in_error(error, None);
+            assert!(why.as_ref().is_some_and(|why| why.contains(&format!("its {word} is"))), "{error}: {why:?}");
+        }
+        for (status, word) in
+            [(401, Some("its login is")), (403, Some("its login is")), (402, Some("its credit is")), (400, None), (429, None)]
+        {
+            let why = in_error("Nein", Some(status));
+            assert_eq!(why.is_some(), word.is_some(), "{status}");
+            assert!(word.is_none_or(|word| why.is_some_and(|why| why.contains(word))), "{status}");
         }
         for error in [
             "API Error: 400 bad thing",
@@ -87,22 +150,25 @@ mod tests {
             "Prompt is too long",
             "Reached maximum number of turns (1)",
             "error_during_execution",
+            "Missing environment variable: `DATABASE_URL`.",
+            "Session not found in the cache of the test",
             "",
         ] {
-            assert_eq!(in_error(error), None, "{error}");
+            assert_eq!(in_error(error, None), None, "{error}");
         }
     }
 
     #[test]
     fn what_to_type_stands_in_the_first_200_characters() {
         let long = format!("Failed to authenticate. {}", "The key of this account is not known here. ".repeat(9));
-        let why = in_error(&long).expect("a login");
+        let why = in_error(&long, None).expect("a login");
         assert!(why.chars().take(200).collect::<String>().contains("log in again, or set its API key"), "{why}");
     }
 
     #[test]
     fn plain_text_counts_only_as_the_last_words_of_a_session_that_failed() {
         let failed = ProcessExit::Code(1);
+        let in_last_lines = |output: &[u8], exit| in_last_words(&LastWords::of_stdout(output), exit);
         assert!(in_last_lines(b"working\nNot logged in \xc2\xb7 Please run /login\n", failed).is_some());
         assert!(in_last_lines(b"API Error: 401 authentication_error\n\n", failed).is_some());
         assert!(in_last_lines(b"Credit balance is too low\n", failed).is_some());
@@ -115,5 +181,40 @@ mod tests {
         ] {
             assert_eq!(in_last_lines(talk.as_bytes(), failed), None, "{talk}");
         }
+    }
+
+    #[test]
+    fn a_program_that_could_not_begin_says_why_on_its_stderr() {
+        let gemini = "Warning: 256-color support not detected.\nError when talking to Gemini API x: _ApiError: {\"error\":{\"code\":401}}\n    \
+            at async main (file:///x.js:1:5) {\n  status: 401\n}\n{\n  \"session_id\": \"2fdcf9f0-6d84-4e2f-8b53-25d85d8aa996\",\n  \
+            \"error\": {\n    \"type\": \"Error\",\n    \"message\": \"denied\",\n    \"code\": 403\n  }\n}\n";
+        let copilot = "Error: No authentication information found.\n\nCopilot can be authenticated with GitHub using a token.\n\n\
+            To authenticate, you can use any of the following methods:\n  * Start 'copilot'\n  * Set GH_TOKEN\n  * Run 'gh auth login'\n";
+        for (stderr, exit, named) in [
+            (gemini, 147, "its login is not valid"),
+            (copilot, 1, "its login is not valid"),
+            ("Invalid auth method selected.\n", 41, "its login is not valid"),
+            ("Not inside a trusted directory and --skip-git-repo-check was not specified.\n", 1, "it does not trust"),
+            ("Error: no rollout found for thread id 019a2b3c-0000-7000-8000-0123456789ab\n", 1, "does not have the session"),
+            ("Invalid session identifier \"x\".\n", 42, "does not have the session"),
+            ("Error: Session not found\n", 1, "does not have the session"),
+        ] {
+            let why = in_last_words(&LastWords::of(b"", stderr.as_bytes()), ProcessExit::Code(exit));
+            assert!(why.as_ref().is_some_and(|why| why.contains(named)), "{stderr}: {why:?}");
+        }
+        let stderr = b"Error: No authentication information found.\n";
+        assert_eq!(in_last_words(&LastWords::of(b"All tests pass\n", stderr), ProcessExit::Code(1)), None, "it began");
+        assert!(by_gemini_exit(55).is_some_and(|why| why.contains("trust")) && by_gemini_exit(1).is_none());
+    }
+
+    #[test]
+    fn a_limit_of_the_model_is_told_by_its_words() {
+        for error in [
+            "Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying.",
+            "Incomplete response returned, reason: max_output_tokens",
+        ] {
+            assert!(is_a_limit_of_the_model(error), "{error}");
+        }
+        assert!(!is_a_limit_of_the_model("I think that Codex ran out of room in the model's context window"));
     }
 }

@@ -11,11 +11,11 @@ use jiff::tz::TimeZone;
 use regex::Regex;
 use serde_json::Value;
 
-use super::envelope::{self, ReplyEnvelope};
+use super::envelope::ReplyEnvelope;
+use super::last_words::LastWords;
 use super::reset_time::reset_at;
 use watchdog_facts::display::bounded;
 use watchdog_facts::evidence::ProcessExit;
-use watchdog_process::plain_text::plain_text;
 
 /// A usage limit that was announced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,16 +90,15 @@ pub fn read_in(text: &str, now: Timestamp, local: &TimeZone) -> Option<UsageLimi
 ///
 /// In structured output the last result decides. Of plain text only the last lines count, and after a good exit only the
 /// words of a plan's limit: a session that mentions limits and continues met none.
-pub fn ended_in_limit(tail_stdout: &[u8], exit: ProcessExit, now: Timestamp) -> Option<UsageLimit> {
-    ended_in_limit_in(tail_stdout, exit, now, &TimeZone::system())
+pub fn ended_in_limit(last: &LastWords, exit: ProcessExit, now: Timestamp) -> Option<UsageLimit> {
+    ended_in_limit_in(last, exit, now, &TimeZone::system())
 }
 
-fn ended_in_limit_in(tail_stdout: &[u8], exit: ProcessExit, now: Timestamp, local: &TimeZone) -> Option<UsageLimit> {
-    if let Some(found) = envelope::read(tail_stdout) {
-        return in_envelope(&found, now, local);
+fn ended_in_limit_in(last: &LastWords, exit: ProcessExit, now: Timestamp, local: &TimeZone) -> Option<UsageLimit> {
+    if let Some(found) = &last.found {
+        return in_envelope(found, now, local);
     }
-    let text = plain_text(tail_stdout).text;
-    let lines = last_lines(&text);
+    let lines = last_lines(&last.text);
     // A menu, a hint or a stack trace may follow the message; a page of prose may not.
     let last_words = lines.len().saturating_sub(if exit.success() { 1 } else { 6 });
     let at = (last_words..lines.len())
@@ -259,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_session_ended_in_a_limit_only_if_that_was_its_last_word() {
-        let ended = |output: &str, exit| ended_in_limit_in(output.as_bytes(), exit, now(), &TimeZone::UTC).is_some();
+        let ended = |output: &str, exit| ended_in_limit_in(&LastWords::of_stdout(output.as_bytes()), exit, now(), &TimeZone::UTC).is_some();
         let result = |is_error: bool, status: Option<u64>, text: &str| {
             json!({"type": "result", "subtype": "success", "is_error": is_error, "api_error_status": status, "result": text}).to_string()
         };
@@ -310,7 +309,8 @@ mod tests {
         for soup in ["a. ", "error: ", "rate ", "you've hit your ", "[x] ", "{\"type\":\"", "1 day ", "resets ", "🦀"] {
             let text = soup.repeat(1_000_000 / soup.len());
             let _ = read_in(&text, now(), &TimeZone::UTC);
-            let _ = ended_in_limit_in(text.replace(' ', "\n").as_bytes(), ProcessExit::Code(1), now(), &TimeZone::UTC);
+            let last = LastWords::of_stdout(text.replace(' ', "\n").as_bytes());
+            let _ = ended_in_limit_in(&last, ProcessExit::Code(1), now(), &TimeZone::UTC);
         }
     }
 }

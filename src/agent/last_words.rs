@@ -1,0 +1,37 @@
+//! The end of a session's output, read once for all who look for the cause of its end: its final event, or the error that its program
+//! printed instead of any output. Pure.
+
+use watchdog_process::plain_text::plain_text;
+
+use super::envelope::{self, ReplyEnvelope};
+
+/// The end of an output.
+#[derive(Debug, Clone, Default)]
+pub struct LastWords {
+    /// What the program says in its own structure; `None` = plain text.
+    pub(super) found: Option<ReplyEnvelope>,
+    /// The printed text without a terminal's controls, where there is no structure.
+    pub(super) text: String,
+    /// Whether the program printed nothing on stdout, so that the text is what it said about itself on stderr.
+    pub(super) only_stderr: bool,
+}
+
+impl LastWords {
+    /// Reads the end of stdout; and that of both streams where nothing was printed there, as by a program that could not begin.
+    pub fn of(tail_stdout: &[u8], tail: &[u8]) -> LastWords {
+        let only_stderr = tail_stdout.trim_ascii().is_empty();
+        let found = if only_stderr { envelope::error_at_the_end(tail) } else { envelope::read(tail_stdout) };
+        let text = if found.is_some() { String::new() } else { plain_text(if only_stderr { tail } else { tail_stdout }).text };
+        LastWords { found, text, only_stderr }
+    }
+
+    /// The same of stdout alone.
+    pub fn of_stdout(tail_stdout: &[u8]) -> LastWords {
+        LastWords::of(tail_stdout, b"")
+    }
+
+    /// The session that the output names.
+    pub fn session_id(&self) -> Option<&str> {
+        self.found.as_ref()?.session_id.as_deref()
+    }
+}
