@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::preset::definition::{AgentPreset, DefaultArgs};
 use super::preset::template::{TemplateArg, filled};
 use super::session_id::is_session_id;
+use super::stream::StreamFormat;
 use watchdog_core::config::PresetName;
 use watchdog_process::builder::StdinSource;
 
@@ -62,6 +63,14 @@ pub struct PromptTooLong {
 }
 
 impl SessionAgent {
+    /// How its output is read, where its preset says it.
+    pub fn stream(&self) -> Option<&StreamFormat> {
+        match self {
+            SessionAgent::Agent { preset, .. } => preset.stream.as_ref(),
+            _ => None,
+        }
+    }
+
     /// The command that gets this prompt: on its stdin, unless an argument contains it.
     ///
     /// # Errors

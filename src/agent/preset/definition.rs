@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::capability::AgentCapability;
 use super::problem::PresetProblem;
 use super::template::{TemplateArg, places};
 use crate::agent::local_api::LocalApi;
+use crate::agent::stream::StreamFormat;
 use watchdog_core::config::{PresetName, nearest_hint};
 
 /// The largest file that is read, in bytes.
@@ -46,7 +46,7 @@ pub struct AgentPreset {
     pub question: Option<QuestionTemplate>,
     /// How its output is read.
     #[serde(default)]
-    pub stream: Option<Value>,
+    pub stream: Option<StreamFormat>,
     /// Where it keeps its sessions.
     #[serde(default)]
     pub transcripts: Option<TranscriptPlace>,

@@ -3,6 +3,7 @@
 use super::AgentWords;
 use super::launched_program::base_name;
 use crate::agent::preset::{AgentPreset, PresetCatalog};
+use crate::agent::stream::StreamFormat;
 
 /// Those of every agent that is built in, and then of the user's own. A file of the user's that cannot be read recognises nothing: who
 /// names it hears of it.
@@ -16,7 +17,10 @@ impl AgentWords {
         AgentWords {
             agent: preset.name.clone(),
             title: preset.title.clone(),
-            dialect: preset.stream.as_ref().and_then(|stream| Some(stream.get("dialect")?.as_str()?.to_owned())),
+            dialect: match &preset.stream {
+                Some(StreamFormat::Dialect(dialect)) => Some(dialect.as_str().to_owned()),
+                Some(StreamFormat::Rules(_)) | None => None,
+            },
             programs: vec![base_name(&preset.program).to_owned()],
             packages: preset.packages.clone(),
         }
