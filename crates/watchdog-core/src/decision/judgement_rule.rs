@@ -85,6 +85,8 @@ rules! {
     SessionOverLimit = "session_over_limit", "run", "A spent limit is never success, whatever came of the work.";
     /// `run`: a login or credit.
     SessionUnrunnable = "session_unrunnable", "run", "A session whose program cannot work needs a person.";
+    /// `run`: refused tools.
+    ToolsRefused = "tools_refused", "run", "A session that was refused tools and left nothing is not asked: a person allows them, or not.";
     /// `run`: background work.
     SessionLeftWork = "session_left_work", "run", "A session whose background work still runs is waited for.";
     /// `run`: nothing was started.

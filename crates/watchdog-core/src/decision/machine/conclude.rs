@@ -328,6 +328,20 @@ impl CheckMachine {
         self.conclude(Verdict { feedback: self.unmet(), ..Verdict::new(Reason::BackgroundWork, message) })
     }
 
+    /// The session was refused tools and left nothing: another one would meet the same, and no answer of its agent would change that.
+    pub(super) fn conclude_refused(&mut self) -> MachineAction {
+        self.by(JudgementRule::ToolsRefused);
+        let why = self.setup.notes.iter().find(|note| note.code == WarningCode::ToolsRefused).map(|note| note.detail.clone());
+        let why = why.unwrap_or_else(|| "the agent was refused tools".into());
+        let feedback = match self.unmet() {
+            Some(unmet) => format!("{unmet}\n{why}"),
+            None => format!("{why}. The session left no commit and no change: start it again with that option."),
+        };
+        // The warning's sentence is added where verdicts are recorded.
+        let message = "the session could do nothing: it left no commit and no change";
+        self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::MaxIterations, message) })
+    }
+
     /// A session that was cut short changed nothing.
     pub(super) fn conclude_session_cut(&mut self) -> MachineAction {
         let how = self.how_it_was_cut();

@@ -30,19 +30,17 @@ impl CheckMachine {
 
     /// Whether the session changed nothing: HEAD and its work are as before, and no answer claims that it is complete.
     fn came_to_nothing(&self, verdict: &Verdict) -> bool {
-        let ended = matches!(self.setup.session, Some(SessionEnd::Ended { .. } | SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }));
+        let ended = match self.setup.session {
+            Some(SessionEnd::Ended { .. } | SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => true,
+            // Nobody knows what stopped it: neither its service nor a limit of its own.
+            Some(SessionEnd::CutShort { .. }) => self.degraded.iter().any(|note| note.code == WarningCode::EndUnconfirmed),
+            _ => false,
+        };
         let judged = matches!(verdict.status(), Status::Incomplete | Status::Timeout) && verdict.reason != Reason::OperationInProgress;
-        let as_it_was = self.commits.as_ref().is_some_and(|commits| {
-            commits.new_commits == 0 && !commits.degraded.iter().any(|note| note.code == WarningCode::HistoryRewritten)
-        });
-        let untouched = self.changes.as_ref().is_some_and(|changes| {
-            !changes.work_left() && !changes.degraded.iter().any(|note| note.code == WarningCode::InheritedOverwritten)
-        });
         let claims = |outcome: &ProbeOutcome| matches!(outcome, ProbeOutcome::Reply(reply) if reply.status == ReplyStatus::Complete);
         ended
             && judged
-            && as_it_was
-            && untouched
+            && self.left_nothing()
             && self.setup.scope == JudgementScope::Session
             && self.rescue_commits == 0
             && self.setup.survivors.is_empty()

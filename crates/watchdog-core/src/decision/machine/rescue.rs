@@ -82,6 +82,7 @@ impl CheckMachine {
                 }
                 AfterSnapshot::JudgeChecks(_)
                 | AfterSnapshot::Ask
+                | AfterSnapshot::Refused
                 | AfterSnapshot::Commits(_)
                 | AfterSnapshot::NoProbe
                 | AfterSnapshot::Rescue(_) => {
@@ -104,6 +105,11 @@ impl CheckMachine {
             AfterSnapshot::RateLimited => self.conclude_session_limit(),
             AfterSnapshot::Unrunnable => self.conclude_session_unrunnable(),
             AfterSnapshot::LeftWork => self.conclude_left_work(),
+            AfterSnapshot::Refused if self.left_nothing() => self.conclude_refused(),
+            AfterSnapshot::Refused if self.rounds_left() == 0 && !self.setup.no_probe => {
+                self.secure(AfterSnapshot::Rescue(RescueReason::Last))
+            }
+            AfterSnapshot::Refused => self.ask_unless_over(),
             AfterSnapshot::Survivors => self.wait_for_survivors(),
             AfterSnapshot::Interrupted => self.conclude_interrupted(),
             AfterSnapshot::Rescue(why) if self.work_left() && self.may_rescue(why) => {

@@ -1,6 +1,6 @@
 //! How the end of the session decides: before the first fact, and in place of a question to the agent.
 
-use watchdog_facts::evidence::{FaultKind, SessionEnd, UnreadableFact};
+use watchdog_facts::evidence::{FaultKind, SessionEnd, UnreadableFact, WarningCode};
 
 use crate::decision::judgement_rule::JudgementRule;
 
@@ -61,13 +61,31 @@ impl CheckMachine {
             Some(SessionEnd::Unrunnable { .. }) => self.secure(AfterSnapshot::Unrunnable),
             Some(SessionEnd::LeftWork { .. }) => self.secure(AfterSnapshot::LeftWork),
             Some(SessionEnd::OverLimit { .. }) => self.secure(AfterSnapshot::Rescue(RescueReason::OverLimit)),
+            Some(SessionEnd::Ended { .. } | SessionEnd::CutShort { .. }) if self.was_refused_tools() => self.secure(AfterSnapshot::Refused),
             Some(SessionEnd::Ended { .. } | SessionEnd::CutShort { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. })
             | None => self.ask_unless_over(),
         }
     }
 
+    /// Whether the program refused the session tools, and nothing else kept it from its work.
+    pub(super) fn was_refused_tools(&self) -> bool {
+        let has = |code| self.setup.notes.iter().any(|note| note.code == code);
+        self.setup.survivors.is_empty() && has(WarningCode::ToolsRefused) && !has(WarningCode::Overloaded)
+    }
+
+    /// Whether HEAD and the session's work are as before it.
+    pub(super) fn left_nothing(&self) -> bool {
+        let as_it_was = self.commits.as_ref().is_some_and(|commits| {
+            commits.new_commits == 0 && !commits.degraded.iter().any(|note| note.code == WarningCode::HistoryRewritten)
+        });
+        let untouched = self.changes.as_ref().is_some_and(|changes| {
+            !changes.work_left() && !changes.degraded.iter().any(|note| note.code == WarningCode::InheritedOverwritten)
+        });
+        as_it_was && untouched
+    }
+
     /// The session ended by itself, or its end is unknown.
-    fn ask_unless_over(&mut self) -> MachineAction {
+    pub(super) fn ask_unless_over(&mut self) -> MachineAction {
         // An agent that its service or its own limit ended knows no more than git does.
         let ended_early = matches!(self.setup.session, Some(SessionEnd::CutShort { .. }));
         let (rule, then) = if self.setup.no_probe {

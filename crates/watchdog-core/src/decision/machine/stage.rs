@@ -63,6 +63,8 @@ pub(super) enum AfterSnapshot {
     Unrunnable,
     /// Work of the session runs on without it.
     LeftWork,
+    /// The session was refused tools: if it left nothing, that is why.
+    Refused,
     /// A process of the session still runs: no probe before it ends.
     Survivors,
     /// Rescue, then decide by what called for it.

@@ -385,6 +385,8 @@ impl CheckMachine {
                 | SessionEnd::Unrunnable { .. }
                 | SessionEnd::LeftWork { .. },
             ) => self.ask_or_use_the_session(),
+            // Nothing was asked: what the session was refused still decides.
+            Some(SessionEnd::Ended { .. }) if self.rounds_used == 0 && self.was_refused_tools() => self.secure(AfterSnapshot::Refused),
             // Whether work that is claimed complete and pending at once should be committed is for a person.
             _ if self.disputed.is_some() => self.conclude_disputed(),
             _ => self.secure(AfterSnapshot::Rescue(RescueReason::Last)),

@@ -100,11 +100,9 @@ fn came_to_nothing(setup: &MachineSetup, trace: &Trace) -> bool {
         MachineEvent::Probe(record) => matches!(&record.outcome, ProbeOutcome::Reply(reply) if reply.status == ReplyStatus::Complete),
         _ => false,
     };
-    setup
-        .session
-        .as_ref()
-        .is_some_and(|end| matches!(end, SessionEnd::Ended { .. } | SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }))
-        && last_commits(trace).is_some_and(|commits| commits.new_commits == 0)
+    setup.session.as_ref().is_some_and(|end| {
+        matches!(end, SessionEnd::Ended { .. } | SessionEnd::CutShort { .. } | SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. })
+    }) && last_commits(trace).is_some_and(|commits| commits.new_commits == 0)
         && trace.verdict.rescue_commits == 0
         && trace.verdict.changes.as_ref().is_some_and(|changes| !changes.work_left())
         && !trace.steps.iter().any(|(_, event)| claims(event))

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use watchdog_facts::evidence::StopReason;
-use watchdog_facts::evidence::{CheckOutcome, ProcessExit, SessionEnd};
+use watchdog_facts::evidence::{CheckOutcome, Degradation, ProcessExit, SessionEnd, WarningCode};
 use watchdog_facts::verdict::Reason;
 
 use super::world::*;
@@ -190,6 +190,48 @@ fn a_session_that_ended_by_itself_is_asked_as_a_check_does() {
         ("claim", ended(World::clean().replies([complete()])), "complete/nothing_to_do claimed probes=1"),
         ("dirty claim", ended(World::dirty().replies([complete()])), "complete/rescued claimed probes=1 rescues=1 snapshots=2"),
         ("working", ended(World::clean().replies([working()])), "timeout/max_probes STRIKE probes=3 waits=3"),
+    ]);
+}
+
+fn noted(world: World, code: WarningCode) -> World {
+    let detail = "the agent was refused tools; allow them with --approval-mode yolo".to_string();
+    world.set(|setup| setup.notes = vec![Degradation { code, detail }])
+}
+
+#[test]
+fn a_session_that_was_refused_tools_and_left_nothing_is_for_a_person_and_nobody_is_asked() {
+    let ended = |world: World| noted(world.session(SessionEnd::Ended { exit: ProcessExit::Code(0) }), WarningCode::ToolsRefused);
+    let cut = |world: World| noted(without_room(world), WarningCode::ToolsRefused);
+    let unmet = Criteria::Always(CheckOutcome::Unmet);
+    check_table([
+        ("nothing, though its agent would claim it", ended(World::clean().replies([complete()])), "review/max_iterations"),
+        ("nothing, without its last event", cut(World::clean()), "review/max_iterations"),
+        ("nothing, and checks are not met", ended(World::clean().checks(unmet)), "review/max_iterations checks=1"),
+        ("--no-probe", ended(World::clean()).set(|setup| setup.no_probe = true), "review/max_iterations"),
+        ("no probes", ended(World::clean()).set(|setup| setup.completion.max_probes = 0), "review/max_iterations"),
+        (
+            "no probes, dirty",
+            ended(World::dirty()).set(|setup| setup.completion.max_probes = 0),
+            "incomplete/working rescues=1 snapshots=1",
+        ),
+        ("commit", ended(World::committed()), "complete/new_commits committed"),
+        ("checks pass", ended(World::clean().checks(Criteria::Always(CheckOutcome::Pass))), "complete/checks_passed verified checks=1"),
+        ("work is left", ended(World::dirty().replies([complete()])), "complete/rescued claimed probes=1 rescues=1 snapshots=2"),
+    ]);
+    let verdict = ended(World::clean()).run().verdict;
+    assert_eq!((verdict.strike, verdict.message.as_str()), (false, "the session could do nothing: it left no commit and no change"));
+    assert!(verdict.feedback.is_some_and(|feedback| feedback.contains("--approval-mode yolo")));
+    let runs = cut(World::clean()).set(|setup| setup.survivors = vec!["cargo (process 7)".into()]).run().verdict;
+    assert_eq!(runs.reason, Reason::BackgroundWork, "it still works");
+}
+
+#[test]
+fn a_session_that_did_not_report_its_end_is_no_success_and_a_strike_where_it_left_nothing() {
+    let stopped = |world: World| noted(without_room(world), WarningCode::EndUnconfirmed);
+    check_table([
+        ("nothing", stopped(World::clean().replies([complete()])), "incomplete/working STRIKE"),
+        ("commit", stopped(World::committed()), "complete/new_commits committed"),
+        ("dirty", stopped(World::dirty()), "incomplete/working rescues=1 snapshots=1"),
     ]);
 }
 
