@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 
+use watchdog_facts::refused_tool::ToolRefusals;
 use watchdog_facts::secret_shapes::mask;
 use watchdog_facts::verdict::Verdict;
 
@@ -48,6 +49,7 @@ pub fn about(command_env: &CommandEnv, input: Option<&JudgementInput>, verdict: 
         log: None,
         session: None,
         survivors: Vec::new(),
+        refused: ToolRefusals::default(),
         looped: None,
         duration: since(begun),
     }

@@ -11,6 +11,7 @@ use watchdog_core::decision::rounds;
 use watchdog_facts::agent_source::AgentSource;
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::evidence::{Degradation, SessionEnd, WarningCode};
+use watchdog_facts::refused_tool::ToolRefusals;
 use watchdog_facts::session_work::ContentIds;
 use watchdog_facts::verdict::{Status, Verdict};
 use watchdog_git::Worktree;
@@ -56,6 +57,8 @@ pub struct ObservedSession {
     pub notes: Vec<Degradation>,
     /// The files that were uncommitted after its end, where that is recorded.
     pub uncommitted_at_end: Option<ContentIds>,
+    /// The tools that it was refused.
+    pub refused: ToolRefusals,
     /// Its context from its output, for checks; its usage is that of this session alone.
     pub context: SessionContext,
 }
@@ -72,6 +75,7 @@ pub struct JudgementRun {
     earlier: EarlierRounds,
     log: Option<PathBuf>,
     survivors: Vec<SurvivingProcess>,
+    refused: ToolRefusals,
     begun: Timestamp,
     /// The span of all its log lines.
     pub span: Span,
@@ -134,6 +138,7 @@ impl JudgementRun {
             earlier,
             log: session.log,
             survivors: session.survivors,
+            refused: session.refused,
             begun,
             span,
         };
@@ -192,6 +197,7 @@ impl JudgementRun {
         judgement.session = judgement.session.or_else(|| self.executor.session());
         let outlived = |(survivor, still_runs): (&SurvivingProcess, bool)| OutlivedProcess { shown: survivor.to_string(), still_runs };
         judgement.survivors = survivors.into_iter().map(outlived).collect();
+        judgement.refused = self.refused.clone();
         let recorded = self.executor.recorder().finish(concluded, &judgement.verdict);
         self.journal.write(kind::VERDICT, judgement.to_event_data(recorded.as_ref().map(|facts| (&facts.record, &facts.rows))));
         if let Some(why) = self.journal.fault() {

@@ -1,6 +1,9 @@
-//! Computes what one run of a resumed session cost, where its program reports the cost of the whole session only.
+//! Computes what one run of a resumed session cost, where its program reports the cost or the tokens of the whole session only.
 
-use crate::agent::stream::SessionSummary;
+use std::collections::HashMap;
+
+use crate::agent::stream::{SessionSummary, SessionTokens};
+use crate::wire::session_events::session_tokens_of;
 use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 
@@ -24,4 +27,16 @@ pub fn cost_beyond_the_last_end(store: &dyn LocalStore, worktree_id: &str, sessi
         ended.filter(|event| event.data["session_id"] == session_id).find_map(|event| event.data["usage"]["session_cost_usd"].as_f64());
     // A lower total than before means that the agent started its count again.
     before.filter(|before| *before <= whole).map(|before| whole - before)
+}
+
+/// Tokens of the sessions whose ends watchdog saw in this worktree, by their ids: what a session that is resumed had spent before.
+pub fn earlier_tokens(store: &dyn LocalStore, worktree_id: &str) -> HashMap<String, SessionTokens> {
+    let events = store.newest(HISTORY).unwrap_or_default();
+    let ended = events.iter().filter(|event| event.kind == kind::SESSION_ENDED && event.worktree == worktree_id);
+    let tokens = ended.filter_map(|event| {
+        let (input, output) = session_tokens_of(&event.data)?;
+        Some((event.data["session_id"].as_str()?.to_owned(), SessionTokens { input, output }))
+    });
+    // The last end of a session wins.
+    tokens.collect()
 }

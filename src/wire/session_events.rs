@@ -24,10 +24,12 @@ pub struct SeenSessionEnd<'a> {
     pub usage: &'a SessionUsage,
     /// US dollars of the session, earlier runs of it included.
     pub session_cost_usd: Option<f64>,
+    /// Tokens that the session's program counts for the whole session, read and written, earlier runs of it included.
+    pub session_tokens: Option<(u64, u64)>,
     /// How the agent's program says that it ended.
     pub ended: Option<&'a str>,
-    /// How often the agent's service was asked again.
-    pub retries: u64,
+    /// How often the agent's service was asked again; `None` where its program does not print that.
+    pub retries: Option<u64>,
 }
 
 /// The end of a session that watchdog ran. A figure that is `null` is unknown.
@@ -44,6 +46,8 @@ pub fn session_ended_data(seen: &SeenSessionEnd<'_>) -> Value {
             "output_tokens": output_tokens,
             "cost_usd": cost_usd,
             "session_cost_usd": seen.session_cost_usd,
+            "session_input_tokens": seen.session_tokens.map(|(input, _)| input),
+            "session_output_tokens": seen.session_tokens.map(|(_, output)| output),
             "wall_seconds": wall_seconds,
         },
         "ended": seen.ended,
@@ -54,6 +58,12 @@ pub fn session_ended_data(seen: &SeenSessionEnd<'_>) -> Value {
 /// What a session cost in US dollars, by the event of its end; `None` where its program did not tell that.
 pub fn ended_session_cost(data: &Value) -> Option<f64> {
     data["usage"]["cost_usd"].as_f64()
+}
+
+/// Tokens of the whole session, read and written, by the event of its end; `None` where its program counts each run on its own.
+pub fn session_tokens_of(data: &Value) -> Option<(u64, u64)> {
+    let usage = &data["usage"];
+    Some((usage["session_input_tokens"].as_u64()?, usage["session_output_tokens"].as_u64()?))
 }
 
 /// The limit that ended a session; `None` where none did.

@@ -11,6 +11,7 @@ use watchdog_core::decision::iteration::agent_order::AgentStanding;
 use watchdog_core::decision::iteration::record::IterationRecord;
 use watchdog_core::decision::record::{JudgementRecord, bound_verdict, form};
 use watchdog_core::decision::termination::SpentUsage;
+use watchdog_facts::refused_tool::{RefusedTool, ToolRefusals};
 use watchdog_facts::secret_shapes::mask_value;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_store::verdict_parts::{changes_json, check_json, commits_json};
@@ -41,6 +42,8 @@ pub struct Judgement {
     pub session: Option<JudgedSession>,
     /// The processes that outlived the session's own end.
     pub survivors: Vec<OutlivedProcess>,
+    /// The tools that the session was refused.
+    pub refused: ToolRefusals,
     /// The loop that it ends, where it does.
     pub looped: Option<EndedLoop>,
     /// Wall time of the whole judgement.
@@ -144,6 +147,7 @@ impl Judgement {
             "notes": verdict.degraded.iter().map(note_json).collect::<Vec<_>>(),
             "log": self.log,
             "survivors": self.survivors.iter().map(|left| &left.shown).collect::<Vec<_>>(),
+            "refused_tools": refused_json(&self.refused),
             "duration_ms": millis(self.duration),
         });
         if let Some(looped) = &self.looped {
@@ -179,6 +183,12 @@ impl Judgement {
         }
         object
     }
+}
+
+/// Each tool with the option that allows it, so that a reader of one needs no other key.
+fn refused_json(refused: &ToolRefusals) -> Vec<Value> {
+    let of = |tool: &RefusedTool| json!({"tool": tool.tool, "cause": tool.cause.as_str(), "allow_with": refused.allow_with});
+    refused.tools.iter().map(of).collect()
 }
 
 fn session_json(session: &JudgedSession) -> Value {

@@ -266,8 +266,108 @@ fn tools_that_the_agent_was_refused_are_told_with_the_option_that_allows_them() 
     let denied = |tool: &str| json!({"tool_name": tool, "tool_use_id": "toolu_1", "tool_input": {"command": "git commit"}});
     let result = json!({"type": "result", "subtype": "success", "is_error": false, "terminal_reason": "completed", "result": "I could not.",
         "permission_denials": [denied("Bash"), denied("Write"), denied("Bash")]});
-    let out = run(&env, &repo, &["--max-probes", "0"], &[Step::print_json(&result)], "working");
+    let out = run(&env, &repo, &[], &[Step::write("a.txt", "a"), Step::print_json(&result)], "complete").expect(0);
     let message = out.json()["message"].as_str().expect("a message").to_owned();
     assert!(message.contains("the agent was refused tools; allow them with --allowedTools Bash Write"), "{out}");
     assert!(out.json()["degraded"].to_string().contains("tools_refused"), "{out}");
+    let tool = |tool: &str| json!({"tool": tool, "cause": "permission", "allow_with": "--allowedTools Bash Write"});
+    assert_eq!(out.json()["refused_tools"], json!([tool("Bash"), tool("Write")]), "{out}");
+}
+
+/// Sessions that were refused tools and say nevertheless that all is done, as their programs print them; with the option that allows them.
+fn refused_sessions() -> [(String, &'static str); 5] {
+    let lines = |events: &[serde_json::Value]| events.iter().map(|event| format!("{event}\n")).collect::<String>();
+    let id = "0a0a0a0a-0000-4000-8000-000000000001";
+    let git = "fatal: Unable to create '/r/.git/index.lock': Read-only file system\n";
+    [
+        (
+            lines(&[
+                json!({"type": "thread.started", "thread_id": id}),
+                json!({"type": "item.completed", "item": {"id": "1", "type": "command_execution", "command": "git commit", "aggregated_output": git, "exit_code": 128}}),
+                json!({"type": "turn.completed", "usage": {"input_tokens": 1, "output_tokens": 1}}),
+            ]),
+            "-c sandbox_workspace_write.writable_roots=[\".git\"]",
+        ),
+        (
+            lines(&[
+                json!({"type": "init", "session_id": id}),
+                json!({"type": "tool_use", "tool_name": "run_shell_command", "tool_id": "c", "parameters": {}}),
+                json!({"type": "tool_result", "tool_id": "c", "status": "error", "error": {"type": "tool_not_registered", "message": "no"}}),
+                json!({"type": "result", "status": "success", "stats": {}}),
+            ]),
+            "--approval-mode yolo",
+        ),
+        (
+            lines(&[
+                json!({"type": "step_start", "sessionID": "ses_dfde5e0f2ffeKDNAhfAScDx7E4", "part": {}}),
+                json!({"type": "tool_use", "sessionID": "ses_dfde5e0f2ffeKDNAhfAScDx7E4", "part": {"tool": "bash", "callID": "c", "state":
+                    {"status": "error", "error": "The user rejected permission to use this specific tool call."}}}),
+                json!({"type": "step_finish", "sessionID": "ses_dfde5e0f2ffeKDNAhfAScDx7E4", "part": {"reason": "tool-calls"}}),
+            ]),
+            "--auto",
+        ),
+        (
+            lines(&[
+                json!({"type": "system", "subtype": "init", "session_id": id, "qwen_code_version": "0.24.4"}),
+                json!({"type": "result", "subtype": "success", "is_error": false, "result": "All done: committed f.txt",
+                       "permission_denials": [{"tool_name": "run_shell_command"}]}),
+            ]),
+            "--approval-mode yolo",
+        ),
+        (
+            lines(&[
+                json!({"type": "session.tools_updated", "data": {}, "id": "a", "timestamp": "t"}),
+                json!({"type": "tool.execution_start", "data": {"toolCallId": "c", "toolName": "bash", "arguments": {}}, "id": "b", "timestamp": "t"}),
+                json!({"type": "tool.execution_complete", "data": {"toolCallId": "c", "success": false, "error": {"message": "no", "code": "denied"}}, "id": "c", "timestamp": "t"}),
+                json!({"type": "result", "sessionId": id, "exitCode": 0, "timestamp": "t"}),
+            ]),
+            "--allow-all-tools",
+        ),
+    ]
+}
+
+#[test]
+fn a_session_that_could_do_nothing_for_want_of_tools_is_for_a_person_and_ends_a_loop() {
+    for (at, (output, option)) in refused_sessions().into_iter().enumerate() {
+        let env = TestEnv::new();
+        let repo = env.repo();
+        let out = run(&env, &repo, &[], &[Step::print(&output)], "complete").expect(12);
+        assert_eq!(
+            (out.verdict().as_str(), &out.json()["probes_used"], &out.json()["strike"]),
+            ("review/max_iterations", &json!(0), &json!(false)),
+            "{out}"
+        );
+        for key in ["message", "feedback"] {
+            assert!(out.json()[key].as_str().is_some_and(|text| text.contains(option)), "{key}: {out}");
+        }
+        assert!(out.json()["refused_tools"][0]["allow_with"].as_str().is_some_and(|with| with.contains(option)), "{out}");
+        if at == 1 {
+            let agent = env.fake_agent("refused", &[Step::print(&output)]);
+            let out = repo.watchdog(&["loop", "--json", "--no-probe", "--max-iterations", "5", "--", &agent[0], &agent[1]]).expect(12);
+            assert_eq!((out.verdict().as_str(), &out.json()["iterations"]), ("review/max_iterations", &json!(1)), "{out}");
+            assert!(out.json()["message"].as_str().is_some_and(|text| text.contains(option)), "{out}");
+        }
+    }
+}
+
+#[test]
+fn an_exit_code_of_0_without_a_reported_success_is_none() {
+    let begun = json!({"type": "init", "session_id": "0a0a0a0a-0000-4000-8000-000000000001"});
+    let failed = json!({"type": "result", "status": "error", "stats": {}});
+    for last_words in [Step::print(&format!("{begun}\n")), Step::print(&format!("{begun}\n{failed}\n"))] {
+        let env = TestEnv::new();
+        let repo = env.repo();
+        let out = run(&env, &repo, &[], std::slice::from_ref(&last_words), "complete").expect(10);
+        assert_eq!(
+            (out.verdict().as_str(), &out.json()["probes_used"], &out.json()["strike"]),
+            ("incomplete/working", &json!(0), &json!(true)),
+            "{out}"
+        );
+        assert!(out.json()["degraded"].to_string().contains("end_unconfirmed"), "{out}");
+        let half = [Step::write("half.txt", "half"), last_words.clone()];
+        let out = run(&env, &repo, &[], &half, "complete").expect(10);
+        assert_eq!((out.verdict().as_str(), &out.json()["rescued"]), ("incomplete/working", &json!(true)), "{out}");
+        let commits = [Step::write("a.txt", "a"), Step::commit("a"), last_words];
+        assert_eq!(run(&env, &repo, &[], &commits, "working").expect(0).verdict(), "complete/new_commits");
+    }
 }

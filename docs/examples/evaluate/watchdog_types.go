@@ -287,6 +287,25 @@ type VerdictNotesItem struct {
 	Detail string `json:"detail"`
 }
 
+// VerdictRefusedToolsItemCause is a part of what its name begins with.
+type VerdictRefusedToolsItemCause string
+
+// The values of VerdictRefusedToolsItemCause that this version knows.
+const (
+	VerdictRefusedToolsItemCausePermission  VerdictRefusedToolsItemCause = "permission"
+	VerdictRefusedToolsItemCauseNotOffered  VerdictRefusedToolsItemCause = "not_offered"
+	VerdictRefusedToolsItemCauseReadOnly    VerdictRefusedToolsItemCause = "read_only"
+	VerdictRefusedToolsItemCauseReadOnlyGit VerdictRefusedToolsItemCause = "read_only_git"
+)
+
+// VerdictRefusedToolsItem is a part of what its name begins with.
+type VerdictRefusedToolsItem struct {
+	Tool  string                       `json:"tool"`
+	Cause VerdictRefusedToolsItemCause `json:"cause"`
+	// the option of that program that allows it; null where it is not known
+	AllowWith *string `json:"allow_with"`
+}
+
 // VerdictLoopAgentsItemHeldBecause is a part of what its name begins with.
 type VerdictLoopAgentsItemHeldBecause string
 
@@ -375,10 +394,12 @@ type Verdict struct {
 	// words for what weakens the facts
 	Degraded []string `json:"degraded"`
 	// the same with a sentence
-	Notes      []VerdictNotesItem `json:"notes,omitempty"`
-	Log        *string            `json:"log,omitempty"`
-	Survivors  []string           `json:"survivors,omitempty"`
-	DurationMs int64              `json:"duration_ms"`
+	Notes     []VerdictNotesItem `json:"notes,omitempty"`
+	Log       *string            `json:"log,omitempty"`
+	Survivors []string           `json:"survivors,omitempty"`
+	// the tools that the session's agent was refused by its own program
+	RefusedTools []VerdictRefusedToolsItem `json:"refused_tools,omitempty"`
+	DurationMs   int64                     `json:"duration_ms"`
 	// only of `watchdog loop`: iterations that ended, earlier processes of the same loop included
 	Iterations *int64 `json:"iterations,omitempty"`
 	// only of `watchdog loop`: see docs/loop.md

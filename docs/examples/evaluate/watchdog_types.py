@@ -255,6 +255,20 @@ class VerdictNotesItem(TypedDict):
     code: str
     detail: str
 
+VerdictRefusedToolsItemCause = Literal[
+    "permission",
+    "not_offered",
+    "read_only",
+    "read_only_git",
+]
+
+
+class VerdictRefusedToolsItem(TypedDict):
+    tool: str
+    cause: VerdictRefusedToolsItemCause
+    # the option of that program that allows it; null where it is not known
+    allow_with: Optional[str]
+
 VerdictLoopAgentsItemHeldBecause = Literal[
     "usage_limit",
     "overload",
@@ -348,6 +362,8 @@ class Verdict(_VerdictRequired, total=False):
     notes: List[VerdictNotesItem]
     log: Optional[str]
     survivors: List[str]
+    # the tools that the session's agent was refused by its own program
+    refused_tools: List[VerdictRefusedToolsItem]
     # only of `watchdog loop`: iterations that ended, earlier processes of the same loop included
     iterations: int
     # only of `watchdog loop`: see docs/loop.md

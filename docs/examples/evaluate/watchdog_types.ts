@@ -225,6 +225,19 @@ export interface VerdictNotesItem {
   detail: string;
 }
 
+export type VerdictRefusedToolsItemCause =
+  | "permission"
+  | "not_offered"
+  | "read_only"
+  | "read_only_git";
+
+export interface VerdictRefusedToolsItem {
+  tool: string;
+  cause: VerdictRefusedToolsItemCause;
+  /** the option of that program that allows it; null where it is not known */
+  allow_with: string | null;
+}
+
 export type VerdictLoopAgentsItemHeldBecause =
   | "usage_limit"
   | "overload";
@@ -312,6 +325,8 @@ export interface Verdict {
   notes?: VerdictNotesItem[];
   log?: string | null;
   survivors?: string[];
+  /** the tools that the session's agent was refused by its own program */
+  refused_tools?: VerdictRefusedToolsItem[];
   duration_ms: number;
   /** only of `watchdog loop`: iterations that ended, earlier processes of the same loop included */
   iterations?: number;

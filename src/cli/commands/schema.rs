@@ -150,6 +150,7 @@ mod tests {
             log: None,
             session: None,
             survivors: Vec::new(),
+            refused: watchdog_facts::refused_tool::ToolRefusals::default(),
             looped: Some(ended_loop()),
             duration: Duration::ZERO,
         };

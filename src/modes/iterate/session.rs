@@ -171,7 +171,7 @@ impl LoopContext {
             end_survivors: self.request.end_survivors,
             mirror: self.request.mirror,
             cover: None,
-            tap: StreamTap::default(),
+            tap: StreamTap::of_preset(agent.worker.stream()),
             before: spent,
         })
     }
@@ -206,7 +206,10 @@ pub fn crash_of(seen: &ObservedSession) -> Option<(String, bool)> {
         // A program may end well although its service failed; one that stopped at a limit of its own did not crash then.
         Some(SessionEnd::Ended { exit } | SessionEnd::CutShort { exit, .. }) => {
             let overload = seen.notes.iter().find(|note| note.code == WarningCode::Overloaded);
-            overload.map(|note| (note.detail.clone(), true)).or_else(|| (!exit.success()).then(|| (exit.to_string(), false)))
+            let stopped = seen.notes.iter().find(|note| note.code == WarningCode::EndUnconfirmed);
+            (overload.map(|note| (note.detail.clone(), true)))
+                .or_else(|| (!exit.success()).then(|| (exit.to_string(), false)))
+                .or_else(|| stopped.map(|note| (note.detail.clone(), false)))
         }
         // A system without room is waited for like a service without room.
         Some(SessionEnd::NotStarted { why, shortage: true }) => Some((why.clone(), true)),

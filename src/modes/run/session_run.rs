@@ -11,15 +11,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tracing::Instrument as _;
 
-use crate::agent::envelope::{self, session_id_in};
-use crate::agent::overload::ended_in_overload;
+use crate::agent::envelope::session_id_in;
 use crate::agent::stream::{SessionSummary, StreamTap};
-use crate::agent::unrunnable;
-use crate::session::describe_end;
+use crate::session::EndedSession;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::agent_source::AgentSource;
 use watchdog_facts::context::{SessionContext, SessionUsage};
-use watchdog_facts::display::{log_millis, plural};
+use watchdog_facts::display::log_millis;
 use watchdog_facts::evidence::StopReason;
 use watchdog_facts::evidence::{Degradation, ProcessExit, SessionEnd, WarningCode};
 use watchdog_facts::session_work::ContentIds;
@@ -43,7 +41,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_input::JudgementInput;
 use crate::judge::judgement_run::ObservedSession;
-use crate::judge::session_cost::own_cost;
+use crate::judge::session_cost::{earlier_tokens, own_cost};
 use crate::judge::settle_anchor;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
@@ -202,6 +200,7 @@ async fn run_in_span(
         home: command_env.claude_home.clone(),
         may_get_input,
     };
+    options.tap.continues(earlier_tokens(store.as_ref(), &input.worktree_id));
     let budget = SessionBudget { limits: &input.settings.limits, before: options.before, tap: &options.tap };
     let (timeout, at_timeout) = budget.timeout(options.timeout.or(input.settings.limits.session_timeout), now());
     let terms = SessionTimeLimit { timeout, grace: options.grace };
@@ -231,7 +230,8 @@ async fn run_in_span(
             usage: &seen.context.usage,
             session_cost_usd: summary.session_cost_usd,
             ended: summary.ended.as_deref(),
-            retries: summary.retries,
+            session_tokens: summary.session_tokens.map(|tokens| (tokens.input, tokens.output)),
+            retries: summary.known_retries(),
         }),
     );
     if let Some(met) = session_limit_data(seen.end.as_ref()) {
@@ -290,9 +290,10 @@ fn see(
     let usage = SessionUsage { wall_seconds: Some(outcome.duration.as_secs_f64()), ..summary.usage };
     let spent = SpentUsage::of(&usage);
     notes.extend(budget.unknown(spent));
-    notes.extend(refused_tools(summary));
-    let cut_short = no_room(&outcome, at).or_else(|| limit_of_its_own(summary));
-    notes.extend(cut_short.clone());
+    let ended = EndedSession::new(&outcome, summary, at);
+    let refused = ended.refusals();
+    notes.extend(ended.notes());
+    let session_id = summary.session_id.clone().or_else(|| ended.session_id()).or_else(|| session_id_in(&outcome.tail_stdout));
     if let Some(SilenceCause::Finished(after)) = cut.silent.filter(|_| outcome.cancelled) {
         let detail = format!("it told its final result, was silent for {} s and did not end; watchdog ended it", after.as_secs());
         notes.push(Degradation { code: WarningCode::EndedAfterResult, detail });
@@ -301,78 +302,21 @@ fn see(
         (Some(stop), _) => SessionEnd::OverLimit { stop },
         (None, Some(SilenceCause::Idle(after))) => SessionEnd::Idle { after },
         // How it was ended says nothing about it: its result does.
-        (None, Some(SilenceCause::Finished(_))) => {
-            let exit = ProcessExit::Code(i32::from(summary.error.is_some()));
-            let ended = SessionOutcome { exit: Some(exit), ..outcome.clone() };
-            end_by_events(describe_end(&ended, at), summary, &ended, cut_short)
-        }
-        (None, None) => end_by_events(describe_end(&outcome, at), summary, &outcome, cut_short),
+        (None, Some(SilenceCause::Finished(_))) => ended.with_exit(ProcessExit::Code(i32::from(summary.error.is_some()))).end(),
+        (None, None) => ended.end(),
     };
     ObservedSession {
         end: Some(end),
-        session_id: summary.session_id.clone().or_else(|| session_id_in(&outcome.tail_stdout)),
+        session_id,
         agent: None,
         agent_source: None,
         survivors: outcome.survivors,
         log: outcome.log,
         uncommitted_at_end: None,
         notes,
+        refused,
         context: SessionContext { usage, ..summary.context() },
     }
-}
-
-/// Adds the session's own events to the exit of its process; `cut_short` is the warning about the limit that ended it early.
-fn end_by_events(end: SessionEnd, summary: &SessionSummary, outcome: &SessionOutcome, cut_short: Option<Degradation>) -> SessionEnd {
-    let survivors = !outcome.survivors.is_empty();
-    match end {
-        SessionEnd::Ended { exit } if let Some(why) = cannot_work(summary, outcome, exit) => SessionEnd::Unrunnable { why },
-        SessionEnd::RateLimited { why, retry_at } => SessionEnd::RateLimited { why, retry_at: retry_at.or(summary.limit_ends) },
-        // The agent should report background work that died with the session.
-        SessionEnd::Ended { exit } if survivors && !summary.background_tasks.is_empty() => {
-            let named = summary.background_tasks.iter().filter_map(|task| task.get("description")?.as_str());
-            let what = named.filter(|name| !name.is_empty()).take(3).collect::<Vec<_>>().join(", ");
-            let count = plural(summary.background_tasks.len() as u64, "background task");
-            SessionEnd::LeftWork { exit, what: if what.is_empty() { count } else { format!("{count} ({what})") } }
-        }
-        SessionEnd::Ended { exit } if let Some(note) = cut_short => SessionEnd::CutShort { exit, why: note.detail },
-        end => end,
-    }
-}
-
-/// The warning that the service had no room for the session: the agent is not at fault.
-fn no_room(outcome: &SessionOutcome, at: Timestamp) -> Option<Degradation> {
-    let why = ended_in_overload(&outcome.tail_stdout, outcome.exit?, at)?;
-    Some(Degradation { code: WarningCode::Overloaded, detail: format!("the service had no room for the session: {why}") })
-}
-
-/// Why the agent's program cannot work, where that is how its session ended.
-fn cannot_work(summary: &SessionSummary, outcome: &SessionOutcome, exit: ProcessExit) -> Option<String> {
-    match (summary.structured, &summary.error) {
-        (true, Some(error)) => unrunnable::in_error(error),
-        (true, None) => None,
-        // A program without known events may still report its error in one of them.
-        (false, _) => match envelope::read(&outcome.tail_stdout) {
-            Some(found) => found.is_error.then(|| unrunnable::in_error(&found.errors.join("\n"))).flatten(),
-            None => unrunnable::in_last_lines(&outcome.tail_stdout, exit),
-        },
-    }
-}
-
-/// The warning about tools that the agent was refused, with the option that allows them.
-fn refused_tools(summary: &SessionSummary) -> Option<Degradation> {
-    let tools = (!summary.refused_tools.is_empty()).then(|| summary.refused_tools.join(" "))?;
-    let detail = format!("the agent was refused tools; allow them with --allowedTools {tools}");
-    Some(Degradation { code: WarningCode::ToolsRefused, detail })
-}
-
-/// The warning about a limit of the agent's own program that ended the session: the work is not at its end.
-fn limit_of_its_own(summary: &SessionSummary) -> Option<Degradation> {
-    let ended = summary.ended.as_deref().filter(|ended| ended.starts_with("error_max"))?;
-    let why = summary.error.as_deref().unwrap_or(ended);
-    Some(Degradation {
-        code: WarningCode::SessionCutShort,
-        detail: format!("the agent's program ended the session at a limit of its own: {why}"),
-    })
 }
 
 fn not_started(error: StartError) -> SessionEnd {

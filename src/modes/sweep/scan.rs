@@ -22,6 +22,7 @@ use crate::session::recorded;
 use crate::wire::verdict_json::{JudgedSession, Judgement};
 use watchdog_core::decision::machine::{CheckMachine, DriveOutcome, MachineAction, MachineEvent, MachineSetup, drive};
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
+use watchdog_facts::refused_tool::ToolRefusals;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{FoundWorktree, RepoCache, WorktreeState};
 use watchdog_store::baseline;
@@ -281,6 +282,7 @@ fn bare_judgement(root: &Path, verdict: Verdict) -> Judgement {
         log: None,
         session: None,
         survivors: Vec::new(),
+        refused: ToolRefusals::default(),
         looped: None,
         duration: std::time::Duration::ZERO,
     }

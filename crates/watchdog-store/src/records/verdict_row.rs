@@ -320,6 +320,7 @@ fn usual(spec: &Option<String>, reason: Option<&Value>, record: Option<&Value>) 
         "notes": [],
         "log": null,
         "survivors": [],
+        "refused_tools": [],
         "duration_ms": 0,
     })
     .as_object()
