@@ -88,7 +88,7 @@ pub enum RuledEnd {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuledUsage {
-    /// One step, told once: they are added up.
+    /// One step, reported once: they are added up.
     #[default]
     Step,
     /// The whole session so far, earlier runs of it included.
@@ -120,7 +120,7 @@ impl TryFrom<StreamBlock> for StreamFormat {
 
 impl EventRule {
     fn pointers(&self) -> impl Iterator<Item = &str> {
-        let told = [
+        let named = [
             &self.session_id,
             &self.text,
             &self.text_part,
@@ -133,7 +133,7 @@ impl EventRule {
             &self.refused_tool,
             &self.retry,
         ];
-        self.when.keys().map(String::as_str).chain(told.into_iter().flatten().map(String::as_str))
+        self.when.keys().map(String::as_str).chain(named.into_iter().flatten().map(String::as_str))
     }
 }
 
@@ -357,11 +357,11 @@ mod tests {
     proptest! {
         #[test]
         fn no_event_and_no_rule_panics(event in any_value(), pointer in "/[a-z~0-9/]{0,12}", value in any_value()) {
-            let told = Some(pointer.clone());
+            let named = Some(pointer.clone());
             let rule = EventRule {
-                when: [(pointer, value)].into(), session_id: told.clone(), text: told.clone(), text_part: told.clone(),
-                input_tokens: told.clone(), output_tokens: told.clone(), cost_usd: told.clone(), error: told.clone(),
-                limit_until: told.clone(), refused_tool: told.clone(), retry: told, limit: true, end: Some(RuledEnd::Failure),
+                when: [(pointer, value)].into(), session_id: named.clone(), text: named.clone(), text_part: named.clone(),
+                input_tokens: named.clone(), output_tokens: named.clone(), cost_usd: named.clone(), error: named.clone(),
+                limit_until: named.clone(), refused_tool: named.clone(), retry: named, limit: true, end: Some(RuledEnd::Failure),
                 ..EventRule::default()
             };
             let rules = Arc::new(StreamRules::new(vec![rule]).expect("good rules"));
