@@ -113,10 +113,10 @@ fn the_labels_of_a_done_issue_are_asked_for_in_place_of_its_being_closed() {
         |action: &str, add: Value| json!({"enabled": true, "labels": {"completion": {"add": add}}, "defaultClosureAction": action});
     assert_eq!(issues(github("label-only", json!(["done"]))), [labelled(false, "done")]);
     assert_eq!(issues(github("label-and-close", json!(["a", "b"]))), [labelled(true, "a"), labelled(true, "b")]);
-    let closed = IssueCriterion::new(Some(7));
-    assert_eq!(issues(github("close", json!(["a"]))), [closed.clone()]);
-    assert_eq!(issues(github("label-only", json!([]))), [closed.clone()], "a label that nobody names cannot be asked for");
-    assert_eq!(issues(json!({"enabled": false, "defaultClosureAction": "label-only"})), [closed]);
+    let closed = [IssueCriterion::new(Some(7))];
+    assert_eq!(issues(github("close", json!(["a"]))), closed);
+    assert_eq!(issues(github("label-only", json!([]))), closed, "a label that nobody names cannot be asked for");
+    assert_eq!(issues(json!({"enabled": false, "defaultClosureAction": "label-only"})), closed);
 }
 
 #[test]
