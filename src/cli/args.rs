@@ -68,6 +68,8 @@ pub enum Command {
     Report(super::args_report::ReportArgs),
     /// Show what watchdog saw and decided, oldest first
     Events(EventsArgs),
+    /// Show the agents that watchdog knows, and what they can do
+    Agent(super::args_agent::AgentArgs),
     /// Send a test notice to those whom `notify` names
     Notify(super::args_notify::NotifyArgs),
     /// Show the output of a session, as it ends or as it comes

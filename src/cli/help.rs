@@ -20,7 +20,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Work", &["run", "loop", "task", "hook"]),
     ("Rescue", &["rescue"]),
     ("Look", &["status", "events, logs", "explain, replay", "report"]),
-    ("Set up", &["demo", "init", "doctor", "trust, untrust", "forget", "notify", "completions", "man, schema", "help"]),
+    ("Set up", &["demo", "init", "doctor", "trust, untrust", "forget", "agent, notify", "completions", "man, schema", "help"]),
 ];
 
 /// Options that only `--help` shows: each is right as it is for nearly everybody.
@@ -56,7 +56,8 @@ const RARE: &[&str] = &[
 ];
 
 /// What is said of two commands on one line.
-const TOGETHER: [(&str, &str); 4] = [
+const TOGETHER: [(&str, &str); 5] = [
+    ("agent, notify", "Show the agents that watchdog knows, or send a test notice"),
     ("events, logs", "Show what watchdog saw and decided, or the output of a session"),
     ("explain, replay", "Say why a verdict is as it is, or what other rules make of it"),
     ("trust, untrust", "Trust a configuration file at its current content, or no more"),

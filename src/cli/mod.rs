@@ -2,6 +2,7 @@
 
 mod amounts;
 mod args;
+mod args_agent;
 mod args_explain;
 mod args_forget;
 mod args_global;

@@ -21,8 +21,8 @@ use super::args::{Cli, Command};
 use super::args_global::{ColorWhen, GlobalArgs};
 use super::command_line::{calls_a_hook, read};
 use super::commands::{
-    breaker, completions, demo, doctor, evaluate, events, explain, forget, hook, init, judging, logs, looping, manual, notify_test, probe,
-    replay, report, rescue, schema, snapshot, status, sweep, task, trust, watch,
+    agent, breaker, completions, demo, doctor, evaluate, events, explain, forget, hook, init, judging, logs, looping, manual, notify_test,
+    probe, replay, report, rescue, schema, snapshot, status, sweep, task, trust, watch,
 };
 use super::exit::{answer_all_the_same, complain, ended, without_room};
 use super::failure::{BUG, CommandFailure, USAGE};
@@ -152,6 +152,7 @@ fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailure> 
         Command::Status(args) => status::status(&around()?, global.worktree.is_some(), terminal, args),
         Command::Report(args) => report::report(&around()?, global.worktree.is_some(), terminal, args),
         Command::Events(args) => events::events(&around()?, terminal, args),
+        Command::Agent(args) => agent::agent(&around()?, terminal, args),
         Command::Notify(args) => notify_test::notify(&around()?, terminal, args),
         Command::Logs(args) => logs::logs(&around()?, terminal, args),
         Command::Explain(args) => explain::explain(&around()?, terminal, args),

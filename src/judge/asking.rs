@@ -11,7 +11,7 @@ use watchdog_core::config::settings::PresetName;
 use watchdog_core::decision::machine::EarlierRounds;
 use watchdog_core::decision::standing_answer::{JudgementTrigger, is_last_word, stands_until};
 use watchdog_facts::display::plural;
-use watchdog_facts::evidence::{Changes, Commits, ProbeOutcome, Reply, ReplyStatus};
+use watchdog_facts::evidence::{Changes, Commits, Degradation, ProbeOutcome, Reply, ReplyStatus, WarningCode};
 use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Verdict};
 use watchdog_git::{HistoryPoint, RemoteState};
 use watchdog_process::CancelFlag;
@@ -271,6 +271,11 @@ impl ActionExecutor {
     /// Adds a reused or new answer to the verdict and the records. Returns whether the verdict is the same as before, so that
     /// no count includes it twice.
     pub fn settle_answer(&self, store: &dyn LocalStore, verdict: &mut Verdict) -> Result<bool, StoreError> {
+        if !verdict.probes.is_empty() && self.agent.probe.is_none() {
+            let preset = self.command_env.agent_preset(&self.root, &self.agent.preset);
+            let lacks = preset.ok().and_then(|preset| preset.question_lacks());
+            verdict.degraded.extend(lacks.map(|detail| Degradation { code: WarningCode::AgentLacks, detail }));
+        }
         verdict.probe_usage = verdict.probes.iter().fold(self.spent_beside(), |sum, record| sum.plus(record.usage));
         let (worktree, spec) = (&self.input.worktree_id, &self.input.spec);
         let (last, stood) = {

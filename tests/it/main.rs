@@ -131,6 +131,8 @@ mod notify_people;
 mod notify_test;
 // What an earlier version left behind.
 mod older_state;
+// Presets of the user's own, in the configuration folder and in the repository.
+mod own_preset;
 // People who work in the worktree between two sessions.
 mod people_between;
 // Snapshots while a session runs.

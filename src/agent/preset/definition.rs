@@ -233,6 +233,16 @@ impl AgentPreset {
         self.capabilities.contains(&capability)
     }
 
+    /// What a question to it may do that one to another agent does not, as a sentence; `None` = nothing.
+    pub fn question_lacks(&self) -> Option<String> {
+        let wanted = [AgentCapability::AsksWithoutTrace, AgentCapability::AsksWithoutTools, AgentCapability::AsksWithoutProjectCode];
+        let asked = self.question.as_ref().is_some_and(|question| question.by_id.is_some() || question.latest.is_some());
+        let missing = wanted.into_iter().filter(|capability| !self.can(*capability));
+        // One that is never asked lacks the way to be asked, and nothing beside that.
+        let missing: Vec<&str> = missing.take(if asked { wanted.len() } else { 1 }).map(|capability| capability.sentence(false)).collect();
+        (!missing.is_empty()).then(|| format!("{}: {}", self.title, missing.join("; ")))
+    }
+
     /// The programs that it makes watchdog run, for `watchdog trust` to show.
     pub fn commands(&self) -> Vec<String> {
         let line = |args: &[TemplateArg]| args.iter().flat_map(TemplateArg::words).map(String::as_str).collect::<Vec<_>>().join(" ");

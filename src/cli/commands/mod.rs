@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub mod agent;
 pub mod breaker;
 pub mod completions;
 mod cron;

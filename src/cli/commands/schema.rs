@@ -24,6 +24,9 @@ const EVENT: &str = include_str!("../../../docs/schema/event.json");
 /// What `report` prints with `--json`.
 const REPORT: &str = include_str!("../../../docs/schema/report.json");
 
+/// What `watchdog agent show` reads.
+const PRESET: &str = include_str!("../../../docs/schema/preset.json");
+
 /// Arguments of `watchdog schema`.
 #[derive(Debug, Args)]
 pub struct SchemaArgs {
@@ -50,6 +53,8 @@ pub enum SchemaSubject {
     Report,
     /// What `explain --json` prints
     Explain,
+    /// The file of an agent
+    Preset,
 }
 
 /// Prints a schema, or the resolved configuration.
@@ -68,6 +73,7 @@ pub fn schema(
         (SchemaSubject::Event, false) => EVENT.to_owned(),
         (SchemaSubject::Context, false) => CONTEXT.to_owned(),
         (SchemaSubject::Report, false) => REPORT.to_owned(),
+        (SchemaSubject::Preset, false) => PRESET.to_owned(),
         (SchemaSubject::Explain, false) => EXPLAIN_SCHEMA.to_owned(),
     };
     terminal.line(text.trim_end());
@@ -107,6 +113,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::agent::preset::{AgentCapability, PresetCatalog};
     use crate::wire::verdict_json::{EndedLoop, Judgement};
     use watchdog_core::decision::termination::SpentUsage;
     use watchdog_facts::verdict::{Status, Verdict};
@@ -117,9 +124,23 @@ mod tests {
 
     #[test]
     fn every_schema_is_a_schema() {
-        let written = [VERDICT, CONTEXT, EVENT, REPORT].map(|text| serde_json::from_str(text).expect("JSON"));
+        let written = [VERDICT, CONTEXT, EVENT, REPORT, PRESET].map(|text| serde_json::from_str(text).expect("JSON"));
         for schema in written.into_iter().chain([config_schema()]) {
             assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+        }
+    }
+
+    #[test]
+    fn the_schema_of_presets_names_every_capability_and_allows_those_that_are_built_in() {
+        let schema: Value = serde_json::from_str(PRESET).expect("JSON");
+        let words = &schema["properties"]["capabilities"]["items"]["enum"];
+        assert_eq!(*words, json!(AgentCapability::ALL.map(AgentCapability::as_str)));
+        let validator = jsonschema::validator_for(&schema).expect("a schema");
+        for preset in PresetCatalog::built_in() {
+            let text = PresetCatalog::built_in_text(&preset.name).expect("it is built in");
+            let value: Value = serde_json::from_str(text).expect("JSON");
+            let problems: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+            assert!(problems.is_empty(), "{}: {problems:?}", preset.name);
         }
     }
 

@@ -1,0 +1,105 @@
+//! Presets of the user's own: a file of the configuration folder, and one of the repository, which counts only where it is trusted.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::support::TestEnv;
+
+const ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
+const PAGE: &str = include_str!("../../docs/agents.md");
+
+/// The example of the page.
+fn example() -> Value {
+    let text = PAGE.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).expect("the page has an example");
+    serde_json::from_str(text).expect("it is JSON")
+}
+
+/// A program that leaves its arguments in `calls`, works in its first session, and says under its id that all is done.
+fn install(env: &TestEnv) -> PathBuf {
+    let calls = env.root().join("calls");
+    let result =
+        json!({"type": "result", "subtype": "success", "is_error": false, "session_id": ID, "result": "{\"status\": \"complete\"}"});
+    let text = format!(
+        "#!/bin/sh\necho \"$*\" >> '{}'\ncat > /dev/null\n[ \"$1\" = ask ] || echo work > work.txt\necho '{result}'\n",
+        calls.display()
+    );
+    let program = env.write("programs/my-agent", text);
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a script can be made a program");
+    env.install("my-agent", &program);
+    calls
+}
+
+fn calls(path: &PathBuf) -> Vec<String> {
+    fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn an_agent_of_the_configuration_folder_is_started_and_asked_as_its_file_says() {
+    let mut env = TestEnv::new();
+    env.set("XDG_CONFIG_HOME", env.root().join("own").into_os_string());
+    let (repo, made) = (env.repo(), install(&env));
+    env.write("own/watchdog/agents/my-agent.json", example().to_string());
+    let prompt = env.write("p.md", "do it");
+    let config = env
+        .write("config/completion.json", json!({"version": 1, "rescue": {"mode": "single"}, "agent": {"preset": "my-agent"}}).to_string());
+    let (prompt, config) = (prompt.display().to_string(), config.display().to_string());
+    let args = ["loop", "--agent", "my-agent", "--prompt", &prompt, "--config", &config, "--max-iterations", "1", "--json", "--", "--fast"];
+    let out = repo.watchdog(&args);
+    assert_eq!(calls(&made), ["work --json --fast".to_owned(), format!("ask --no-tools --fork {ID}")], "{out}");
+    assert_eq!(out.json()["probes"][0]["reply"]["status"], "complete", "{out}");
+
+    let listed = repo.watchdog(&["agent", "list", "--json"]).expect(0).json();
+    let own = listed["agents"].as_array().expect("a list").iter().find(|agent| agent["name"] == "my-agent").cloned().expect("it is listed");
+    assert_eq!((&own["tested"], &own["capabilities"]["asks_without_trace"]), (&Value::Null, &json!(true)));
+    assert!(own["file"].as_str().is_some_and(|file| file.ends_with("own/watchdog/agents/my-agent.json")), "{own}");
+    let shown = repo.watchdog(&["agent", "show", "my-agent"]).expect(0).stdout;
+    assert!(shown.contains("question     my-agent ask --no-tools --fork '{id}'"), "{shown}");
+    assert!(shown.contains("tested       no:"), "{shown}");
+}
+
+#[test]
+fn an_unknown_agent_is_refused_with_the_nearest_one_that_is_there() {
+    let mut env = TestEnv::new();
+    env.set("XDG_CONFIG_HOME", env.root().join("own").into_os_string());
+    let repo = env.repo();
+    env.write("own/watchdog/agents/my-agent.json", example().to_string());
+    repo.write("completion.json", r#"{"version": 1, "agent": {"preset": "my-agnet"}}"#);
+    let out = repo.watchdog(&["check"]).expect(16);
+    let said = format!("{}{}", out.stdout, out.stderr);
+    assert!(said.contains("completion.json:1:38: agent.preset: unknown word \"my-agnet\", did you mean `my-agent`?"), "{out}");
+    let shown = repo.watchdog(&["agent", "show", "codxe"]);
+    assert!(shown.stderr.contains("did you mean `codex`?"), "{shown}");
+}
+
+#[test]
+fn a_preset_of_the_repository_runs_nothing_until_its_content_is_trusted() {
+    let env = TestEnv::new();
+    let (repo, made) = (env.repo(), install(&env));
+    repo.write("completion.json", r#"{"version": 1, "agent": {"preset": "agents/mine.json"}, "rescue": {"mode": "off"}}"#);
+    repo.write("agents/mine.json", example().to_string());
+    repo.commit_all("an agent");
+    repo.watchdog(&["trust"]).expect(0);
+    repo.watchdog(&["snapshot", "--spec", "work"]).expect(0);
+    repo.write("left.txt", "x");
+    let check = ["check", "--spec", "work", "--json", "--once"];
+    let degraded = |out: &crate::support::CommandOutput| out.json()["degraded"].to_string();
+
+    let out = repo.watchdog(&check);
+    assert!(degraded(&out).contains("agents/mine.json is not trusted") && degraded(&out).contains("trust agents/mine.json"), "{out}");
+    let prompt = env.write("p.md", "do it").display().to_string();
+    let looped = repo.watchdog(&["loop", "--agent", "agents/mine.json", "--prompt", &prompt]).expect(16);
+    assert!(format!("{}{}", looped.stdout, looped.stderr).contains("is not trusted"), "{looped}");
+    assert_eq!(calls(&made), Vec::<String>::new(), "nothing of it ran");
+
+    let trusted = repo.watchdog(&["trust", "agents/mine.json"]).expect(0);
+    assert!(trusted.stdout.contains("may run session: my-agent work --json"), "{trusted}");
+    assert!(!degraded(&repo.watchdog(&check)).contains("not trusted"));
+
+    // A session that rewrites it takes its own credit away.
+    repo.write("agents/mine.json", example().to_string().replace("--no-tools", "--all-tools"));
+    assert!(degraded(&repo.watchdog(&check)).contains("agents/mine.json is not trusted"));
+    assert!(!calls(&made).iter().any(|call| call.contains("--all-tools")));
+}
