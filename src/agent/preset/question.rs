@@ -291,7 +291,7 @@ mod tests {
         assert_eq!(line("claude", Some("sonnet"), Some("--dangerously-skip-permissions")), claude("\"--continue\""));
         assert_eq!(
             line("codex", Some("sonnet"), Some(ID)),
-            r#"["codex", "exec", "fork", "ID", "--ephemeral", "--json", "-c", "sandbox_mode=\"read-only\"", "-c", "approval_policy=\"never\"", "-c", "features.hooks=false", "-c", "features.shell_tool=false", "-"] < STATUS"#
+            r#"["codex", "exec", "fork", "ID", "--ephemeral", "--json", "-c", "sandbox_mode=\"read-only\"", "-c", "approval_policy=\"never\"", "-c", "features.hooks=false", "-c", "features.shell_tool=false", "-c", "features.goals=false", "-c", "web_search=\"disabled\"", "-c", "notify=[]", "-"] < STATUS"#
         );
         assert_eq!(
             line("opencode", Some("a/b"), Some(ID)),
