@@ -1,29 +1,41 @@
 //! Agents as JSON: the output of `watchdog agent list` and `agent show`.
 
-use serde_json::{Value, json};
-
-use crate::agent::preset::{AgentCapability, AgentPreset};
+use serde_json::{Map, Value, json};
 
 /// An agent that watchdog knows, on this machine.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedAgent<'a> {
-    /// What is known of it.
-    pub preset: &'a AgentPreset,
+    /// Its word.
+    pub name: &'a str,
+    /// Its name for people.
+    pub title: &'a str,
+    /// The program of its preset.
+    pub program: &'a str,
+    /// Where `PATH` leads to that; `None` = it is not there.
+    pub found: Option<String>,
+    /// The version that the preset was tried with; `None` = untested.
+    pub tested: Option<&'a str>,
     /// The file of its preset; `None` = built in.
     pub file: Option<String>,
-    /// Its program, as `PATH` leads to it; `None` = it is not there.
-    pub program: Option<String>,
+    /// Its capabilities by name, and whether it has them.
+    pub capabilities: Vec<(&'static str, bool)>,
 }
 
-/// The command lines of an agent, word by word. What is filled in stands in braces.
+/// What more is known of an agent. What is filled in on a command line stands in braces.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentCommandLines {
-    /// Of a new session.
+pub struct ShownAgent<'a> {
+    /// The command line of a new session, word by word.
     pub session: Vec<String>,
     /// Of one that goes on; `None` = it cannot.
     pub resumed: Option<Vec<String>>,
     /// Of a question about its state; `None` = it is not asked.
     pub question: Option<Vec<String>>,
+    /// What it reads or runs of a repository: the path, what it does, and what turns it off in a question.
+    pub repository: Vec<(&'a str, &'a str, Option<&'a str>)>,
+    /// The option that allows more tools, and what it allows.
+    pub refusals: Option<(&'a str, &'a str)>,
+    /// The command that logs in, and variables that do as well.
+    pub login: Option<(&'a str, &'a [String])>,
 }
 
 /// `watchdog agent list --json`. `problems` are the presets that cannot be read.
@@ -32,31 +44,27 @@ pub fn agents_json(agents: &[ListedAgent<'_>], problems: &[String]) -> Value {
 }
 
 /// `watchdog agent show --json`.
-pub fn agent_json(agent: &ListedAgent<'_>, lines: &AgentCommandLines) -> Value {
+pub fn agent_json(agent: &ListedAgent<'_>, more: &ShownAgent<'_>) -> Value {
     let mut shown = listed(agent);
-    let preset = agent.preset;
     shown["schema"] = json!(1);
-    shown["session"] = json!(lines.session);
-    shown["resumed"] = json!(lines.resumed);
-    shown["question"] = json!(lines.question);
-    let inputs = preset.repository.iter();
-    shown["repository"] =
-        inputs.map(|input| json!({"path": input.path, "does": input.does, "off_in_question": input.off_in_question})).collect();
-    shown["refusals"] = preset.refusals.as_ref().map_or(Value::Null, |advice| json!({"option": advice.option, "allows": advice.allows}));
-    shown["login"] = preset.login.as_ref().map_or(Value::Null, |login| json!({"command": login.command, "variables": login.variables}));
+    shown["session"] = json!(more.session);
+    shown["resumed"] = json!(more.resumed);
+    shown["question"] = json!(more.question);
+    let inputs = more.repository.iter();
+    shown["repository"] = inputs.map(|(path, does, off)| json!({"path": path, "does": does, "off_in_question": off})).collect();
+    shown["refusals"] = more.refusals.map_or(Value::Null, |(option, allows)| json!({"option": option, "allows": allows}));
+    shown["login"] = more.login.map_or(Value::Null, |(command, variables)| json!({"command": command, "variables": variables}));
     shown
 }
 
 fn listed(agent: &ListedAgent<'_>) -> Value {
-    let preset = agent.preset;
-    let capabilities: serde_json::Map<String, Value> =
-        AgentCapability::ALL.into_iter().map(|capability| (capability.as_str().to_owned(), json!(preset.can(capability)))).collect();
+    let capabilities: Map<String, Value> = agent.capabilities.iter().map(|(word, has)| ((*word).to_owned(), json!(has))).collect();
     json!({
-        "name": preset.name,
-        "title": preset.title,
-        "program": preset.program,
-        "found": agent.program,
-        "tested": preset.tested,
+        "name": agent.name,
+        "title": agent.title,
+        "program": agent.program,
+        "found": agent.found,
+        "tested": agent.tested,
         "file": agent.file,
         "capabilities": capabilities,
     })

@@ -66,10 +66,11 @@ fn an_unknown_agent_is_refused_with_the_nearest_one_that_is_there() {
     env.set("XDG_CONFIG_HOME", env.root().join("own").into_os_string());
     let repo = env.repo();
     env.write("own/watchdog/agents/my-agent.json", example().to_string());
+    repo.watchdog(&["snapshot"]).expect(0);
     repo.write("completion.json", r#"{"version": 1, "agent": {"preset": "my-agnet"}}"#);
-    let out = repo.watchdog(&["check"]).expect(16);
+    let out = repo.watchdog(&["check"]);
     let said = format!("{}{}", out.stdout, out.stderr);
-    assert!(said.contains("completion.json:1:38: agent.preset: unknown word \"my-agnet\", did you mean `my-agent`?"), "{out}");
+    assert!(said.contains("completion.json:1:36: agent.preset: unknown word \"my-agnet\", did you mean `my-agent`?"), "{out}");
     let shown = repo.watchdog(&["agent", "show", "codxe"]);
     assert!(shown.stderr.contains("did you mean `codex`?"), "{shown}");
 }
@@ -85,21 +86,21 @@ fn a_preset_of_the_repository_runs_nothing_until_its_content_is_trusted() {
     repo.watchdog(&["snapshot", "--spec", "work"]).expect(0);
     repo.write("left.txt", "x");
     let check = ["check", "--spec", "work", "--json", "--once"];
-    let degraded = |out: &crate::support::CommandOutput| out.json()["degraded"].to_string();
+    let noted = |out: &crate::support::CommandOutput| out.json()["notes"].to_string();
 
     let out = repo.watchdog(&check);
-    assert!(degraded(&out).contains("agents/mine.json is not trusted") && degraded(&out).contains("trust agents/mine.json"), "{out}");
+    assert!(noted(&out).contains("agents/mine.json is not trusted") && noted(&out).contains("trust agents/mine.json"), "{out}");
     let prompt = env.write("p.md", "do it").display().to_string();
-    let looped = repo.watchdog(&["loop", "--agent", "agents/mine.json", "--prompt", &prompt]).expect(16);
+    let looped = repo.watchdog(&["loop", "--agent", "agents/mine.json", "--prompt", &prompt]).expect(2);
     assert!(format!("{}{}", looped.stdout, looped.stderr).contains("is not trusted"), "{looped}");
     assert_eq!(calls(&made), Vec::<String>::new(), "nothing of it ran");
 
     let trusted = repo.watchdog(&["trust", "agents/mine.json"]).expect(0);
     assert!(trusted.stdout.contains("may run session: my-agent work --json"), "{trusted}");
-    assert!(!degraded(&repo.watchdog(&check)).contains("not trusted"));
+    assert!(!noted(&repo.watchdog(&check)).contains("not trusted"));
 
     // A session that rewrites it takes its own credit away.
     repo.write("agents/mine.json", example().to_string().replace("--no-tools", "--all-tools"));
-    assert!(degraded(&repo.watchdog(&check)).contains("agents/mine.json is not trusted"));
+    assert!(noted(&repo.watchdog(&check)).contains("agents/mine.json is not trusted"));
     assert!(!calls(&made).iter().any(|call| call.contains("--all-tools")));
 }

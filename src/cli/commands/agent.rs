@@ -17,7 +17,7 @@ use crate::cli::table::{TableColumns, shown_path, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::agent_preset::MissingPreset;
 use crate::judge::command_env::CommandEnv;
-use crate::wire::agent_json::{AgentCommandLines, ListedAgent, agent_json, agents_json};
+use crate::wire::agent_json::{ListedAgent, ShownAgent, agent_json, agents_json};
 use watchdog_core::config::PresetName;
 use watchdog_core::config::settings::{AgentSettings, ConfigSettings};
 use watchdog_facts::display::escape_to_one_line;
@@ -54,14 +54,11 @@ fn list(command_env: &CommandEnv, terminal: &CommandTerminal) -> u8 {
         .iter()
         .map(|agent| {
             [
-                agent.preset.name.clone(),
-                escape_to_one_line(&agent.preset.title),
-                agent.preset.tested.as_deref().map_or_else(|| "untested".to_owned(), escape_to_one_line),
+                agent.name.to_owned(),
+                escape_to_one_line(agent.title),
+                agent.tested.map_or_else(|| "untested".to_owned(), escape_to_one_line),
                 agent.file.as_deref().map_or_else(|| "built in".to_owned(), shown_path),
-                agent
-                    .program
-                    .as_deref()
-                    .map_or_else(|| format!("{} is not in PATH", escape_to_one_line(&agent.preset.program)), shown_path),
+                agent.found.as_deref().map_or_else(|| format!("{} is not in PATH", escape_to_one_line(agent.program)), shown_path),
             ]
         })
         .collect();
@@ -73,8 +70,16 @@ fn list(command_env: &CommandEnv, terminal: &CommandTerminal) -> u8 {
 }
 
 fn listed<'a>(preset: &'a AgentPreset, file: Option<&Path>) -> ListedAgent<'a> {
-    let program = program_in(&preset.program, std::env::var_os("PATH").as_deref());
-    ListedAgent { preset, file: file.map(|file| file.display().to_string()), program: program.map(|path| path.display().to_string()) }
+    let found = program_in(&preset.program, std::env::var_os("PATH").as_deref());
+    ListedAgent {
+        name: &preset.name,
+        title: &preset.title,
+        program: &preset.program,
+        found: found.map(|path| path.display().to_string()),
+        tested: preset.tested.as_deref(),
+        file: file.map(|file| file.display().to_string()),
+        capabilities: AgentCapability::ALL.into_iter().map(|capability| (capability.as_str(), preset.can(capability))).collect(),
+    }
 }
 
 fn program_in(program: &str, search_path: Option<&OsStr>) -> Option<PathBuf> {
@@ -92,7 +97,7 @@ fn show(command_env: &CommandEnv, terminal: &CommandTerminal, name: &PresetName)
     })?;
     let preset = &found.preset;
     let agent = listed(preset, found.file.as_deref());
-    let lines = command_lines(preset, name);
+    let lines = shown_agent(preset, name);
     if terminal.json {
         terminal.value(&agent_json(&agent, &lines));
         return Ok(0);
@@ -101,7 +106,7 @@ fn show(command_env: &CommandEnv, terminal: &CommandTerminal, name: &PresetName)
     row("name", &preset.name);
     row("agent", &preset.title);
     row("preset", &agent.file.as_deref().map_or_else(|| "built in".to_owned(), shown_path));
-    row("program", &agent.program.as_deref().map_or_else(|| format!("{} is not in PATH", preset.program), shown_path));
+    row("program", &agent.found.as_deref().map_or_else(|| format!("{} is not in PATH", preset.program), shown_path));
     match &preset.tested {
         Some(version) => row("tested", version),
         None => row("tested", "no: it follows documentation, and was not run"),
@@ -129,7 +134,7 @@ fn show(command_env: &CommandEnv, terminal: &CommandTerminal, name: &PresetName)
 }
 
 /// What would be typed. A prompt on stdin is not part of it.
-fn command_lines(preset: &Arc<AgentPreset>, name: &PresetName) -> AgentCommandLines {
+fn shown_agent<'a>(preset: &'a Arc<AgentPreset>, name: &PresetName) -> ShownAgent<'a> {
     let session = SessionAgent::Agent { name: name.clone(), preset: Arc::clone(preset), program: None, args: Vec::new() };
     let shown = |conversation| {
         let words = session.shown(Path::new("{prompt_file}"), conversation);
@@ -151,7 +156,11 @@ fn command_lines(preset: &Arc<AgentPreset>, name: &PresetName) -> AgentCommandLi
         let texts = argv.into_iter().map(|word| word.to_string_lossy().replace(REPLY_SCHEMA, "{schema}").replace(SAMPLE_ID, "{id}"));
         texts.collect::<Vec<_>>()
     };
-    AgentCommandLines {
+    let inputs = preset.repository.iter();
+    ShownAgent {
+        repository: inputs.map(|input| (input.path.as_str(), input.does.as_str(), input.off_in_question.as_deref())).collect(),
+        refusals: preset.refusals.as_ref().map(|advice| (advice.option.as_str(), advice.allows.as_str())),
+        login: preset.login.as_ref().map(|login| (login.command.as_str(), login.variables.as_slice())),
         session: shown(ConversationChoice::Fresh),
         resumed: can_resume.then(|| shown(ConversationChoice::Resumed(Some(SAMPLE_ID)))),
         question: question.ok().map(|built| words(built.argv())),
