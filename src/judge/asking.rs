@@ -218,10 +218,10 @@ impl ActionExecutor {
         let whom = self.whom();
         whom.proves_nothing().or_else(|| {
             let doubt = self.ran.doubt(self.input.names_agent.then_some(&self.input.settings.agent))?;
-            let (place, folder) =
+            let (work, folder) =
                 ((self.input.worktree_id.as_str(), self.input.spec.as_str()), (self.root.as_path(), &self.command_env.claude_home));
             let has_grown = self.agent.preset == PresetName::CLAUDE
-                && self.store.as_ref().is_some_and(|store| whom.has_grown_here(store.as_ref(), place, folder));
+                && self.store.as_ref().is_some_and(|store| whom.has_grown_here(store.as_ref(), work, folder));
             (!has_grown).then_some(doubt)
         })
     }

@@ -37,7 +37,7 @@ pub struct FoundAgentJson<'a> {
     /// Where a login or key was seen, never the key itself; `None` where none was.
     pub login: Option<&'a str>,
     /// Whether it is the one that is asked.
-    pub asked: bool,
+    pub is_preset: bool,
 }
 
 /// `watchdog doctor --json`.
@@ -51,9 +51,9 @@ pub fn findings_json<'a>(
         json!({"what": what, "ok": ok, "state": state, "detail": detail, "mend": mend, "fixed": fixed})
     };
     let agent = |found: FoundAgentJson<'_>| {
-        let FoundAgentJson { name, title, program, version, login, asked } = found;
+        let FoundAgentJson { name, title, program, version, login, is_preset } = found;
         json!({
-            "name": name, "title": title, "program": program.display().to_string(), "version": version, "login": login, "asked": asked,
+            "name": name, "title": title, "program": program.display().to_string(), "version": version, "login": login, "asked": is_preset,
         })
     };
     json!({

@@ -13,7 +13,7 @@ const BYTES: u64 = 16 << 10;
 
 /// The command line of one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommandLine {
+pub struct ProcessCommandLine {
     /// Its pid.
     pub pid: u32,
     /// The process that it is a child of.
@@ -45,15 +45,16 @@ impl CommandLineReader {
     }
 
     /// Reads them once, the oldest process first. Empty where the system does not show them, or none runs.
-    pub fn read(&self) -> Vec<CommandLine> {
+    pub fn read(&self) -> Vec<ProcessCommandLine> {
         let rows = match self.0 {
             SessionProcesses::Tree(tree) => tree_registry::living(tree).unwrap_or_default(),
             SessionProcesses::Below(leader) => rows_below(leader).unwrap_or_default(),
         };
         let mut rows = rows;
         rows.sort_by_key(|row| (row.started, row.pid));
-        let line =
-            |row: &ProcessRow| Some(CommandLine { pid: row.pid, parent: row.parent, argv: process_table::command_line(row.pid, BYTES)? });
+        let line = |row: &ProcessRow| {
+            Some(ProcessCommandLine { pid: row.pid, parent: row.parent, argv: process_table::command_line(row.pid, BYTES)? })
+        };
         rows.iter().take(PROCESSES).filter_map(line).collect()
     }
 }

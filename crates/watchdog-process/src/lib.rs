@@ -45,7 +45,7 @@ pub use builder::StdinSource;
 pub use call_log::ProgramPurpose;
 pub use calling_program::{CallingProgram, calling_program};
 pub use cancel::CancelFlag;
-pub use command_lines::{CommandLine, CommandLineReader};
+pub use command_lines::{CommandLineReader, ProcessCommandLine};
 pub use desktop_session::desktop_session;
 pub use line_program::{LineAnswer, LineProgram};
 pub use log_file::LOG_HEAD;

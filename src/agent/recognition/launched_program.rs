@@ -206,7 +206,7 @@ fn package(args: &[String], depth: usize, found: &mut Vec<LaunchedProgram>) {
     while let Some(word) = args.get(at).filter(|_| at < WORDS) {
         let (option, value) = word.split_once('=').map_or((word.as_str(), None), |(option, value)| (option, Some(value)));
         let value = value.or_else(|| args.get(at + 1).map(String::as_str));
-        let apart = usize::from(!word.contains('='));
+        let words_of_value = usize::from(!word.contains('='));
         match option {
             "--" => {
                 at += 1;
@@ -214,8 +214,8 @@ fn package(args: &[String], depth: usize, found: &mut Vec<LaunchedProgram>) {
             }
             "-c" | "--call" => return lines(value.unwrap_or_default(), depth, found),
             // The program is what follows, or that of the package.
-            "-p" | "--package" | "--from" | "--spec" => at += 1 + apart,
-            option if RUNNER_VALUED.contains(&option) => at += 1 + apart,
+            "-p" | "--package" | "--from" | "--spec" => at += 1 + words_of_value,
+            option if RUNNER_VALUED.contains(&option) => at += 1 + words_of_value,
             option if option.starts_with('-') => at += 1,
             _ => break,
         }

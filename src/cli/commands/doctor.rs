@@ -51,10 +51,10 @@ pub fn doctor(command_env: &CommandEnv, terminal: &CommandTerminal, args: Doctor
             program: &agent.program,
             version: version.as_deref(),
             login: match &agent.login {
-                AgentLogin::Seen(place) => Some(place),
+                AgentLogin::Seen(source) => Some(source),
                 AgentLogin::Unseen { .. } | AgentLogin::Unknown => None,
             },
-            asked: report.asked.as_deref() == Some(&agent.name),
+            is_preset: report.preset.as_deref() == Some(&agent.name),
         });
         terminal.value(&findings_json(healthy, findings, agents));
     } else {

@@ -21,23 +21,23 @@ pub enum AgentLogin {
 }
 
 /// Looks for the login of an agent. One in the system's own store of secrets is not seen.
-pub(super) fn login_of(place: Option<&LoginAdvice>, environment: &BTreeMap<OsString, OsString>) -> AgentLogin {
-    let Some(place) = place else { return AgentLogin::Unknown };
+pub(super) fn login_of(advice: Option<&LoginAdvice>, environment: &BTreeMap<OsString, OsString>) -> AgentLogin {
+    let Some(advice) = advice else { return AgentLogin::Unknown };
     let value = |name: &str| environment.get(OsStr::new(name)).filter(|value| !value.is_empty());
-    if let Some(variable) = place.variables.iter().find(|name| value(name).is_some()) {
+    if let Some(variable) = advice.variables.iter().find(|name| value(name).is_some()) {
         return AgentLogin::Seen(format!("key in {variable}"));
     }
     let home = value("HOME").map(PathBuf::from);
-    let file = place.files.iter().find_map(|place| {
-        let moved = place.variable.as_deref().and_then(value).map(PathBuf::from);
-        let folder = moved.or_else(|| Some(home.as_ref()?.join(&place.home)))?;
-        Some(folder.join(&place.file)).filter(|path| path.metadata().is_ok_and(|about| about.is_file() && about.len() > 0))
+    let file = advice.files.iter().find_map(|login| {
+        let moved = login.variable.as_deref().and_then(value).map(PathBuf::from);
+        let folder = moved.or_else(|| Some(home.as_ref()?.join(&login.home)))?;
+        Some(folder.join(&login.file)).filter(|path| path.metadata().is_ok_and(|about| about.is_file() && about.len() > 0))
     });
     if let Some(file) = file {
         return AgentLogin::Seen(format!("login in {}", from_home(&file, home.as_deref())));
     }
-    let variable = place.variables.first().map(|name| format!(", or set {name}")).unwrap_or_default();
-    AgentLogin::Unseen { mend: format!("where it asks for one: {}{variable}", place.command) }
+    let variable = advice.variables.first().map(|name| format!(", or set {name}")).unwrap_or_default();
+    AgentLogin::Unseen { mend: format!("where it asks for one: {}{variable}", advice.command) }
 }
 
 fn from_home(path: &Path, home: Option<&Path>) -> String {

@@ -51,7 +51,7 @@ impl<'scope> AgentSurvey<'scope> {
     ) -> Self {
         // One of the user's own whose file is wrong is named where it is used.
         let known = presets.words().into_iter().filter_map(|word| presets.of_word(&word).ok()?);
-        let asked = known.filter_map(|agent| {
+        let surveyed = known.filter_map(|agent| {
             let program = program_in(&agent.program, search_path?)?;
             let login = login_of(agent.login.as_ref(), environment);
             // From a folder without a project: what a repository configures must not run here.
@@ -66,7 +66,7 @@ impl<'scope> AgentSurvey<'scope> {
             };
             Some((agent, program, login, answer))
         });
-        AgentSurvey(asked.collect())
+        AgentSurvey(surveyed.collect())
     }
 
     /// Waits for the answers.
@@ -104,18 +104,18 @@ impl FoundAgent {
     }
 
     /// The same for a person.
-    pub(super) fn finding(&self, asked: bool) -> DoctorFinding {
+    pub(super) fn finding(&self, is_preset: bool) -> DoctorFinding {
         let version = match (&self.version, self.version_text()) {
             (_, Some(text)) => text,
             (ProgramVersion::Known(_), None) => "its version is unknown".to_owned(),
             (ProgramVersion::Failed(why) | ProgramVersion::Missing(why), None) => why.clone(),
         };
         let works = matches!(self.version, ProgramVersion::Known(_));
-        let named = if asked { " (the one that is asked)" } else { "" };
+        let named = if is_preset { " (the one that is asked)" } else { "" };
         let detail = |login: &str| format!("{}{named}: {version}{login}", self.title);
         match &self.login {
             _ if !works => DoctorFinding::note("agents", detail(""), format!("look what it says: {} --version", self.program.display())),
-            AgentLogin::Seen(place) => DoctorFinding::ok("agents", detail(&format!("; {place}"))),
+            AgentLogin::Seen(source) => DoctorFinding::ok("agents", detail(&format!("; {source}"))),
             AgentLogin::Unseen { mend } => DoctorFinding::note("agents", detail("; no login or key seen"), mend),
             AgentLogin::Unknown => DoctorFinding::ok("agents", detail("")),
         }

@@ -36,24 +36,24 @@ pub struct DoctorReport {
     /// The agents whose programs are here.
     pub agents: Vec<FoundAgent>,
     /// The name of the preset that is asked; `None` where a program of the user's own is.
-    pub asked: Option<String>,
+    pub preset: Option<String>,
 }
 
 /// Looks at everything. The agents are asked for their versions meanwhile.
 pub fn diagnose(command_env: &CommandEnv, request: &DoctorRequest) -> DoctorReport {
     std::thread::scope(|scope| {
         let survey = AgentSurvey::begin(scope, &command_env.presets, request.search_path.as_deref(), &request.environment);
-        let (mut findings, agent, at) = look(command_env, request);
+        let (mut findings, agent, at) = gather(command_env, request);
         let agents = survey.finish();
-        let asked = agent.preset().map(str::to_owned);
-        let found = agents.iter().map(|agent| agent.finding(asked.as_deref() == Some(&agent.name)));
+        let preset = agent.preset().map(str::to_owned);
+        let found = agents.iter().map(|agent| agent.finding(preset.as_deref() == Some(&agent.name)));
         findings.splice(at..at, found);
-        DoctorReport { findings, agents, asked }
+        DoctorReport { findings, agents, preset }
     })
 }
 
 /// Everything but the agents of the machine, whom the configuration asks, and where the findings about agents stand.
-fn look(command_env: &CommandEnv, request: &DoctorRequest) -> (Vec<DoctorFinding>, ConfiguredAgent, usize) {
+fn gather(command_env: &CommandEnv, request: &DoctorRequest) -> (Vec<DoctorFinding>, ConfiguredAgent, usize) {
     let DoctorRequest { search_path, environment, commands, program } = request;
     let search_path = search_path.as_deref();
     let opened = Worktree::open(&command_env.worktree);

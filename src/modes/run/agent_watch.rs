@@ -7,7 +7,7 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use crate::agent::recognition::{AgentWords, NamedAgents, ProcessCommand, agents_in_processes};
-use watchdog_process::{CommandLine, CommandLineReader};
+use watchdog_process::{CommandLineReader, ProcessCommandLine};
 
 /// The pause before the first look. Each further one is twice as long: what lives long is seen however late it begins.
 const FIRST: Duration = Duration::from_millis(20);
@@ -36,7 +36,7 @@ impl AgentWatch {
             let begun = Instant::now();
             let mut pause = FIRST;
             while matches!(stopped.recv_timeout(pause), Err(RecvTimeoutError::Timeout)) {
-                let look = Instant::now();
+                let scan_start = Instant::now();
                 let lines: Vec<ProcessCommand> = processes.read().into_iter().map(as_command).collect();
                 let agents = agents_in_processes(&lines, &known);
                 let mut new = Vec::new();
@@ -47,7 +47,7 @@ impl AgentWatch {
                 };
                 known.iter().filter(|words| new.contains(&words.agent)).for_each(&tell);
                 let next = if has_seen || begun.elapsed() > FREQUENT { SELDOM } else { (pause * 2).min(LONGEST) };
-                pause = next.max(look.elapsed() * COST);
+                pause = next.max(scan_start.elapsed() * COST);
             }
         };
         Builder::new().name("agents".into()).spawn(watch).ok()?;
@@ -66,7 +66,7 @@ impl AgentWatch {
     }
 }
 
-fn as_command(line: CommandLine) -> ProcessCommand {
+fn as_command(line: ProcessCommandLine) -> ProcessCommand {
     ProcessCommand { pid: line.pid, parent: line.parent, argv: line.argv }
 }
 
