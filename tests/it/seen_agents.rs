@@ -123,6 +123,31 @@ fn a_wrapper_script_is_recognised_by_its_child_and_its_word_alone_completes_noth
 }
 
 #[test]
+fn what_is_printed_picks_an_agent_that_may_be_asked_and_is_at_most_disputed() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    codex(&env, "exit 9");
+    claude(&env);
+    let printed = format!(
+        "#!/bin/sh\necho work > a.txt\necho '{{\"type\":\"thread.started\",\"thread_id\":\"{CODEX_ID}\"}}'\n\
+         echo '{{\"type\":\"turn.completed\",\"usage\":{{\"input_tokens\":1,\"output_tokens\":1}}}}'\n"
+    );
+    program(&env, "my-tool", &printed);
+    let out = run(&repo, &config(&env, &json!({})), &["my-tool"]);
+    assert_asked_codex(&env, &out);
+    assert_eq!(out.verdict(), "review/disputed", "{out}");
+    assert!(out.json().to_string().contains("by its own output alone"), "{out}");
+
+    let env = TestEnv::new();
+    let repo = env.repo();
+    codex(&env, "exit 9");
+    program(&env, "my-tool", &printed);
+    let out = run(&repo, &config(&env, &json!({"agent": {"preset": "codex"}})), &["my-tool"]).expect(0);
+    assert_asked_codex(&env, &out);
+    assert_eq!(out.verdict(), "complete/rescued", "a person named the agent: {out}");
+}
+
+#[test]
 fn what_only_speaks_of_an_agent_is_none() {
     let env = TestEnv::new();
     let repo = env.repo();

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use tracing::Instrument as _;
 
 use crate::agent::envelope::session_id_in;
-use crate::agent::stream::{SessionSummary, StreamTap};
+use crate::agent::stream::{SessionSummary, StreamDialect, StreamTap};
 use crate::session::EndedSession;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::agent_source::AgentSource;
@@ -213,7 +213,8 @@ async fn run_in_span(
     summary.usage.cost_usd = own_cost(store.as_ref(), &input.worktree_id, &summary);
     let stop = at_timeout.filter(|_| outcome.timed_out);
     let mut seen = see(outcome, &summary, notes, &budget, SessionCutoff { stop, silent }, now());
-    let sighted = recognition.finish(None, seen.session_id.is_some());
+    let dialect = summary.dialect.filter(|_| summary.structured).map(StreamDialect::as_str);
+    let sighted = recognition.finish(dialect, seen.session_id.is_some());
     (seen.agent, seen.agent_source) = (sighted.agent, sighted.source);
     if seen.session_id.is_none() {
         // An agent that prints nothing about itself may have told its name by a hook.
