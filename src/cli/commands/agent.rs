@@ -19,7 +19,7 @@ use crate::judge::agent_preset::MissingPreset;
 use crate::judge::command_env::CommandEnv;
 use crate::wire::agent_json::{ListedAgent, ShownAgent, agent_json, agents_json};
 use watchdog_core::config::PresetName;
-use watchdog_core::config::settings::{AgentSettings, ConfigSettings};
+use watchdog_core::config::settings::AgentSettings;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::shell_word;
 use watchdog_git::Worktree;
@@ -141,7 +141,7 @@ fn shown_agent<'a>(preset: &'a Arc<AgentPreset>, name: &PresetName) -> ShownAgen
         words.into_iter().map(|word| word.replace(SAMPLE_ID, "{id}")).collect::<Vec<_>>()
     };
     let can_resume = preset.resume.by_id.is_some() || preset.resume.latest.is_some();
-    let settings = AgentSettings { preset: name.clone(), model: None, probe: None, ..ConfigSettings::default().agent };
+    let settings = AgentSettings { preset: name.clone(), model: None, probe: None };
     let question = invocation(&InvocationInputs {
         settings: &settings,
         preset: Some(preset),
