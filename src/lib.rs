@@ -48,6 +48,7 @@ pub mod notify;
 #[doc(hidden)]
 pub mod wire;
 
+mod conformance;
 mod report;
 
 #[doc(hidden)]

@@ -1,7 +1,7 @@
 //! How a CLI is pointed at a model API on this machine, so that it can be tried without tokens and without a login: the block
 //! `local_api` of a preset. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -30,6 +30,32 @@ pub struct LocalApi {
     pub key_variable: Option<String>,
     /// The tool that runs a command line.
     pub shell_tool: ShellTool,
+    /// What the CLI says of faults of its API before a person would give up. It keeps trying in silence after any other.
+    #[serde(default)]
+    pub reports: BTreeSet<ReportedFault>,
+}
+
+/// A fault of an API that a CLI may tell of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReportedFault {
+    /// A usage limit.
+    Limits,
+    /// When a usage limit ends.
+    LimitEnd,
+    /// A service without room.
+    Overload,
+}
+
+impl ReportedFault {
+    /// The name of the capability.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ReportedFault::Limits => "reports_limits",
+            ReportedFault::LimitEnd => "reports_limit_end",
+            ReportedFault::Overload => "reports_overload",
+        }
+    }
 }
 
 /// A protocol of model APIs.
@@ -73,14 +99,14 @@ pub struct ShellTool {
 
 /// What the texts of a [`LocalApi`] are filled in with.
 #[derive(Debug, Clone, Copy)]
-pub struct LocalApiPlace<'a> {
+pub struct LocalApiValues<'a> {
     /// The address of the API, without a slash at its end.
     pub url: &'a str,
     /// The scratch home folder.
     pub home: &'a str,
 }
 
-impl LocalApiPlace<'_> {
+impl LocalApiValues<'_> {
     /// A text with its placeholders filled in.
     pub fn fill(&self, text: &str) -> String {
         text.replace("{url}", self.url).replace("{home}", self.home)
@@ -89,17 +115,17 @@ impl LocalApiPlace<'_> {
 
 impl LocalApi {
     /// The variables of a session, filled in.
-    pub fn variables(&self, place: LocalApiPlace<'_>) -> BTreeMap<String, String> {
-        self.env.iter().map(|(name, value)| (name.clone(), place.fill(value))).collect()
+    pub fn variables(&self, values: LocalApiValues<'_>) -> BTreeMap<String, String> {
+        self.env.iter().map(|(name, value)| (name.clone(), values.fill(value))).collect()
     }
 
     /// The files to write, path and content, filled in.
-    pub fn contents(&self, place: LocalApiPlace<'_>) -> Vec<(String, String)> {
+    pub fn contents(&self, values: LocalApiValues<'_>) -> Vec<(String, String)> {
         let text = |content: &Value| match content {
-            Value::String(text) => place.fill(text),
-            other => format!("{}\n", filled_in(other, place)),
+            Value::String(text) => values.fill(text),
+            other => format!("{}\n", filled_in(other, values)),
         };
-        self.files.iter().map(|(path, content)| (place.fill(path), text(content))).collect()
+        self.files.iter().map(|(path, content)| (values.fill(path), text(content))).collect()
     }
 }
 
@@ -113,11 +139,11 @@ impl ShellTool {
 }
 
 /// A JSON value with the placeholders of its texts and keys filled in.
-fn filled_in(value: &Value, place: LocalApiPlace<'_>) -> Value {
+fn filled_in(value: &Value, values: LocalApiValues<'_>) -> Value {
     match value {
-        Value::String(text) => place.fill(text).into(),
-        Value::Array(items) => items.iter().map(|item| filled_in(item, place)).collect(),
-        Value::Object(members) => Value::Object(members.iter().map(|(key, item)| (place.fill(key), filled_in(item, place))).collect()),
+        Value::String(text) => values.fill(text).into(),
+        Value::Array(items) => items.iter().map(|item| filled_in(item, values)).collect(),
+        Value::Object(members) => Value::Object(members.iter().map(|(key, item)| (values.fill(key), filled_in(item, values))).collect()),
         other => other.clone(),
     }
 }
@@ -136,10 +162,10 @@ mod tests {
             "shell_tool": {"name": "exec", "command": "cmd", "with": {"wait": 5}},
         }))
         .unwrap();
-        let place = LocalApiPlace { url: "http://127.0.0.1:1", home: "/h" };
-        assert_eq!(block.variables(place), BTreeMap::from([("BASE".to_owned(), "http://127.0.0.1:1/v1".to_owned())]));
+        let values = LocalApiValues { url: "http://127.0.0.1:1", home: "/h" };
+        assert_eq!(block.variables(values), BTreeMap::from([("BASE".to_owned(), "http://127.0.0.1:1/v1".to_owned())]));
         assert_eq!(
-            block.contents(place),
+            block.contents(values),
             [
                 ("/h/a.toml".to_owned(), "base = \"http://127.0.0.1:1\"\n".to_owned()),
                 ("/h/b.json".to_owned(), "{\"dirs\":{\"/h\":[\"http://127.0.0.1:1\",1]}}\n".to_owned()),

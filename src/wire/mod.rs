@@ -1,6 +1,7 @@
 //! Every JSON shape of watchdog that leaves the program or goes into its journal. Inside the program these are plain values.
 
 pub(crate) mod agent_json;
+pub(crate) mod agent_test_json;
 pub(crate) mod baseline_json;
 pub(crate) mod breaker_json;
 pub(crate) mod doctor_json;

@@ -8,6 +8,7 @@ use std::path::Path;
 use regex::Regex;
 
 use crate::import_graph::circles;
+use crate::layer_lists::{ON_THE_EVENT_LOOP, OTHER_SHAPES, PURE_FILES};
 use crate::source_files::{Source, sources};
 
 /// The rooms by height. A room may import rooms that lie strictly lower; what lies level does not know each other.
@@ -30,6 +31,7 @@ const HEIGHTS: &[(&str, u8)] = &[
     ("notify", 5),
     ("judge", 6),
     ("modes", 7),
+    ("conformance", 8),
     ("report", 8),
     ("embed", 8),
     ("cli", 9),
@@ -52,7 +54,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("roff", &["cli"]),
     ("pulldown_cmark", &["cli"]),
     ("inquire", &["cli"]),
-    ("httparse", &["cli"]),
+    ("httparse", &["cli", "conformance"]),
     ("ratatui_core", &["cli"]),
     ("crossterm", &["cli"]),
     ("tracing_subscriber", &["cli"]),
@@ -62,23 +64,6 @@ const CRATES: &[(&str, &[&str])] = &[
 
 /// The rooms that compute and never look outside: no files, processes, clock, environment, threads or logging.
 const PURE: &[&str] = &["facts", "config", "decision"];
-
-/// Files of other rooms that compute alone: what the live view knows, what a key changes, and the cells of a frame.
-const PURE_FILES: &[&str] = &[
-    "src/cli/live/cells.rs",
-    "src/cli/live/columns.rs",
-    "src/cli/live/deed.rs",
-    "src/cli/live/draw.rs",
-    "src/cli/live/draw_detail.rs",
-    "src/cli/live/draw_list.rs",
-    "src/cli/live/draw_overlay.rs",
-    "src/cli/live/input.rs",
-    "src/cli/live/live_data.rs",
-    "src/cli/live/model.rs",
-    "src/cli/live/paper.rs",
-    "src/cli/live/update.rs",
-    "src/cli/live/update_detail.rs",
-];
 
 /// What is banned in a pure room.
 const IMPURE: &[&str] = &[
@@ -93,27 +78,35 @@ const OWNED: &[(&str, &[&str])] = &[
     (r"\bCommand::new\b", &[]),
     (
         r"\bstd::fs\b",
-        &["git", "agent", "process", "store", "watch", "rescue", "session", "tasks", "hooks", "judge", "modes", "notify", "cli"],
+        &[
+            "git",
+            "agent",
+            "process",
+            "store",
+            "watch",
+            "rescue",
+            "session",
+            "tasks",
+            "hooks",
+            "judge",
+            "modes",
+            "notify",
+            "cli",
+            "conformance",
+        ],
     ),
-    (r"\benv::vars?(_os)?\b", &["agent", "process", "git", "store", "rescue", "embed", "cli"]),
+    (r"\benv::vars?(_os)?\b", &["agent", "process", "git", "store", "rescue", "embed", "cli", "conformance"]),
     (r"\bSystemTime::now\b", &["git", "agent", "process", "store"]),
-    (r"\bTimestamp::now\b", &["clock", "store", "rescue", "agent", "process", "judge", "modes", "notify", "session", "cli"]),
-    (r"\bInstant::now\b", &["git", "agent", "process", "store", "watch", "rescue", "session", "judge", "modes", "notify", "cli"]),
+    (r"\bTimestamp::now\b", &["clock", "store", "rescue", "agent", "process", "judge", "modes", "notify", "session", "cli", "conformance"]),
+    (
+        r"\bInstant::now\b",
+        &["git", "agent", "process", "store", "watch", "rescue", "session", "judge", "modes", "notify", "cli", "conformance"],
+    ),
 ];
 
 /// Words that say nothing about what is in a file.
 const CATCH_ALL: &[&str] =
     &["util", "utils", "helper", "helpers", "manager", "misc", "common", "service", "processor", "handler", "stuff", "lib2", "tools"];
-
-/// Files of which everything runs on the thread of an event loop; of any other, that is the bodies of async functions.
-const ON_THE_EVENT_LOOP: &[&str] = &[
-    "src/modes/watching/discovery.rs",
-    "src/modes/watching/due_scans.rs",
-    "src/modes/watching/event_loop.rs",
-    "src/modes/watching/stalled.rs",
-    "src/modes/watching/suspend_detector.rs",
-    "src/modes/watching/watch_set.rs",
-];
 
 /// Calls that touch files, git or the database, or that wait for something that does.
 const BLOCKING: &str = r"(?x)
@@ -122,16 +115,6 @@ const BLOCKING: &str = r"(?x)
     | \b(?:open_store|find_worktrees|recorded|effective|wait_for_pid|look_at_session|still_runs)\(
     | \b(?:check_here|evaluate_here|judge_here|judge_place|drive_to_the_end|look_here|sweep_now)\(
     | \b(?:open_sources|scan_heads|still_there|watch_folder)\(";
-
-/// Files outside of `wire` that make JSON, each with the reason why its shape is not ours to tell, or not part of a result.
-const OTHER_SHAPES: &[(&str, &str)] = &[
-    ("src/agent/stream/claude.rs", "a background task in the form of Claude Code's hooks"),
-    ("src/agent/usage_limit.rs", "a member of an agent's own output, looked at alone"),
-    ("src/cli/commands/demo_stage.rs", "a configuration file, as its user would write it"),
-    ("src/cli/log_lines.rs", "the format of the log"),
-    ("src/hooks/reply.rs", "what Claude Code takes for the answer of a hook"),
-    ("src/notify/receivers.rs", "what Slack, Discord and Telegram take for a message"),
-];
 
 /// No circle of imports has more files than this.
 const MOST_IN_A_CIRCLE: usize = 3;

@@ -113,6 +113,8 @@ mod init_takeover;
 mod import_graph;
 // The source files that the rules are about.
 mod source_files;
+// The files that the rules of the layers name.
+mod layer_lists;
 // The rules of `ARCHITECTURE.md` that a compiler does not enforce, and that this list is complete.
 mod layers;
 // The output of sessions: found, read, followed, masked, and let go.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anstyle::Style;
 
+use super::agent_test::agent_test;
 use crate::agent::preset::question::{InvocationInputs, QuestionKind, invocation};
 use crate::agent::preset::{AgentCapability, AgentPreset, PresetCatalog};
 use crate::agent::prompt::REPLY_SCHEMA;
@@ -32,6 +33,7 @@ pub fn agent(command_env: &CommandEnv, terminal: &CommandTerminal, args: AgentAr
     match args.command {
         AgentCommand::List => Ok(list(command_env, terminal)),
         AgentCommand::Show { name } => show(command_env, terminal, &name),
+        AgentCommand::Test(args) => agent_test(terminal, args),
     }
 }
 

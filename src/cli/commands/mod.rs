@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod agent;
+pub mod agent_test;
 pub mod breaker;
 pub mod completions;
 mod cron;

@@ -1,0 +1,43 @@
+//! The files that the rules of the layers name one by one, each list with its reason.
+
+/// Files of other rooms that compute alone: what the live view knows, what a key changes, and the cells of a frame.
+pub const PURE_FILES: &[&str] = &[
+    "src/cli/live/cells.rs",
+    "src/cli/live/columns.rs",
+    "src/cli/live/deed.rs",
+    "src/cli/live/draw.rs",
+    "src/cli/live/draw_detail.rs",
+    "src/cli/live/draw_list.rs",
+    "src/cli/live/draw_overlay.rs",
+    "src/cli/live/input.rs",
+    "src/cli/live/live_data.rs",
+    "src/cli/live/model.rs",
+    "src/cli/live/paper.rs",
+    "src/cli/live/update.rs",
+    "src/cli/live/update_detail.rs",
+];
+
+/// Files of which everything runs on the thread of an event loop; of any other, that is the bodies of async functions.
+pub const ON_THE_EVENT_LOOP: &[&str] = &[
+    "src/modes/watching/discovery.rs",
+    "src/modes/watching/due_scans.rs",
+    "src/modes/watching/event_loop.rs",
+    "src/modes/watching/stalled.rs",
+    "src/modes/watching/suspend_detector.rs",
+    "src/modes/watching/watch_set.rs",
+];
+
+/// Files outside of `wire` that make JSON, each with the reason why its shape is not ours to tell, or not part of a result.
+pub const OTHER_SHAPES: &[(&str, &str)] = &[
+    ("src/agent/stream/claude.rs", "a background task in the form of Claude Code's hooks"),
+    ("src/agent/usage_limit.rs", "a member of an agent's own output, looked at alone"),
+    ("src/cli/commands/demo_stage.rs", "a configuration file, as its user would write it"),
+    ("src/cli/log_lines.rs", "the format of the log"),
+    ("src/conformance/chat_shape.rs", "what OpenAI's Chat Completions answer"),
+    ("src/conformance/gemini_shape.rs", "what Google's generateContent answers"),
+    ("src/conformance/messages_shape.rs", "what Anthropic's Messages API answers"),
+    ("src/conformance/responses_shape.rs", "what OpenAI's Responses API answers"),
+    ("src/conformance/scenes.rs", "what an agent answers to a question of watchdog"),
+    ("src/hooks/reply.rs", "what Claude Code takes for the answer of a hook"),
+    ("src/notify/receivers.rs", "what Slack, Discord and Telegram take for a message"),
+];
