@@ -163,6 +163,8 @@ mod process;
 mod process_left;
 // What the tests of processes stand on: scratch folders, looks at `/proc`, tests in a process of their own.
 mod process_scene;
+// Real CLIs of other agents than Claude Code against a scripted API: four scenes of each.
+mod real_agents;
 // Sessions of the real Claude Code CLI, judged.
 mod real_claude;
 // Loops of the real Claude Code CLI.

@@ -1,0 +1,147 @@
+//! The real CLIs of other agents than Claude Code, pinned, in front of the scripted API of `watchdog agent test`: four scenes of each.
+//! `scripts/nightly agents` plays all of them.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::TestEnv;
+
+/// What a verdict does not say of every refusal yet: such a session is never complete and commits nothing, which is what these tests hold.
+const REFUSAL_UNTOLD: &[&str] = &["a verdict for a person (review)", "the option that allows the tools"];
+
+/// The folder in which `scripts/test` makes links to what it installed.
+fn installed(agent: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("target").join(agent).join("bin").join(agent)
+}
+
+/// Plays one scene with the real program, of which nothing may be amiss.
+#[track_caller]
+fn plays(agent: &str, scene: &str) {
+    plays_but(agent, scene, &[]);
+}
+
+/// Plays one scene with the real program, of which nothing but these expectations may be amiss. A missing program fails the test: nothing
+/// is skipped in silence.
+#[track_caller]
+fn plays_but(agent: &str, scene: &str, unmet: &[&str]) {
+    let program = installed(agent);
+    assert!(program.exists(), "{} is missing: run `scripts/test --install-only`, which puts it there", program.display());
+    let mut env = TestEnv::new();
+    let node = installed("node");
+    let node = node.parent().expect("a program is in a folder").to_owned();
+    let path = std::env::join_paths([node, env.root().join("bin"), "/usr/bin".into(), "/bin".into()]).expect("no folder has a colon");
+    env.set("PATH", path);
+    let program = program.to_str().expect("the path of this repository is text");
+    let args = ["agent", "test", agent, "--json", "--scene", scene, "--program", program];
+    let out = env.watchdog_command(&env.root(), &args).timeout(Duration::from_secs(170)).run();
+    let json = out.json();
+    let row: &Value = &json["scenes"][0];
+    assert_eq!(row["scene"], scene, "{out}");
+    let faults = row["faults"].as_array().unwrap_or_else(|| panic!("no list of faults\n{out}"));
+    let amiss: Vec<&Value> = faults.iter().filter(|fault| !unmet.iter().any(|known| fault["expected"] == *known)).collect();
+    assert!(amiss.is_empty(), "{amiss:#?}\n{out}");
+    assert_eq!(out.code, Some(if faults.is_empty() { 0 } else { 12 }), "{out}");
+    env.assert_nothing_left();
+}
+
+#[test]
+fn codex_that_commits_is_complete() {
+    plays("codex", "commit");
+}
+
+#[test]
+fn codex_that_is_refused_its_tools_comes_to_nothing() {
+    plays_but("codex", "refused", REFUSAL_UNTOLD);
+}
+
+#[test]
+fn codex_is_ended_by_term_with_all_that_it_started() {
+    plays("codex", "term");
+}
+
+#[test]
+fn codex_is_asked_without_a_trace() {
+    plays("codex", "question");
+}
+
+#[test]
+fn gemini_that_commits_is_complete() {
+    plays("gemini", "commit");
+}
+
+#[test]
+fn gemini_that_is_refused_its_tools_comes_to_nothing() {
+    plays_but("gemini", "refused", REFUSAL_UNTOLD);
+}
+
+#[test]
+fn gemini_is_ended_by_term_with_all_that_it_started() {
+    plays("gemini", "term");
+}
+
+#[test]
+fn gemini_that_cannot_be_asked_without_a_trace_is_not_asked() {
+    plays("gemini", "question");
+}
+
+#[test]
+fn opencode_that_commits_is_complete() {
+    plays("opencode", "commit");
+}
+
+#[test]
+fn opencode_that_is_refused_its_tools_comes_to_nothing() {
+    plays_but("opencode", "refused", REFUSAL_UNTOLD);
+}
+
+#[test]
+fn opencode_is_ended_by_term_with_all_that_it_started() {
+    plays("opencode", "term");
+}
+
+#[test]
+fn opencode_is_asked_and_its_session_stays_as_it_was() {
+    plays("opencode", "question");
+}
+
+#[test]
+fn qwen_that_commits_is_complete() {
+    plays("qwen", "commit");
+}
+
+#[test]
+fn qwen_that_is_refused_its_tools_comes_to_nothing() {
+    plays_but("qwen", "refused", REFUSAL_UNTOLD);
+}
+
+#[test]
+fn qwen_is_ended_by_term_with_all_that_it_started() {
+    plays("qwen", "term");
+}
+
+#[test]
+fn qwen_is_asked_without_a_trace() {
+    plays("qwen", "question");
+}
+
+#[test]
+fn copilot_that_commits_is_complete() {
+    plays("copilot", "commit");
+}
+
+#[test]
+fn copilot_that_is_refused_its_tools_comes_to_nothing() {
+    plays_but("copilot", "refused", REFUSAL_UNTOLD);
+}
+
+#[test]
+fn copilot_is_ended_by_term_with_all_that_it_started() {
+    plays("copilot", "term");
+}
+
+#[test]
+fn copilot_that_cannot_be_asked_without_a_trace_is_not_asked() {
+    plays("copilot", "question");
+}
