@@ -185,6 +185,8 @@ mod real_claude_silence;
 mod real_claude_tasks;
 // Repositories whose refs git itself must be asked for, and those with SHA-256 names.
 mod reftable;
+// Recorded outputs of real CLIs, read again.
+mod recorded_agents;
 // The loop in plain shell that a recipe shows.
 mod recipe_loop;
 // Results that cannot be written.
