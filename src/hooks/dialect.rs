@@ -65,7 +65,7 @@ impl HookDialect {
     pub fn from_name(name: &str) -> Result<Self, String> {
         HookDialect::ALL.into_iter().find(|dialect| dialect.as_str() == name).ok_or_else(|| {
             let known: Vec<&str> = HookDialect::ALL.map(HookDialect::as_str).to_vec();
-            format!("no hooks of '{name}' are known (of {} they are); watchdog loop holds any agent", known.join(", "))
+            format!("no hooks of '{name}' are known (of {} they are); `watchdog loop` holds any agent", known.join(", "))
         })
     }
 
@@ -196,7 +196,7 @@ impl HookDialect {
                 "Copilot CLI runs them in folders that you trust (--trust-folder), as it does those of .claude/settings.json: have one of both",
             ),
             (HookDialect::Opencode, _) => {
-                Some("opencode goes on by them in its own view and under serve; opencode run ends first: there watchdog loop holds it")
+                Some("opencode goes on by them in its own view and under serve; opencode run ends first: there `watchdog loop` holds it")
             }
             _ => None,
         }

@@ -158,7 +158,7 @@ fn the_plugin_of_opencode_is_one_file_that_comes_and_goes() {
     let shown = repo.watchdog(&["hook", "install", "--agent", "opencode", "--dry-run"]).expect(0);
     assert!(shown.stdout.contains("+export const Watchdog") && !place.exists(), "{shown}");
     let installed = repo.watchdog(&["hook", "install", "--agent", "opencode"]).expect(0);
-    assert!(installed.stdout.contains("opencode run ends first: there watchdog loop holds it"), "{installed}");
+    assert!(installed.stdout.contains("opencode run ends first: there `watchdog loop` holds it"), "{installed}");
     assert!(fs::read_to_string(&place).expect("it is there").contains("hook stop --agent opencode --within 590s"));
     let again = repo.watchdog(&["hook", "install", "--agent", "opencode"]).expect(0);
     assert!(again.stdout.contains("nothing to change"), "{again}");

@@ -73,7 +73,7 @@ impl AgentCapability {
             (AgentCapability::ReportsCost, true) => "the price is reported",
             (AgentCapability::ReportsCost, false) => "the price is unknown",
             (AgentCapability::Holds, true) => "a hook can keep it at work",
-            (AgentCapability::Holds, false) => "no hook can keep it at work; watchdog loop can",
+            (AgentCapability::Holds, false) => "no hook can keep it at work; `watchdog loop` can",
             (AgentCapability::CommitsByDefault, true) => "the session that the preset starts may commit",
             (AgentCapability::CommitsByDefault, false) => "the session that the preset starts cannot commit; rescue commits its work",
         }

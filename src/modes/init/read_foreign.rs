@@ -142,7 +142,7 @@ impl ForeignReader<'_> {
             return None;
         }
         let found = folder::read(self.root, &named).ok().filter(|found| !found.tasks.is_empty())?;
-        let mut notes = vec![format!("{} tasks; allow the commands that they name with: watchdog trust {named}", found.tasks.len())];
+        let mut notes = vec![format!("{} tasks; `watchdog trust {named}` allows the commands that they name", found.tasks.len())];
         notes.extend(found.problems.iter().take(3).map(ToString::to_string));
         Some(ForeignFile {
             path: named.clone(),
