@@ -24,10 +24,15 @@ impl AgentSigns<'_> {
     /// after it, and where two of these signs disagree none of them counts.
     pub fn agent(&self, known: &[AgentWords]) -> SightedAgent {
         let named = |agent: &str, source| SightedAgent { agent: Some(agent.to_owned()), source: Some(source) };
-        if let Some(agent) = self.chosen.or(self.by_command.one()) {
+        let speaks = |agent: &str| known.iter().any(|words| words.agent == agent && words.dialect.as_deref() == self.dialect);
+        if let Some(agent) = self.chosen {
             return named(agent, AgentSource::Named);
         }
-        let speaks = |agent: &str| known.iter().any(|words| words.agent == agent && words.dialect.as_deref() == self.dialect);
+        if let Some(agent) = self.by_command.one() {
+            // What another program printed told the id, so that it may not be the named agent's.
+            let is_its_own = self.dialect.is_none() || speaks(agent);
+            return named(agent, if is_its_own { AgentSource::Named } else { AgentSource::Output });
+        }
         let unknown = SightedAgent { agent: None, source: (self.names_itself || self.dialect.is_some()).then_some(AgentSource::Output) };
         match (&self.by_command, &self.by_processes) {
             (NamedAgents::Several(agents), _) | (NamedAgents::None, NamedAgents::Several(agents)) => {
@@ -71,7 +76,9 @@ mod tests {
         let codex = Some("codex");
         for (chosen, by_command, by_processes, dialect, names_itself, agent, source) in [
             (Some("gemini"), one("codex"), one("claude"), codex, true, Some("gemini"), Some(AgentSource::Named)),
-            (None, one("gemini"), one("claude"), codex, true, Some("gemini"), Some(AgentSource::Named)),
+            (None, one("gemini"), one("claude"), codex, true, Some("gemini"), Some(AgentSource::Output)),
+            (None, one("gemini"), one("claude"), None, false, Some("gemini"), Some(AgentSource::Named)),
+            (None, one("gemini"), none(), Some("gemini"), true, Some("gemini"), Some(AgentSource::Named)),
             (None, none(), one("codex"), None, false, Some("codex"), Some(AgentSource::Processes)),
             (None, none(), one("codex"), codex, true, Some("codex"), Some(AgentSource::Processes)),
             (None, none(), one("claude"), codex, true, None, Some(AgentSource::Output)),
