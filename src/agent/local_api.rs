@@ -30,12 +30,12 @@ pub struct LocalApi {
     pub key_variable: Option<String>,
     /// The tool that runs a command line.
     pub shell_tool: ShellTool,
-    /// What the CLI says of faults of its API before a person would give up. It keeps trying in silence after any other.
+    /// The faults that the CLI tells of before a person would give up. It keeps quiet about any other.
     #[serde(default)]
     pub reports: BTreeSet<ReportedFault>,
 }
 
-/// A fault of an API that a CLI may tell of.
+/// A fault that a CLI may tell of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReportedFault {
@@ -45,6 +45,8 @@ pub enum ReportedFault {
     LimitEnd,
     /// A service without room.
     Overload,
+    /// A tool that it refused to its model.
+    Refusals,
 }
 
 impl ReportedFault {
@@ -54,6 +56,7 @@ impl ReportedFault {
             ReportedFault::Limits => "reports_limits",
             ReportedFault::LimitEnd => "reports_limit_end",
             ReportedFault::Overload => "reports_overload",
+            ReportedFault::Refusals => "reports_refusals",
         }
     }
 }
@@ -179,7 +182,7 @@ mod tests {
     fn a_key_that_nothing_reads_is_an_error_that_names_it() {
         let shell = json!({"name": "sh", "command": "cmd"});
         for (block, named) in [
-            (json!({"protocol": "chat", "shell_tool": shell, "enviroment": {}}), "enviroment"),
+            (json!({"protocol": "chat", "shell_tool": shell, "envs": {}}), "envs"),
             (json!({"protocol": "grpc", "shell_tool": shell}), "grpc"),
             (json!({"protocol": "chat"}), "shell_tool"),
             (json!({"protocol": "chat", "shell_tool": {"name": "sh"}}), "command"),

@@ -65,6 +65,13 @@ pub fn refused(facts: &SceneFacts, found: &mut SceneFindings) {
     found.nothing_left(facts);
 }
 
+/// Nobody tells that tools were refused: the session comes to nothing, and nobody says that it is complete.
+pub fn refused_untold(facts: &SceneFacts, found: &mut SceneFindings) {
+    found.not_complete(facts, 0);
+    found.that(facts.subjects.len() == 1, "no commit", facts.subjects.join(", "));
+    found.nothing_left(facts);
+}
+
 pub fn limit(facts: &SceneFacts, found: &mut SceneFindings) {
     found.verdict(facts, 0, &["waiting/rate_limited"]);
     let retry = &facts.json(0)["retry_at"];
@@ -109,7 +116,7 @@ pub fn background(facts: &SceneFacts, found: &mut SceneFindings) {
     let survivors = &facts.json(0)["survivors"];
     let named = survivors.as_array().is_some_and(|list| !list.is_empty());
     // An agent that ends its background processes itself has none.
-    found.that(named == !facts.left.is_empty(), "exactly what still runs in `survivors`", format!("{survivors}, {} run", facts.left.len()));
+    found.that(named != facts.left.is_empty(), "exactly what still runs in `survivors`", format!("{survivors}, {} run", facts.left.len()));
 }
 
 pub fn term(facts: &SceneFacts, found: &mut SceneFindings) {

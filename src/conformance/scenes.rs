@@ -54,9 +54,9 @@ pub const SCENES: [ConformanceScene; 16] = [
         script: refused,
         config: "{}",
         steps: &[SceneStep::Session(SessionStep { options: &["--timeout", "60s"], refused: true, without_key: false, signal: None })],
-        needs: None,
+        needs: Some("reports_refusals"),
         judge: judges::refused,
-        lacks: judges::nothing,
+        lacks: judges::refused_untold,
     },
     ConformanceScene {
         name: "limit",

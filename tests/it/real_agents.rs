@@ -8,24 +8,14 @@ use serde_json::Value;
 
 use crate::support::TestEnv;
 
-/// What a verdict does not say of every refusal yet: such a session is never complete and commits nothing, which is what these tests hold.
-const REFUSAL_UNTOLD: &[&str] = &["a verdict for a person (review)", "the option that allows the tools"];
-
 /// The folder in which `scripts/test` makes links to what it installed.
 fn installed(agent: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("target").join(agent).join("bin").join(agent)
 }
 
-/// Plays one scene with the real program, of which nothing may be amiss.
+/// Plays one scene with the real program, of which nothing may be amiss. A missing program fails the test: nothing is skipped in silence.
 #[track_caller]
 fn plays(agent: &str, scene: &str) {
-    plays_but(agent, scene, &[]);
-}
-
-/// Plays one scene with the real program, of which nothing but these expectations may be amiss. A missing program fails the test: nothing
-/// is skipped in silence.
-#[track_caller]
-fn plays_but(agent: &str, scene: &str, unmet: &[&str]) {
     let program = installed(agent);
     assert!(program.exists(), "{} is missing: run `scripts/test --install-only`, which puts it there", program.display());
     let mut env = TestEnv::new();
@@ -40,9 +30,8 @@ fn plays_but(agent: &str, scene: &str, unmet: &[&str]) {
     let row: &Value = &json["scenes"][0];
     assert_eq!(row["scene"], scene, "{out}");
     let faults = row["faults"].as_array().unwrap_or_else(|| panic!("no list of faults\n{out}"));
-    let amiss: Vec<&Value> = faults.iter().filter(|fault| !unmet.iter().any(|known| fault["expected"] == *known)).collect();
-    assert!(amiss.is_empty(), "{amiss:#?}\n{out}");
-    assert_eq!(out.code, Some(if faults.is_empty() { 0 } else { 12 }), "{out}");
+    assert!(faults.is_empty(), "{faults:#?}\n{out}");
+    assert_eq!(out.code, Some(0), "{out}");
     env.assert_nothing_left();
 }
 
@@ -52,8 +41,8 @@ fn codex_that_commits_is_complete() {
 }
 
 #[test]
-fn codex_that_is_refused_its_tools_comes_to_nothing() {
-    plays_but("codex", "refused", REFUSAL_UNTOLD);
+fn codex_that_is_refused_its_tools_is_never_complete() {
+    plays("codex", "refused");
 }
 
 #[test]
@@ -72,8 +61,8 @@ fn gemini_that_commits_is_complete() {
 }
 
 #[test]
-fn gemini_that_is_refused_its_tools_comes_to_nothing() {
-    plays_but("gemini", "refused", REFUSAL_UNTOLD);
+fn gemini_that_is_refused_its_tools_is_for_a_person() {
+    plays("gemini", "refused");
 }
 
 #[test]
@@ -92,8 +81,8 @@ fn opencode_that_commits_is_complete() {
 }
 
 #[test]
-fn opencode_that_is_refused_its_tools_comes_to_nothing() {
-    plays_but("opencode", "refused", REFUSAL_UNTOLD);
+fn opencode_that_is_refused_its_tools_is_for_a_person() {
+    plays("opencode", "refused");
 }
 
 #[test]
@@ -112,8 +101,8 @@ fn qwen_that_commits_is_complete() {
 }
 
 #[test]
-fn qwen_that_is_refused_its_tools_comes_to_nothing() {
-    plays_but("qwen", "refused", REFUSAL_UNTOLD);
+fn qwen_that_is_refused_its_tools_is_for_a_person() {
+    plays("qwen", "refused");
 }
 
 #[test]
@@ -132,8 +121,8 @@ fn copilot_that_commits_is_complete() {
 }
 
 #[test]
-fn copilot_that_is_refused_its_tools_comes_to_nothing() {
-    plays_but("copilot", "refused", REFUSAL_UNTOLD);
+fn copilot_that_is_refused_its_tools_is_for_a_person() {
+    plays("copilot", "refused");
 }
 
 #[test]
