@@ -70,13 +70,13 @@ pub struct ProbeRequest<'a> {
 
 impl ProbeRequest<'_> {
     /// The preset that is asked; `None` where a configured program is.
-    fn asked_preset(&self) -> Option<&AgentPreset> {
+    fn questioned_preset(&self) -> Option<&AgentPreset> {
         self.preset.as_deref().ok().filter(|_| self.settings.probe.is_none())
     }
 
     /// The session that the question names. Where it cannot go to the latest one, it goes to the one that is expected.
     fn named_session(&self) -> Option<&str> {
-        let question = self.asked_preset().and_then(|preset| preset.question.as_ref());
+        let question = self.questioned_preset().and_then(|preset| preset.question.as_ref());
         let by_guess = question.is_none_or(|question| question.latest.is_some());
         self.session_id.filter(|id| is_session_id(id)).or(self.expected_session.as_deref().filter(|_| !by_guess))
     }
@@ -227,10 +227,10 @@ fn put(
         return Err(Box::new(ProbeOutcome::NoConversation { why }));
     }
     // The latest session is asked where it is recorded: an agent answers from a new one where there is nothing to go on with.
-    let unrecorded = question != QuestionKind::Judge && request.asked_preset().is_some() && request.session().is_none();
+    let unrecorded = question != QuestionKind::Judge && request.questioned_preset().is_some() && request.session().is_none();
     let built = invocation(&InvocationInputs {
         settings: request.settings,
-        preset: request.asked_preset(),
+        preset: request.questioned_preset(),
         program: request.program.clone(),
         session_id: request.named_session(),
         question,
@@ -238,7 +238,7 @@ fn put(
         prompt: &request.prompt,
         timeout: request.timeout,
     });
-    let title = || request.asked_preset().map_or("the agent", |preset| &preset.title);
+    let title = || request.questioned_preset().map_or("the agent", |preset| &preset.title);
     let unaskable = match &built {
         Err(unaskable) if !unrecorded || !unaskable.is_for_want_of_a_session() => Some(unaskable.to_string()),
         _ if unrecorded => Some(format!("no session of {} is recorded for {}", title(), request.worktree.display())),
@@ -248,7 +248,7 @@ fn put(
         (Ok(invocation), None) => invocation,
         (_, why) => {
             // A missing program is the better reason: installing it is what helps.
-            let usual = request.asked_preset().map_or_else(OsString::new, |preset| preset.program.as_str().into());
+            let usual = request.questioned_preset().map_or_else(OsString::new, |preset| preset.program.as_str().into());
             let name = request.program.clone().unwrap_or(usual);
             let version = ProgramRun { deadline: request.timeout, ..ProgramRun::new([name, "--version".into()], request.worktree) };
             if let Err(error) = run(&version) {
@@ -341,7 +341,7 @@ fn outcome(
 /// What the agent says in its own structure: by the rules of its preset, or as a known program; an error may be on stderr alone.
 fn found_in(request: &ProbeRequest<'_>, finished: &FinishedProgram) -> Option<ReplyEnvelope> {
     let stdout = &finished.stdout.bytes;
-    match request.asked_preset().and_then(|preset| preset.stream.as_ref()) {
+    match request.questioned_preset().and_then(|preset| preset.stream.as_ref()) {
         Some(format @ StreamFormat::Rules(_)) => {
             let mut reader = StreamReader::with_format(format);
             reader.push(stdout);
@@ -388,7 +388,8 @@ fn unusable(reading: ParsedReply, found: Option<ReplyEnvelope>, stdout: &[u8], n
 
 /// The outcome if another session answered than the expected one.
 fn stranger(request: &ProbeRequest<'_>, found: Option<&ReplyEnvelope>) -> Option<ProbeOutcome> {
-    let names_itself = request.asked_preset().and_then(|preset| preset.question.as_ref()).is_some_and(|asked| asked.answers_under_its_id);
+    let names_itself =
+        request.questioned_preset().and_then(|preset| preset.question.as_ref()).is_some_and(|question| question.answers_under_its_id);
     let expected = request.session().filter(|_| names_itself)?;
     let answered = found?.session_id.as_deref()?;
     (answered != expected).then(|| ProbeOutcome::NoConversation {

@@ -126,8 +126,8 @@ fn agent_command(
     conversation: ConversationChoice<'_>,
 ) -> Result<SessionCommand, PromptTooLong> {
     let id = known(conversation);
-    let value = |place: &str| -> Option<OsString> {
-        match place {
+    let value = |placeholder: &str| -> Option<OsString> {
+        match placeholder {
             "id" => id.map(Into::into),
             "prompt" => Some(prompt.into()),
             "prompt_file" => Some(file.into()),
@@ -147,7 +147,7 @@ fn agent_command(
         argument(prompt)?;
     }
     for arg in &preset.session.args {
-        match arg.place() {
+        match arg.placeholder() {
             Some("conversation") => resumed.unwrap_or_default().iter().for_each(|arg| argv.extend(fill(arg.words()))),
             // The session runs unattended: without permissions it could not even write a file.
             Some("defaults") if says(args, &preset.session.defaults) => {}

@@ -190,7 +190,7 @@ mod tests {
             (with(r#", "sesion": {}"#), "did you mean `session`?"),
             (with(r#", "capabilities": ["report_cost"]"#), "did you mean `reports_cost`?"),
             (with(r#", "resume": {"by_id": ["--last"]}"#), "session.args: `{conversation}` is missing"),
-            (with(r#", "question": {"args": ["{conversation}", "{promt}"]}"#), "unknown place `{promt}`, did you mean `prompt`?"),
+            (with(r#", "question": {"args": ["{conversation}", "{prompts}"]}"#), "unknown placeholder `{prompts}`, did you mean `prompt`?"),
             (with(r#", "question": {"args": ["{conversation}"], "by_id": ["-r"]}"#), "question.by_id: `{id}` is missing"),
             (with(r#", "question": {"args": ["{conversation}"], "latest": []}"#), "question.latest: without `answers_under_its_id`"),
             (with(r#", "question": {"args": ["{conversation}"], "safety": ["-s"]}"#), "\"-s\" is none of question.args"),

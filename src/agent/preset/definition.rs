@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::capability::AgentCapability;
 use super::problem::PresetProblem;
-use super::template::{TemplateArg, places};
+use super::template::{TemplateArg, placeholders};
 use crate::agent::local_api::LocalApi;
 use crate::agent::stream::StreamFormat;
 use watchdog_core::config::{PresetName, nearest_hint};
@@ -15,9 +15,9 @@ use watchdog_core::config::{PresetName, nearest_hint};
 /// The largest file that is read, in bytes.
 pub const MAX_PRESET_BYTES: usize = 256 * 1024;
 
-/// The places of a session's arguments.
+/// The placeholders of a session's arguments.
 const SESSION_PLACES: [&str; 5] = ["conversation", "defaults", "user", "prompt", "prompt_file"];
-/// The places of a question's arguments.
+/// The placeholders of a question's arguments.
 const QUESTION_PLACES: [&str; 4] = ["conversation", "model", "schema", "prompt"];
 
 /// An agent, as watchdog knows it.
@@ -49,7 +49,7 @@ pub struct AgentPreset {
     pub stream: Option<StreamFormat>,
     /// Where it keeps its sessions.
     #[serde(default)]
-    pub transcripts: Option<TranscriptPlace>,
+    pub transcripts: Option<TranscriptLocation>,
     /// What it reads or runs of a repository, and how a question turns that off.
     #[serde(default)]
     pub repository: Vec<RepositoryInput>,
@@ -146,7 +146,7 @@ pub struct QuestionTemplate {
 /// Where an agent keeps its sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TranscriptPlace {
+pub struct TranscriptLocation {
     /// The variable that names its folder.
     #[serde(default)]
     pub variable: Option<String>,
@@ -236,10 +236,11 @@ impl AgentPreset {
     /// What a question to it may do that one to another agent does not, as a sentence; `None` = nothing.
     pub fn question_lacks(&self) -> Option<String> {
         let wanted = [AgentCapability::AsksWithoutTrace, AgentCapability::AsksWithoutTools, AgentCapability::AsksWithoutProjectCode];
-        let asked = self.question.as_ref().is_some_and(|question| question.by_id.is_some() || question.latest.is_some());
+        let has_question = self.question.as_ref().is_some_and(|question| question.by_id.is_some() || question.latest.is_some());
         let missing = wanted.into_iter().filter(|capability| !self.can(*capability));
         // One that is never asked lacks the way to be asked, and nothing beside that.
-        let missing: Vec<&str> = missing.take(if asked { wanted.len() } else { 1 }).map(|capability| capability.sentence(false)).collect();
+        let missing: Vec<&str> =
+            missing.take(if has_question { wanted.len() } else { 1 }).map(|capability| capability.sentence(false)).collect();
         (!missing.is_empty()).then(|| format!("{}: {}", self.title, missing.join("; ")))
     }
 
@@ -261,7 +262,7 @@ impl AgentPreset {
         let mut texts: Vec<(&str, &str)> = vec![("program", &self.program)];
         let of = |key: &'static str, args: &'_ [TemplateArg], known: &[&str]| {
             let words = args.iter().flat_map(TemplateArg::words);
-            words.clone().find_map(|word| unknown_place(key, word, known)).or_else(|| {
+            words.clone().find_map(|word| unknown_placeholder(key, word, known)).or_else(|| {
                 // A word with a NUL cannot be an argument.
                 words.clone().find(|word| word.contains('\0')).map(|_| format!("{key}: must not contain a NUL character"))
             })
@@ -275,11 +276,11 @@ impl AgentPreset {
                 return Some(wrong);
             }
         }
-        let named = self.session.args.iter().any(|arg| arg.place() == Some("conversation"));
+        let named = self.session.args.iter().any(|arg| arg.placeholder() == Some("conversation"));
         if !named && (self.resume.by_id.is_some() || self.resume.latest.is_some()) {
             return Some("session.args: `{conversation}` is missing, which stands for the arguments of `resume`".into());
         }
-        if !self.session.args.iter().any(|arg| arg.place() == Some("user")) {
+        if !self.session.args.iter().any(|arg| arg.placeholder() == Some("user")) {
             return Some("session.args: `{user}` is missing, which stands for the user's own arguments".into());
         }
         let mut by_ids = vec![("resume.by_id", self.resume.by_id.as_deref())];
@@ -294,7 +295,7 @@ impl AgentPreset {
                     return Some(wrong);
                 }
             }
-            if !question.args.iter().any(|arg| arg.place() == Some("conversation")) {
+            if !question.args.iter().any(|arg| arg.placeholder() == Some("conversation")) {
                 return Some("question.args: `{conversation}` is missing, which stands for `by_id`, `latest` or `fresh`".into());
             }
             if question.latest.is_some() && !question.answers_under_its_id {
@@ -310,20 +311,20 @@ impl AgentPreset {
             texts.extend(question.env.iter().flat_map(|(name, value)| [("question.env", name.as_str()), ("question.env", value)]));
         }
         for (key, args) in by_ids {
-            if args.is_some_and(|args| !args.iter().flat_map(TemplateArg::words).any(|word| places(word).any(|place| place == "id"))) {
+            if args.is_some_and(|args| !args.iter().flat_map(TemplateArg::words).any(|word| placeholders(word).any(|name| name == "id"))) {
                 return Some(format!("{key}: `{{id}}` is missing, which stands for the session's id"));
             }
         }
         texts.extend(self.session.env.iter().flat_map(|(name, value)| [("session.env", name.as_str()), ("session.env", value)]));
         let nul = texts.iter().find(|(_, text)| text.contains('\0')).map(|(key, _)| format!("{key}: must not contain a NUL character"));
-        nul.or_else(|| self.transcripts.as_ref().and_then(TranscriptPlace::mistake))
+        nul.or_else(|| self.transcripts.as_ref().and_then(TranscriptLocation::mistake))
     }
 }
 
-impl TranscriptPlace {
+impl TranscriptLocation {
     fn mistake(&self) -> Option<String> {
-        let outside = |path: &str| path.starts_with('/') || path.split('/').any(|part| part == "..") || path.contains('\0');
-        if outside(&self.home) || outside(&self.folder) {
+        let leaves_home = |path: &str| path.starts_with('/') || path.split('/').any(|part| part == "..") || path.contains('\0');
+        if leaves_home(&self.home) || leaves_home(&self.folder) {
             return Some("transcripts: `home` and `folder` are paths below the home folder, without `..`".into());
         }
         if self.cwd.is_none() && !self.folder.contains("{slug}") {
@@ -333,7 +334,7 @@ impl TranscriptPlace {
     }
 }
 
-fn unknown_place(key: &str, word: &str, known: &[&str]) -> Option<String> {
-    let unknown = places(word).find(|place| !known.contains(place))?;
-    Some(format!("{key}: unknown place `{{{unknown}}}`{}", nearest_hint(unknown, known.iter().copied())))
+fn unknown_placeholder(key: &str, word: &str, known: &[&str]) -> Option<String> {
+    let unknown = placeholders(word).find(|name| !known.contains(name))?;
+    Some(format!("{key}: unknown placeholder `{{{unknown}}}`{}", nearest_hint(unknown, known.iter().copied())))
 }

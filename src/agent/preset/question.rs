@@ -182,8 +182,8 @@ fn preset_invocation(
     stdin: Vec<u8>,
 ) -> ProbeInvocation {
     let mut built = ProbeInvocation { one_of: question.safety_one_of.clone(), ..ProbeInvocation::new(program, asking) };
-    let value = |place: &str| -> Option<OsString> {
-        match place {
+    let value = |placeholder: &str| -> Option<OsString> {
+        match placeholder {
             "id" => id.map(Into::into),
             "model" => model(asking, question).map(Into::into),
             "schema" => asking.question.schema().map(Into::into),
@@ -200,7 +200,7 @@ fn preset_invocation(
     };
     let in_an_argument = question.args.iter().flat_map(TemplateArg::words).any(|word| word.contains("{prompt}"));
     for arg in &question.args {
-        match arg.place() {
+        match arg.placeholder() {
             // A question to another session than the one that worked would be of no use.
             Some("conversation") => conversation.iter().for_each(|arg| add(arg.words(), true)),
             Some("model") => model(asking, question).into_iter().for_each(|_| add(question.model.as_deref().unwrap_or_default(), false)),

@@ -1,4 +1,4 @@
-//! Argument vectors with places that are filled in: `{id}` in a word, or a word that stands for several, such as `{user}`. Pure.
+//! Argument vectors with placeholders that are filled in: `{id}` in a word, or a word that stands for several, such as `{user}`. Pure.
 
 use std::ffi::OsString;
 
@@ -23,27 +23,27 @@ impl TemplateArg {
         }
     }
 
-    /// The place that it is, where it is nothing else.
-    pub fn place(&self) -> Option<&str> {
+    /// The placeholder that it is, where it is nothing else.
+    pub fn placeholder(&self) -> Option<&str> {
         match self {
-            TemplateArg::Word(word) => word.strip_prefix('{')?.strip_suffix('}').filter(|name| is_place(name)),
+            TemplateArg::Word(word) => word.strip_prefix('{')?.strip_suffix('}').filter(|name| is_placeholder(name)),
             TemplateArg::Together(_) => None,
         }
     }
 }
 
-/// The places named in a text.
-pub fn places(text: &str) -> impl Iterator<Item = &str> {
-    text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name).filter(|name| is_place(name))
+/// The placeholders named in a text.
+pub fn placeholders(text: &str) -> impl Iterator<Item = &str> {
+    text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name).filter(|name| is_placeholder(name))
 }
 
-/// The text with its places filled in, once: what is filled in is not looked at again.
+/// The text with its placeholders filled in, once: what is filled in is not looked at again.
 pub fn filled(text: &str, value: &dyn Fn(&str) -> Option<OsString>) -> OsString {
     let mut made = OsString::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
         made.push(before);
-        match after.split_once('}').and_then(|(name, after)| Some((value(name).filter(|_| is_place(name))?, after))) {
+        match after.split_once('}').and_then(|(name, after)| Some((value(name).filter(|_| is_placeholder(name))?, after))) {
             Some((value, after)) => {
                 made.push(value);
                 rest = after;
@@ -58,7 +58,7 @@ pub fn filled(text: &str, value: &dyn Fn(&str) -> Option<OsString>) -> OsString 
     made
 }
 
-fn is_place(name: &str) -> bool {
+fn is_placeholder(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
 }
 
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_filled_in_once() {
+    fn placeholders_are_filled_in_once() {
         let value = |name: &str| (name == "id").then(|| "{id}7".into());
         for (text, expected) in [
             ("{id}", "{id}7"),
@@ -79,6 +79,6 @@ mod tests {
         ] {
             assert_eq!(filled(text, &value), expected, "{text}");
         }
-        assert_eq!(places("{\"a\": {id}} {b_c} {D} {}").collect::<Vec<_>>(), ["id", "b_c"]);
+        assert_eq!(placeholders("{\"a\": {id}} {b_c} {D} {}").collect::<Vec<_>>(), ["id", "b_c"]);
     }
 }

@@ -74,11 +74,11 @@ pub(super) fn config_findings(
         findings.push(DoctorFinding::note("configuration", note.detail.clone(), format!("edit it, then: {}", commands.watchdog("trust"))));
     }
     let named = effective.names_agent;
-    let asked = command_env.find_preset(worktree.root(), &effective.settings.agent.preset);
-    if let Err(missing @ MissingPreset::Untrusted { .. }) = &asked {
+    let found = command_env.find_preset(worktree.root(), &effective.settings.agent.preset);
+    if let Err(missing @ MissingPreset::Untrusted { .. }) = &found {
         findings.push(DoctorFinding::wrong("trust", missing.to_string(), "read it, then type that command"));
     }
-    let program = asked.map_or_else(|_| effective.settings.agent.preset.to_string(), |found| found.preset.program.clone());
+    let program = found.map_or_else(|_| effective.settings.agent.preset.to_string(), |found| found.preset.program.clone());
     (findings, ConfiguredAgent { settings: effective.settings, named, program })
 }
 
