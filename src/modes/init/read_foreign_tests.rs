@@ -80,7 +80,7 @@ fn a_folder_of_tasks_is_found_with_the_folders_of_its_projects() {
     ];
     let (files, _) = found(&project(&files));
     assert_eq!(files[0].settings, [ForeignSetting::new("tasks", "dir", "tasks")]);
-    assert!(files[0].notes[0].starts_with("2 tasks; allow the commands"), "{files:?}");
+    assert!(files[0].notes[0].starts_with("2 tasks; `watchdog trust "), "{files:?}");
     let named = project(&[("tanuki.yaml", "version: '1'\ntasks_dir: work/items  # here\n"), ("work/items/T1.md", &task("T1"))]);
     assert_eq!(found(&named).0[0].settings, [ForeignSetting::new("tasks", "dir", "work/items")]);
     let known = project(&[(".watchdog/tasks/T1.md", &task("T1")), ("tasks/T2.md", &task("T2"))]);
