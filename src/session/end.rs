@@ -4,7 +4,8 @@ use jiff::Timestamp;
 
 use crate::agent::last_words::LastWords;
 use crate::agent::overload::ended_in_overload;
-use crate::agent::stream::{SessionSummary, StreamDialect, allowing_option};
+use crate::agent::preset::refusal::RefusalAdvice;
+use crate::agent::stream::{SessionSummary, StreamDialect};
 use crate::agent::unrunnable;
 use crate::agent::usage_limit::ended_in_limit;
 use watchdog_facts::display::plural;
@@ -17,16 +18,17 @@ use watchdog_process::SessionOutcome;
 pub struct EndedSession<'a> {
     outcome: &'a SessionOutcome,
     summary: &'a SessionSummary,
+    advice: Option<&'a RefusalAdvice>,
     last: LastWords,
     exit: ProcessExit,
     now: Timestamp,
 }
 
 impl<'a> EndedSession<'a> {
-    /// Reads the end of the output. `now` is when it ended.
-    pub fn new(outcome: &'a SessionOutcome, summary: &'a SessionSummary, now: Timestamp) -> Self {
+    /// Reads the end of the output. `advice` is what allows tools to this agent, and `now` is when it ended.
+    pub fn new(outcome: &'a SessionOutcome, summary: &'a SessionSummary, advice: Option<&'a RefusalAdvice>, now: Timestamp) -> Self {
         let last = LastWords::of(&outcome.tail_stdout, &outcome.tail);
-        EndedSession { outcome, summary, last, exit: outcome.exit.unwrap_or(ProcessExit::Signal(9)), now }
+        EndedSession { outcome, summary, advice, last, exit: outcome.exit.unwrap_or(ProcessExit::Signal(9)), now }
     }
 
     /// The same session as if its process had ended with this exit.
@@ -140,7 +142,7 @@ impl<'a> EndedSession<'a> {
     /// The tools that the agent was refused, and the option that allows them.
     pub fn refusals(&self) -> ToolRefusals {
         let tools = self.summary.refused_tools.clone();
-        ToolRefusals { allow_with: allowing_option(self.summary.dialect, &tools), tools }
+        ToolRefusals { allow_with: self.advice.and_then(|advice| advice.option_for(&tools)), tools }
     }
 
     /// The warning about tools that the agent was refused, with the option that allows them.

@@ -286,7 +286,7 @@ fn refused_sessions() -> [(String, &'static str); 5] {
                 json!({"type": "item.completed", "item": {"id": "1", "type": "command_execution", "command": "git commit", "aggregated_output": git, "exit_code": 128}}),
                 json!({"type": "turn.completed", "usage": {"input_tokens": 1, "output_tokens": 1}}),
             ]),
-            "-c sandbox_workspace_write.writable_roots=[\".git\"]",
+            "-c 'sandbox_workspace_write.writable_roots=[\".git\"]'",
         ),
         (
             lines(&[
@@ -304,7 +304,7 @@ fn refused_sessions() -> [(String, &'static str); 5] {
                     {"status": "error", "error": "The user rejected permission to use this specific tool call."}}}),
                 json!({"type": "step_finish", "sessionID": "ses_dfde5e0f2ffeKDNAhfAScDx7E4", "part": {"reason": "tool-calls"}}),
             ]),
-            "--auto",
+            "OPENCODE_PERMISSION=",
         ),
         (
             lines(&[

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::capability::AgentCapability;
 use super::problem::PresetProblem;
+use super::refusal::RefusalAdvice;
 use super::template::{TemplateArg, placeholders};
 use crate::agent::local_api::LocalApi;
 use crate::agent::stream::StreamFormat;
@@ -173,16 +174,6 @@ pub struct RepositoryInput {
     /// What turns it off in a question; `None` = nothing.
     #[serde(default)]
     pub off_in_question: Option<String>,
-}
-
-/// What allows tools that an agent was refused.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RefusalAdvice {
-    /// The option, as it is typed.
-    pub option: String,
-    /// What it allows.
-    pub allows: String,
 }
 
 /// How one logs in.

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,8 +12,11 @@ use jiff::Timestamp;
 use tracing::Instrument as _;
 
 use crate::agent::envelope::session_id_in;
-use crate::agent::stream::{SessionSummary, StreamDialect, StreamTap};
+use crate::agent::preset::refusal::RefusalAdvice;
+use crate::agent::preset::{AgentPreset, PresetCatalog};
+use crate::agent::stream::{SessionSummary, StreamDialect, StreamFormat, StreamTap};
 use crate::session::EndedSession;
+use watchdog_core::config::PresetName;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::agent_source::AgentSource;
 use watchdog_facts::context::{SessionContext, SessionUsage};
@@ -212,7 +215,10 @@ async fn run_in_span(
     let mut summary = options.tap.finish();
     summary.usage.cost_usd = own_cost(store.as_ref(), &input.worktree_id, &summary);
     let stop = at_timeout.filter(|_| outcome.timed_out);
-    let mut seen = see(outcome, &summary, notes, &budget, SessionCutoff { stop, silent }, now());
+    let root = input.worktree.lock().expect("mutex poisoned").root().to_owned();
+    let preset = speaking_preset((command_env, &root), named_agent.as_deref(), &summary);
+    let advice = preset.as_ref().and_then(|preset| preset.refusals.as_ref());
+    let mut seen = see(outcome, (&summary, advice), notes, &budget, SessionCutoff { stop, silent }, now());
     let dialect = summary.dialect.filter(|_| summary.structured).map(StreamDialect::as_str);
     let sighted = recognition.finish(dialect, seen.session_id.is_some());
     (seen.agent, seen.agent_source) = (sighted.agent, sighted.source);
@@ -276,9 +282,20 @@ struct SessionCutoff {
     silent: Option<SilenceCause>,
 }
 
+/// The preset of the program that printed the output: the named agent's where that speaks so, or else the one that is built in for the
+/// dialect of the output.
+fn speaking_preset((command_env, root): (&CommandEnv, &Path), named: Option<&str>, summary: &SessionSummary) -> Option<Arc<AgentPreset>> {
+    let speaks = |preset: &Arc<AgentPreset>| match (&preset.stream, summary.dialect) {
+        (Some(StreamFormat::Dialect(dialect)), Some(printed)) => *dialect == printed,
+        _ => true,
+    };
+    let found = named.and_then(PresetName::parse).and_then(|name| command_env.find_preset(root, &name).ok());
+    found.map(|found| found.preset).filter(speaks).or_else(|| PresetCatalog::built_in_named(summary.dialect?.as_str()))
+}
+
 fn see(
     outcome: SessionOutcome,
-    summary: &SessionSummary,
+    (summary, advice): (&SessionSummary, Option<&RefusalAdvice>),
     mut notes: Vec<Degradation>,
     budget: &SessionBudget<'_>,
     cut: SessionCutoff,
@@ -291,7 +308,7 @@ fn see(
     let usage = SessionUsage { wall_seconds: Some(outcome.duration.as_secs_f64()), ..summary.usage };
     let spent = SpentUsage::of(&usage);
     notes.extend(budget.unknown(spent));
-    let ended = EndedSession::new(&outcome, summary, at);
+    let ended = EndedSession::new(&outcome, summary, advice, at);
     let refused = ended.refusals();
     notes.extend(ended.notes());
     let session_id = summary.session_id.clone().or_else(|| ended.session_id()).or_else(|| session_id_in(&outcome.tail_stdout));
