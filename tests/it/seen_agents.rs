@@ -102,6 +102,37 @@ fn a_limit_is_read_without_a_flag() {
 }
 
 #[test]
+fn a_refusal_is_told_with_the_option_of_the_program_that_refused() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let refused = json!({"type": "item.completed", "item": {"id": "item_0", "type": "command_execution", "command": "git commit -m x",
+        "aggregated_output": "fatal: Unable to create '/w/.git/index.lock': Read-only file system\n", "exit_code": 128, "status": "failed"}});
+    codex(&env, &format!("cat <<'END'\n{refused}\nEND\nsays \"I could not commit.\""));
+    let out = run(&repo, &config(&env, &json!({})), &["sh", "-c", "codex exec --json x | cat"]);
+    assert!(out.verdict().starts_with("review/"), "nothing could be done, which a person must change\n{out}");
+    let option = "-c 'sandbox_workspace_write.writable_roots=[\".git\"]'";
+    assert_eq!(
+        out.json()["refused_tools"],
+        json!([{"tool": "command_execution", "cause": "read_only_git", "allow_with": option}]),
+        "{out}"
+    );
+    assert!(out.json()["message"].as_str().is_some_and(|message| message.contains(option)), "{out}");
+    assert_eq!(calls(&env), Vec::<String>::new(), "nobody is asked");
+}
+
+#[test]
+fn an_id_that_another_program_printed_completes_nothing() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    codex(&env, "echo work > a.txt; says done");
+    program(&env, "qwen", "#!/bin/sh\nexec codex \"$@\"\n");
+    let out = run(&repo, &config(&env, &json!({})), &["qwen", "-p", "do it"]);
+    assert_eq!(out.json()["session"]["agent"], "qwen", "{out}");
+    assert_ne!(out.json()["status"], "complete", "{out}");
+    assert!(!calls(&env).is_empty(), "it may be asked\n{out}");
+}
+
+#[test]
 fn a_wrapper_script_is_recognised_by_its_child_and_its_word_alone_completes_nothing() {
     let env = TestEnv::new();
     let repo = env.repo();
