@@ -61,6 +61,44 @@ fn an_agent_of_the_configuration_folder_is_started_and_asked_as_its_file_says() 
 }
 
 #[test]
+fn the_rules_of_the_page_read_what_a_program_of_the_users_own_prints() {
+    let block = PAGE.split("```text\n").find(|block| block.starts_with("\"stream\": {\"events\"")).expect("the page has rules");
+    let rules: Value = serde_json::from_str(&format!("{{{}}}", block.split("```").next().unwrap_or_default())).expect("they are JSON");
+    let mut preset = example();
+    preset["stream"] = rules["stream"].clone();
+    let mut env = TestEnv::new();
+    env.set("XDG_CONFIG_HOME", env.root().join("own").into_os_string());
+    let repo = env.repo();
+    env.write("own/watchdog/agents/my-agent.json", preset.to_string());
+    env.install("my-agent", &env.write("programs/my-agent", ""));
+    let prints = |last: &[Value]| {
+        let first = [
+            json!({"type": "begin", "session": {"id": ID}}),
+            json!({"type": "say", "text": "I begin."}),
+            json!({"type": "step", "usage": {"in": 120, "out": 7, "usd": 0.25}}),
+        ];
+        let lines: Vec<String> = first.iter().chain(last).map(|event| format!("echo '{event}'")).collect();
+        let program = env.write("programs/my-agent", format!("#!/bin/sh\ncat > /dev/null\n{}\n", lines.join("\n")));
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a script can be made a program");
+        let prompt = env.write("p.md", "do it").display().to_string();
+        let args = format!("loop --agent my-agent --prompt {prompt} --max-iterations 1 --max-wait 1s --no-probe --restart --json");
+        repo.watchdog(&args.split(' ').collect::<Vec<_>>())
+    };
+    let limited = prints(&[json!({"type": "error", "code": 429, "reset": "2999-01-01T00:00:00Z", "message": "no more today"})]);
+    assert_eq!(limited.verdict(), "waiting/rate_limited", "{limited}");
+    let json = limited.json();
+    assert_eq!(json["retry_at"].as_str().and_then(|at| at.get(..10)), Some("2999-01-01"), "{limited}");
+    assert_eq!((&json["loop"]["spent"]["tokens"], &json["loop"]["spent"]["cost_usd"]), (&json!(127), &json!(0.25)), "{limited}");
+
+    let refused = prints(&[json!({"type": "denied", "tool": "shell"}), json!({"type": "end", "ok": true})]);
+    assert_eq!(refused.json()["refused_tools"][0]["tool"], "shell", "{refused}");
+    assert!(refused.verdict().starts_with("review/"), "a session that could do nothing is for a person\n{refused}");
+
+    let silent = prints(&[]);
+    assert!(silent.json()["degraded"].to_string().contains("end_unconfirmed"), "it never said that it ended\n{silent}");
+}
+
+#[test]
 fn an_unknown_agent_is_refused_with_the_nearest_one_that_is_there() {
     let mut env = TestEnv::new();
     env.set("XDG_CONFIG_HOME", env.root().join("own").into_os_string());
