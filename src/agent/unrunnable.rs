@@ -21,7 +21,7 @@ const LINE: usize = 300;
 /// The labels that programs print before a message.
 const LEAD_IN: &str = r"^(?:\[[^\]]{1,40}\]\s*|[✖✗❌×⚠\s]+|(?:fatal|error|api[ _]?error|apierror|claude|codex|gemini|opencode|qwen|copilot|unexpected status|http)\b[\s:·,-]*|\[?api error[:\s]+)*";
 
-const LOGIN: &str = r#"(?:not (?:logged|signed) in\b|please run /login|please (?:log|sign) in\b|login required\b|(?:incorrect|invalid) (?:x-)?api[ -]key|api key not valid|failed to authenticate|authentication failed|authentication_error|unauthenticated\b|401\b.{0,40}(?:unauthori[sz]ed|api key|authentication)|401 unauthori[sz]ed|403 forbidden|api error:? 40[13]\b|\{"error":\s*\{"code":\s*40[13]\b|oauth token (?:has )?(?:expired|been revoked)|your (?:session|login|access token|token|authentication) (?:has )?expired|(?:api key|credentials?) (?:is |are |was |were )?(?:missing|not found|not set|expired|revoked)|(?:please )?set an auth method|missing environment variable: `?[a-z0-9_]*(?:key|token)|invalid auth method selected|no auth type is selected|no authentication information found)"#;
+const LOGIN: &str = r#"(?:not (?:logged|signed) in\b|please run /login|please (?:log|sign) in\b|login required\b|(?:incorrect|invalid) (?:x-)?api[ -]key|api key not valid|failed to authenticate|authentication failed|authentication_error|unauthenticated\b|401\b.{0,40}(?:unauthori[sz]ed|api key|authentication)|401 unauthori[sz]ed|403 forbidden|api error:? 40[13]\b|\{"error":\s*\{"code":\s*40[13]\b|oauth token (?:has )?(?:expired|been revoked)|your (?:session|login|access token|token|authentication) (?:has )?expired|(?:api key|credentials?) (?:is |are |was |were )?(?:missing|not found|not set|expired|revoked)|(?:please )?set an auth method|missing environment variable: `?[a-z0-9_]*(?:key|token)|invalid auth method selected|no auth type is selected|no authentication information found|missing api key for|when using [a-z ]{1,40}, you must specify the [a-z0-9_]*key environment variable)"#;
 
 const CREDIT: &str = r"(?:(?:your )?credit balance is too low|insufficient (?:credits?|funds|balance)|(?:you(?:['’]re| are| have)? )?(?:out of|run out of|no more) credits?\b|no credits? (?:left|remaining)|402 payment required|payment required\b|billing_(?:hard_limit_reached|not_active)|to use codex with your chatgpt plan, upgrade)";
 
@@ -128,6 +128,7 @@ mod tests {
             ("[API Error: {\"error\":{\"code\":401,\"message\":\"API key not valid.\",\"status\":\"UNAUTHENTICATED\"}}]", "login"),
             ("OAuth token has expired. Please obtain a new token", "login"),
             ("[API Error: 403 no]", "login"),
+            ("Missing API key for OpenAI-compatible auth. Set settings.security.auth.apiKey, or set the variable.", "login"),
             ("[API Error: {\"error\":{\"code\":403,\"message\":\"denied\",\"status\":\"PERMISSION_DENIED\"}}]", "login"),
             ("Authentication failed with provider at http://127.0.0.1/v1 (HTTP 401).\n  Check your key.", "login"),
             ("Missing environment variable: `OPENAI_API_KEY`.", "login"),
@@ -172,6 +173,9 @@ mod tests {
         assert!(in_last_lines(b"working\nNot logged in \xc2\xb7 Please run /login\n", failed).is_some());
         assert!(in_last_lines(b"API Error: 401 authentication_error\n\n", failed).is_some());
         assert!(in_last_lines(b"Credit balance is too low\n", failed).is_some());
+        let gemini =
+            b"When using Gemini API, you must specify the GEMINI_API_KEY environment variable.\nUpdate your environment and try again!\n";
+        assert!(in_last_lines(gemini, failed).is_some());
         assert_eq!(in_last_lines(b"Credit balance is too low\n", ProcessExit::Code(0)), None);
         for talk in [
             "The test expects that users who are not logged in see 401 Unauthorized",
