@@ -5,12 +5,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, TestEnv, wait_until};
+use crate::loop_resumed::kill_in_its_session;
+use crate::support::{CommandOutput, Repo, TestEnv};
 
-const LONG: Duration = Duration::from_secs(60);
 const CLAUDE_ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
 const CODEX_ID: &str = "01a20210-5f8a-7a32-b14b-ca588022d080";
 
@@ -188,14 +187,7 @@ fn a_killed_loop_goes_on_with_the_agent_that_took_over() {
     let task = env.write("PROMPT.md", "Build the thing.");
     let args =
         ["loop", "--json", "--config", &config, "--prompt", task.to_str().expect("UTF-8"), "--agent", "claude", "--fallback", "codex"];
-    let running = repo.watchdog_spawn(&args);
-    wait_until("the second agent works", LONG, || up.exists());
-    running.signal(Signal::KILL);
-    assert_eq!(running.wait().code, Some(137));
-    for left in env.processes_left() {
-        left.kill();
-    }
-    wait_until("what it had started ends", LONG, || env.processes_left().is_empty());
+    kill_in_its_session(&env, &repo, &args, &up);
     let out = repo.watchdog(&args).expect(0);
     assert_eq!(calls(&env), ["claude session 1", "codex session 1", "codex session 2"], "{out}");
     assert_eq!(out.verdict(), "complete/checks_passed");

@@ -1,14 +1,28 @@
 //! Loops that are interrupted or killed, and go on where they were.
 
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::json;
 
 use crate::looped::{config, needs, prompts, sessions, started};
-use crate::support::{Step, TestEnv, wait_until};
+use crate::support::{Repo, Step, TestEnv, wait_until};
 
-const LONG: Duration = Duration::from_secs(30);
+const LONG: Duration = Duration::from_secs(60);
+
+/// Kills this command once `up` is there, and all that it had started.
+#[track_caller]
+pub fn kill_in_its_session(env: &TestEnv, repo: &Repo<'_>, args: &[&str], up: &Path) {
+    let running = repo.watchdog_spawn(args);
+    wait_until("its session runs", LONG, || up.exists());
+    running.signal(Signal::KILL);
+    assert_eq!(running.wait().code, Some(137));
+    for left in env.processes_left() {
+        left.kill();
+    }
+    wait_until("what it had started ends", LONG, || env.processes_left().is_empty());
+}
 
 #[test]
 fn killed_in_its_second_session_it_goes_on_there_and_remembers_the_first() {
@@ -22,14 +36,7 @@ fn killed_in_its_second_session_it_goes_on_there_and_remembers_the_first() {
     let agent = sessions(&env, &[&a, &hangs, &ok]);
     let config = config(&env, needs("ok.txt"));
     let args = ["loop", "--json", "--config", &config, "--no-probe", "--", &agent[0], &agent[1]];
-    let running = repo.watchdog_spawn(&args);
-    wait_until("the second session runs", LONG, || up.exists());
-    running.signal(Signal::KILL);
-    assert_eq!(running.wait().code, Some(137));
-    for left in env.processes_left() {
-        left.kill();
-    }
-    wait_until("what it had started ends", LONG, || env.processes_left().is_empty());
+    kill_in_its_session(&env, &repo, &args, &up);
     let out = repo.watchdog(&args).expect(0);
     let json = out.json();
     assert_eq!((out.verdict().as_str(), &json["iterations"], started(&env)), ("complete/checks_passed", &json!(3), 3), "{out}");
