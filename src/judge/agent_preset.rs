@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::command_env::CommandEnv;
 use crate::agent::preset::catalog::read_preset_file;
 use crate::agent::preset::{AgentPreset, PresetCatalog};
+use crate::agent::stream::StreamFormat;
 use watchdog_core::config::{ConfigError, ParsedConfig, PresetName, unknown_preset};
 use watchdog_git::Worktree;
 use watchdog_store::trust::{TrustStore, fingerprint};
@@ -78,6 +79,13 @@ impl CommandEnv {
     /// The same without where it is from, and with the reason as a text.
     pub fn agent_preset(&self, root: &Path, name: &PresetName) -> Result<Arc<AgentPreset>, String> {
         self.find_preset(root, name).map(|found| found.preset).map_err(|missing| missing.to_string())
+    }
+
+    /// How the output of a recorded session is read: the `stream` block of the agent that ran it, or of the preset that it was read as.
+    /// `None` where neither is known, or its file does not count any more: then the built-in readers must do.
+    pub fn stream_of_session(&self, root: &Path, agent: Option<&str>, read_as: Option<&str>) -> Option<StreamFormat> {
+        let name = PresetName::parse(agent.or(read_as)?)?;
+        self.find_preset(root, &name).ok()?.preset.stream.clone()
     }
 
     /// The preset of an agent that is about to be started in the worktree of this command. One that was never run says so.

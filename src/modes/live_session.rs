@@ -222,6 +222,7 @@ mod tests {
                 session_id: Some(ID.into()),
                 agent: None,
                 agent_source: None,
+                read_as: None,
                 pid: Some(child.pid()),
                 started_at,
                 ended_at: None,

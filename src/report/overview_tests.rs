@@ -97,6 +97,7 @@ fn what_needs_a_person_comes_first_and_what_is_gone_comes_last() {
         session_id: None,
         agent: None,
         agent_source: None,
+        read_as: None,
         pid: Some(std::process::id()),
         started_at: Timestamp::now(),
         ended_at: None,

@@ -60,6 +60,11 @@ pub fn ended_session_cost(data: &Value) -> Option<f64> {
     data["usage"]["cost_usd"].as_f64()
 }
 
+/// The agent that ran a session, by the name or path of its preset, by the event of its end; `None` where that is unknown.
+pub fn ran_by(data: &Value) -> Option<String> {
+    data["agent"].as_str().map(str::to_owned)
+}
+
 /// Tokens of the whole session, read and written, by the event of its end; `None` where its program counts each run on its own.
 pub fn session_tokens_of(data: &Value) -> Option<(u64, u64)> {
     let usage = &data["usage"];

@@ -3,10 +3,13 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::TestEnv;
+use crate::support::{TestEnv, full_screen, wait_until};
+
+const SOON: Duration = Duration::from_secs(60);
 
 const ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
 const PAGE: &str = include_str!("../../docs/agents.md");
@@ -60,42 +63,153 @@ fn an_agent_of_the_configuration_folder_is_started_and_asked_as_its_file_says() 
     assert!(shown.contains("tested       no:"), "{shown}");
 }
 
-#[test]
-fn the_rules_of_the_page_read_what_a_program_of_the_users_own_prints() {
+/// The example of the page with the rules of the page.
+fn ruled_example() -> Value {
     let block = PAGE.split("```text\n").find(|block| block.starts_with("\"stream\": {\"events\"")).expect("the page has rules");
     let rules: Value = serde_json::from_str(&format!("{{{}}}", block.split("```").next().unwrap_or_default())).expect("they are JSON");
     let mut preset = example();
     preset["stream"] = rules["stream"].clone();
+    preset
+}
+
+/// A script that prints these events in the dialect of the page, after an id, a text and what it used.
+fn prints(env: &TestEnv, path: &str, last: &[Value]) -> PathBuf {
+    let first = [
+        json!({"type": "begin", "session": {"id": ID}}),
+        json!({"type": "say", "text": "I begin."}),
+        json!({"type": "step", "usage": {"in": 120, "out": 7, "usd": 0.25}}),
+    ];
+    let lines: Vec<String> = first.iter().chain(last).map(|event| format!("echo '{event}'")).collect();
+    script(env, path, &lines.join("\n"))
+}
+
+fn script(env: &TestEnv, path: &str, lines: &str) -> PathBuf {
+    let program = env.write(path, format!("#!/bin/sh\ncat > /dev/null\n{lines}\n"));
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a script can be made a program");
+    program
+}
+
+/// A user whose own agent has the rules of the page, and whose configuration names it.
+fn with_rules() -> (TestEnv, String) {
     let mut env = TestEnv::new();
     env.set("XDG_CONFIG_HOME", env.root().join("own").into_os_string());
+    env.write("own/watchdog/agents/my-agent.json", ruled_example().to_string());
+    let config = env.write("config/completion.json", r#"{"version": 1, "agent": {"preset": "my-agent"}}"#).display().to_string();
+    (env, config)
+}
+
+#[test]
+fn the_rules_of_the_page_read_what_a_program_of_the_users_own_prints() {
+    let (mut env, _) = with_rules();
     let repo = env.repo();
-    env.write("own/watchdog/agents/my-agent.json", preset.to_string());
     env.install("my-agent", &env.write("programs/my-agent", ""));
-    let prints = |last: &[Value]| {
-        let first = [
-            json!({"type": "begin", "session": {"id": ID}}),
-            json!({"type": "say", "text": "I begin."}),
-            json!({"type": "step", "usage": {"in": 120, "out": 7, "usd": 0.25}}),
-        ];
-        let lines: Vec<String> = first.iter().chain(last).map(|event| format!("echo '{event}'")).collect();
-        let program = env.write("programs/my-agent", format!("#!/bin/sh\ncat > /dev/null\n{}\n", lines.join("\n")));
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a script can be made a program");
+    let loops = |last: &[Value]| {
+        prints(&env, "programs/my-agent", last);
         let prompt = env.write("p.md", "do it").display().to_string();
         let args = format!("loop --agent my-agent --prompt {prompt} --max-iterations 1 --max-wait 1s --no-probe --restart --json");
         repo.watchdog(&args.split(' ').collect::<Vec<_>>())
     };
-    let limited = prints(&[json!({"type": "error", "code": 429, "reset": "2999-01-01T00:00:00Z", "message": "no more today"})]);
+    let limited = loops(&[json!({"type": "error", "code": 429, "reset": "2999-01-01T00:00:00Z", "message": "no more today"})]);
     assert_eq!(limited.verdict(), "waiting/rate_limited", "{limited}");
     let json = limited.json();
     assert_eq!(json["retry_at"].as_str().and_then(|at| at.get(..10)), Some("2999-01-01"), "{limited}");
     assert_eq!((&json["loop"]["spent"]["tokens"], &json["loop"]["spent"]["cost_usd"]), (&json!(127), &json!(0.25)), "{limited}");
 
-    let refused = prints(&[json!({"type": "denied", "tool": "shell"}), json!({"type": "end", "ok": true})]);
+    let refused = loops(&[json!({"type": "denied", "tool": "shell"}), json!({"type": "end", "ok": true})]);
     assert_eq!(refused.json()["refused_tools"][0]["tool"], "shell", "{refused}");
     assert!(refused.verdict().starts_with("review/"), "a session that could do nothing is for a person\n{refused}");
 
-    let silent = prints(&[]);
+    let silent = loops(&[]);
     assert!(silent.json()["degraded"].to_string().contains("end_unconfirmed"), "it never said that it ended\n{silent}");
+}
+
+const LIMITED: &str = r#"{"type": "error", "code": 429, "reset": "2999-01-01T00:00:00Z", "message": "no more today"}"#;
+
+#[test]
+fn a_session_that_run_starts_is_read_by_the_rules_of_the_named_and_of_the_configured_agent() {
+    let (mut env, config) = with_rules();
+    let repo = env.repo();
+    env.install("my-agent", &env.write("programs/my-agent", ""));
+    for command in ["my-agent", "./wrapper.sh"] {
+        let run = |last: &[Value]| {
+            prints(&env, "programs/my-agent", last);
+            let wrapper = prints(&env, "programs/wrapper.sh", last);
+            let command = if command == "my-agent" { command.to_owned() } else { wrapper.display().to_string() };
+            repo.watchdog(&["run", "--config", &config, "--no-probe", "--json", "--", &command])
+        };
+        let limited = run(&[serde_json::from_str(LIMITED).expect("an event")]);
+        let json = limited.json();
+        assert_eq!(limited.verdict(), "waiting/rate_limited", "{command} {limited}");
+        assert!(json["retry_at"].as_str().is_some_and(|at| at.starts_with("2999-01-01")), "{command} {limited}");
+        let ended = repo.watchdog(&["events", "--kind", "session_ended", "--json"]).expect(0).stdout;
+        let ended: Value = serde_json::from_str(ended.lines().last().expect("an event")).expect("JSON");
+        let ended = &ended["data"];
+        assert_eq!((&ended["session_id"], &ended["agent"]), (&json!(ID), &json!("my-agent")), "{command} {ended}");
+        let usage = &ended["usage"];
+        assert_eq!(
+            (&usage["input_tokens"], &usage["output_tokens"], &usage["cost_usd"]),
+            (&json!(120), &json!(7), &json!(0.25)),
+            "{ended}"
+        );
+
+        let refused = run(&[json!({"type": "denied", "tool": "shell"}), json!({"type": "end", "ok": true})]);
+        assert_eq!(refused.json()["refused_tools"][0]["tool"], "shell", "{command} {refused}");
+        assert!(!refused.json()["degraded"].to_string().contains("end_unconfirmed"), "{command} {refused}");
+        let silent = run(&[]);
+        assert!(silent.json()["degraded"].to_string().contains("end_unconfirmed"), "{command} {silent}");
+        let read = repo.watchdog(&["logs"]).expect(0).stdout;
+        assert!(read.contains(&format!("session {ID}")) && read.contains("\nI begin.\n") && !read.contains('{'), "{command} {read}");
+        let list = repo.watchdog(&["logs", "--list", "--json"]).expect(0).json();
+        let oldest = list["logs"].as_array().and_then(|logs| logs.last()?["id"].as_str().map(str::to_owned)).expect("a log");
+        let read = repo.watchdog(&["logs", &oldest]).expect(0).stdout;
+        assert!(read.contains("\nI begin.\n") && !read.contains('{'), "a log without a record of its own\n{command} {read}");
+    }
+}
+
+#[test]
+fn a_loop_of_a_program_is_read_by_the_rules_of_the_configured_agent() {
+    let (env, config) = with_rules();
+    let repo = env.repo();
+    let program = prints(&env, "programs/wrapper.sh", &[json!({"type": "denied", "tool": "shell"}), json!({"type": "end", "ok": true})]);
+    let (prompt, program) = (env.write("p.md", "do it").display().to_string(), program.display().to_string());
+    let args = ["loop", "--config", &config, "--prompt", &prompt, "--max-iterations", "1", "--no-probe", "--json", "--", &program];
+    let out = repo.watchdog(&args);
+    assert_eq!((&out.json()["loop"]["spent"]["tokens"], &out.json()["refused_tools"][0]["tool"]), (&json!(127), &json!("shell")), "{out}");
+    assert!(repo.watchdog(&["logs"]).expect(0).stdout.contains("\nI begin.\n"));
+}
+
+#[test]
+fn plain_text_and_another_agents_events_promise_no_end_by_the_rules() {
+    let (mut env, config) = with_rules();
+    let repo = env.repo();
+    env.install("my-agent", &script(&env, "programs/my-agent", "echo I did it."));
+    env.install("codex", &script(&env, "programs/codex", "echo I did it."));
+    let other = script(&env, "programs/other.sh", &format!("echo '{}'", json!({"type": "system", "subtype": "init", "session_id": ID})));
+    let other = other.display().to_string();
+    for command in [&["my-agent"][..], &["codex", "exec", "do it"], &["sh", "-c", "echo I did it."], &[&other]] {
+        let out = repo.watchdog(&[&["run", "--config", &config, "--no-probe", "--json", "--"], command].concat());
+        assert!(!out.json()["degraded"].to_string().contains("end_unconfirmed"), "{command:?} {out}");
+        assert!(command[0] == "my-agent" || out.json()["session"]["agent"] != "my-agent", "{command:?} {out}");
+    }
+}
+
+#[test]
+fn the_live_view_reads_a_session_that_runs_by_the_rules_of_its_agent() {
+    let (env, config) = with_rules();
+    let repo = env.repo();
+    let go = env.root().join("go");
+    let program = prints(&env, "programs/wrapper.sh", &[]);
+    let text = fs::read_to_string(&program).expect("it was written");
+    fs::write(&program, format!("{text}while [ ! -e '{}' ]; do sleep 0.05; done\n", go.display())).expect("it can be written");
+    let session = repo.watchdog_spawn(&["run", "--config", &config, "--no-probe", "--", &program.display().to_string()]);
+    wait_until("the session says something", SOON, || session.stdout_so_far().contains("I begin."));
+    let mut live = env.watchdog_command(&env.root(), &["status", "--watch"]).at_terminal_of(140, "xterm-256color");
+    let line = |words: &str| full_screen(&live.shown(), (140, 40)).unwrap_or_default().iter().any(|line| line.contains(words));
+    wait_until("the view has text and price", SOON, || line("I begin.") && line("0.25"));
+    assert!(!line("{"), "no line of JSON is shown");
+    live.press(&["q"]);
+    fs::write(&go, "").expect("it can be written");
+    session.wait();
 }
 
 #[test]

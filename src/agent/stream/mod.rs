@@ -23,6 +23,7 @@ mod gemini;
 mod opencode;
 mod output_events;
 mod reader;
+mod reader_format;
 mod refused;
 mod reply_event;
 mod session_fold;

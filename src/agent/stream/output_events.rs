@@ -9,9 +9,11 @@ use watchdog_facts::session_event::SessionEvent;
 use watchdog_process::plain_text::plain_text;
 
 use super::documents::{DocumentScanner, OutputPiece};
-use super::event_reader::{opens_a_session, take_any};
+use super::event_reader::opens_a_session;
 use super::fields::{cut, text};
+use super::reader_format::{ReaderFormat, TakenEvent};
 use super::session_fold::SessionFold;
+use super::stream_rules::StreamFormat;
 
 /// Bytes of output that are kept until it is clear what they are.
 const PENDING: usize = 1 << 20;
@@ -25,6 +27,8 @@ const GAP: (&str, &str) = ("[watchdog: ", " bytes are left out here]");
 pub struct OutputEvents {
     documents: DocumentScanner,
     fold: SessionFold,
+    /// Which events are read.
+    format: ReaderFormat,
     believed: bool,
     begun: bool,
     /// A line that has not ended, so that the boundaries of chunks make no difference.
@@ -59,6 +63,7 @@ impl Default for OutputEvents {
         OutputEvents {
             documents: DocumentScanner::new(),
             fold: SessionFold::recording(),
+            format: ReaderFormat::default(),
             believed: false,
             begun: false,
             unended: Vec::new(),
@@ -74,6 +79,11 @@ impl OutputEvents {
     /// A reader of known events, such as a transcript, whatever their beginning.
     pub fn of_events() -> Self {
         OutputEvents { believed: true, ..OutputEvents::default() }
+    }
+
+    /// A reader that reads the rules of this `stream` block as well.
+    pub fn of_anyone(read_as: Option<&StreamFormat>) -> Self {
+        OutputEvents { format: ReaderFormat::of_anyone(read_as), ..OutputEvents::default() }
     }
 
     /// Takes the next bytes, and returns what they complete.
@@ -154,10 +164,10 @@ impl OutputEvents {
         let error = self.fold.error.clone();
         // A name that no program has: an event that says how the session ended replaces it.
         let before = self.fold.ended.replace(String::new());
-        let taken = take_any(&mut self.fold, event);
+        let taken = self.format.take(&mut self.fold, event);
         let known = taken.is_some();
         if self.fold.dialect.is_none() || opens_a_session(event) {
-            self.fold.dialect = taken.or(self.fold.dialect);
+            self.fold.dialect = taken.and_then(TakenEvent::dialect).or(self.fold.dialect);
         }
         let mut events = self.fold.take_events();
         match self.fold.ended.clone() {
@@ -173,13 +183,15 @@ impl OutputEvents {
             events.push(SessionEvent::Fault { message });
         }
         self.in_half = false;
-        if known && (first || opens_a_session(event)) && !self.believed {
+        let is_one = taken.is_some_and(|taken| first || opens_a_session(event) || self.format.believes(taken));
+        if is_one && !self.believed {
             self.believed = true;
             if let Some((held, _)) = self.held.take() {
                 self.found.extend(held);
             }
         }
-        let kind = text(event, "type").or_else(|| text(event, "event"));
+        let named = || self.format.rules().and_then(|rules| rules.kind(event));
+        let kind = text(event, "type").or_else(|| text(event, "event")).or_else(named);
         match (known, kind) {
             (true, _) if self.believed => {
                 self.pending.take();

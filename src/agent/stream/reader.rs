@@ -8,9 +8,10 @@ use watchdog_process::OutputReader;
 
 use super::dialect::StreamDialect;
 use super::documents::{DocumentScanner, OutputPiece};
-use super::event_reader::{opens_a_session, take, take_any};
+use super::event_reader::opens_a_session;
+use super::reader_format::{ReaderFormat, TakenEvent};
 use super::session_fold::{SessionFold, SessionSummary, SessionTokens};
-use super::stream_rules::{StreamFormat, StreamRules};
+use super::stream_rules::StreamFormat;
 use watchdog_facts::context::SessionUsage;
 use watchdog_process::output::OutputTail;
 use watchdog_process::plain_text::plain_text;
@@ -28,16 +29,6 @@ pub struct StreamReader {
     tail: OutputTail,
 }
 
-/// Which events a reader knows.
-#[derive(Debug, Clone, Default)]
-enum ReaderFormat {
-    /// Those of every dialect.
-    #[default]
-    Any,
-    Dialect(StreamDialect),
-    Rules(Arc<StreamRules>),
-}
-
 /// The state of reading an output.
 #[derive(Debug, Default)]
 struct StreamFold {
@@ -46,6 +37,8 @@ struct StreamFold {
     format: ReaderFormat,
     /// Whose session it is by its preset.
     named: Option<StreamDialect>,
+    /// Whether a rule spoke of an event.
+    ruled: bool,
     /// Whether anything was printed yet.
     begun: bool,
     believed: bool,
@@ -84,10 +77,10 @@ impl Default for StreamReader {
 impl StreamReader {
     /// A reader of this format alone, for a session whose program is known.
     pub fn with_format(format: &StreamFormat) -> Self {
-        let format = match format {
-            StreamFormat::Dialect(dialect) => ReaderFormat::Dialect(*dialect),
-            StreamFormat::Rules(rules) => ReaderFormat::Rules(Arc::new(rules.clone())),
-        };
+        StreamReader::of_format(format.into())
+    }
+
+    fn of_format(format: ReaderFormat) -> Self {
         StreamReader { events: StreamFold { format, ..StreamFold::default() }, ..StreamReader::default() }
     }
 
@@ -136,18 +129,19 @@ impl StreamReader {
         if events.believed || events.last_is_event {
             events.believed = true;
             let summary = events.gathered.summary();
-            return match &events.format {
-                ReaderFormat::Rules(rules) => {
-                    SessionSummary { expects_end: rules.tell_an_end(), prints_retries: rules.tell_retries(), ..summary }
+            // Where no event was one of theirs, the rules promise nothing about its end.
+            return match events.format.rules().filter(|_| events.ruled) {
+                Some(rules) => {
+                    SessionSummary { ruled: true, expects_end: rules.tell_an_end(), prints_retries: rules.tell_retries(), ..summary }
                 }
-                ReaderFormat::Any | ReaderFormat::Dialect(_) => summary,
+                None => summary,
             };
         }
         let text = plain_text(&tail.clone().into_bytes()).text;
         let text = text.trim();
         let dialect = match events.format {
             ReaderFormat::Dialect(dialect) => Some(dialect),
-            ReaderFormat::Any | ReaderFormat::Rules(_) => events.named,
+            ReaderFormat::Any | ReaderFormat::Rules(_) | ReaderFormat::RulesOrAny(_) => events.named,
         };
         SessionSummary { output: (!text.is_empty()).then(|| text.to_owned()), dialect, ..SessionSummary::default() }
     }
@@ -167,11 +161,12 @@ impl StreamFold {
                 // A name that no program has: whether this event says that the session is over shows in its being replaced.
                 let before = self.gathered.ended.replace(String::new());
                 let opens = opens_a_session(&event);
-                let taken = self.take_event(&event);
+                let taken = self.format.take(&mut self.gathered, &event);
                 self.last_is_event = taken.is_some();
+                self.ruled |= taken == Some(TakenEvent::ByRule);
                 // What a script printed before a session is not its program's.
                 if self.gathered.dialect.is_none() || opens {
-                    self.gathered.dialect = taken.flatten().or(self.gathered.dialect);
+                    self.gathered.dialect = taken.and_then(TakenEvent::dialect).or(self.gathered.dialect);
                 }
                 if self.gathered.ended.as_deref() == Some("") {
                     self.gathered.ended = before;
@@ -182,18 +177,8 @@ impl StreamFold {
                 if self.last_is_result {
                     self.gathered.is_over();
                 }
-                let known = !matches!(self.format, ReaderFormat::Any);
-                self.believed |= self.last_is_event && (first || opens || known);
+                self.believed |= taken.is_some_and(|taken| first || opens || self.format.believes(taken));
             }
-        }
-    }
-
-    /// Whether an event is one of those that are read here, and of which dialect.
-    fn take_event(&mut self, event: &Value) -> Option<Option<StreamDialect>> {
-        match &self.format {
-            ReaderFormat::Any => take_any(&mut self.gathered, event).map(Some),
-            ReaderFormat::Dialect(dialect) => take(*dialect, &mut self.gathered, event).then_some(Some(*dialect)),
-            ReaderFormat::Rules(rules) => rules.take(&mut self.gathered, event).then_some(None),
         }
     }
 }
@@ -241,6 +226,12 @@ impl StreamTap {
             }
             None => StreamTap::default(),
         }
+    }
+
+    /// A reader for a session whose agent no command line names. `configured` is the `stream` block of the configured preset: its rules
+    /// are read, and the events of every dialect as well.
+    pub fn of_anyone(configured: Option<&StreamFormat>) -> Self {
+        StreamTap(Arc::new(Mutex::new(StreamReader::of_format(ReaderFormat::of_anyone(configured)))))
     }
 
     /// Tokens of earlier runs, by session: programs that count a whole session are told to have spent only the rest.

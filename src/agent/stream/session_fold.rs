@@ -46,6 +46,8 @@ pub struct SessionSummary {
     pub structured: bool,
     /// Whose events they are, where a reader in code knows them.
     pub dialect: Option<StreamDialect>,
+    /// Whether its events were those that the rules of a user's own preset speak of.
+    pub ruled: bool,
     /// The program's own name for the session, in a form that may be an argument.
     pub session_id: Option<String>,
     /// The reported usage of this run of the session, without wall time.
@@ -410,6 +412,7 @@ impl SessionFold {
     pub fn summary(&self) -> SessionSummary {
         SessionSummary {
             structured: true,
+            ruled: false,
             dialect: self.dialect,
             expects_end: self.dialect.is_some_and(StreamDialect::always_reports_its_end),
             prints_retries: self.dialect.is_some_and(StreamDialect::reports_retries),

@@ -168,6 +168,11 @@ impl StreamRules {
         self.events.iter().any(|rule| rule.retry.is_some())
     }
 
+    /// The word by which the rules tell an event from others; `None` where it has none.
+    pub(super) fn kind<'a>(&self, event: &'a Value) -> Option<&'a str> {
+        self.events.iter().flat_map(|rule| rule.when.keys()).find_map(|pointer| event.pointer(pointer)?.as_str())
+    }
+
     /// Takes an event; says whether a rule speaks of it.
     pub(super) fn take(&self, gathered: &mut SessionFold, event: &Value) -> bool {
         let meets = |rule: &EventRule| rule.when.iter().all(|(pointer, value)| event.pointer(pointer) == Some(value));

@@ -56,7 +56,7 @@ pub fn logs(command_env: &CommandEnv, terminal: &CommandTerminal, args: LogsArgs
     terminal.tell(&format!("watchdog: {}", escape_to_one_line(&chosen.in_words(runs))));
     let reader = open_chosen(&open, &command_env.state.logs(), &chosen)?;
     let kept = args.last.map(|last| (last, VecDeque::new()));
-    let mut output = LogOutput { reader, form: form(terminal, &args, &chosen), kept, last_read: Instant::now() };
+    let mut output = LogOutput { reader, form: form(terminal, &args, chosen.events(command_env, &open)), kept, last_read: Instant::now() };
     if !args.follow || !runs {
         if output.show_all(&chosen.path)? && !runs {
             output.show_rest(&chosen.path)?;
@@ -120,8 +120,7 @@ enum LogForm {
     Raw { masker: LineMasker, unended: Vec<u8>, to_terminal: bool },
 }
 
-fn form(terminal: &CommandTerminal, args: &LogsArgs, chosen: &ChosenLog) -> LogForm {
-    let events = if chosen.is_transcript { OutputEvents::of_events() } else { OutputEvents::default() };
+fn form(terminal: &CommandTerminal, args: &LogsArgs, events: OutputEvents) -> LogForm {
     if args.raw {
         LogForm::Raw { masker: LineMasker::default(), unended: Vec::new(), to_terminal: io::stdout().is_terminal() }
     } else if terminal.json {

@@ -4,16 +4,19 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
+use crate::agent::stream::OutputEvents;
 use crate::agent::transcript;
 use crate::cli::failure::CommandFailure;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::session::{SessionLog, logs_of};
 use crate::wire::log_event_json::ListedLog;
+use crate::wire::session_events::ran_by;
 use watchdog_core::config::nearest_hint;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_process::still_runs;
 use watchdog_store::engine::{EventCursor, StoredEvent};
+use watchdog_store::journal::kind;
 use watchdog_store::session::{self, SessionRecord};
 
 /// How many events of the worktree are looked through, the newest first.
@@ -33,6 +36,8 @@ pub struct ChosenLog {
     pub record: Option<SessionRecord>,
     /// The file.
     pub path: PathBuf,
+    /// The agent that ran the session, by the name or path of its preset, where that is known.
+    pub agent: Option<String>,
     /// Whether it is the agent's own transcript, since watchdog did not start the session.
     pub is_transcript: bool,
 }
@@ -62,6 +67,15 @@ impl ChosenLog {
         }
     }
 
+    /// A reader of its output.
+    pub fn events(&self, command_env: &CommandEnv, open: &OpenWorktree) -> OutputEvents {
+        if self.is_transcript {
+            return OutputEvents::of_events();
+        }
+        let read_as = self.record.as_ref().and_then(|record| record.read_as.as_deref());
+        OutputEvents::of_anyone(command_env.stream_of_session(open.root(), self.agent.as_deref(), read_as).as_ref())
+    }
+
     /// One line about it, for people.
     pub fn in_words(&self, runs: bool) -> String {
         let spec = self.spec.as_ref().map(|spec| format!("'{spec}', ")).unwrap_or_default();
@@ -85,11 +99,11 @@ pub fn choose(command_env: &CommandEnv, open: &OpenWorktree, name: Option<&str>)
         if let Some((spec, record)) = session::latest(store, &open.worktree_id)? {
             return of_record(command_env, open, spec, record);
         }
-        let Some(newest) = logs.into_iter().next() else {
+        let Some(newest) = logs.first().cloned() else {
             return Err(CommandFailure::usage("no session was seen in this worktree yet")
                 .hint(format!("run one with: {}", open.commands.watchdog("run -- CMD"))));
         };
-        return of_log(open, newest);
+        return of_log(open, &logs, newest);
     };
     if let Some(record) = session::of(store, &open.worktree_id, name)? {
         return of_record(command_env, open, name.to_owned(), record);
@@ -97,18 +111,18 @@ pub fn choose(command_env: &CommandEnv, open: &OpenWorktree, name: Option<&str>)
     let stem = name.rsplit('/').next().unwrap_or(name);
     let stem = stem.strip_suffix(".log").unwrap_or(stem);
     if let Some(log) = logs.iter().find(|log| log.id == stem) {
-        return of_log(open, log.clone());
+        return of_log(open, &logs, log.clone());
     }
     let records = records(open)?;
     if let Some((spec, record)) = records.iter().find(|(_, record)| record.session_id.as_deref() == Some(name)) {
         return of_record(command_env, open, spec.clone(), record.clone());
     }
     if let Some(log) = of_event(open, &logs, name)? {
-        return of_log(open, log);
+        return of_log(open, &logs, log);
     }
     if let Some(found) = transcript::session(open.root(), &command_env.claude_home, name) {
         let began = found.begun.and_then(|begun| Timestamp::try_from(begun).ok());
-        return Ok(ChosenLog { spec: None, began, record: None, path: found.path, is_transcript: true });
+        return Ok(ChosenLog { spec: None, began, record: None, path: found.path, agent: None, is_transcript: true });
     }
     let specs: Vec<&str> = records.iter().map(|(spec, _)| spec.as_str()).collect();
     let near = nearest_hint(name, specs.iter().copied().chain(logs.iter().map(|log| log.id.as_str())));
@@ -117,14 +131,14 @@ pub fn choose(command_env: &CommandEnv, open: &OpenWorktree, name: Option<&str>)
 }
 
 fn of_record(command_env: &CommandEnv, open: &OpenWorktree, spec: String, record: SessionRecord) -> Result<ChosenLog, CommandFailure> {
-    let began = Some(record.started_at);
+    let (began, agent) = (Some(record.started_at), record.agent.clone());
     if let Some(path) = record.log.clone() {
-        return Ok(ChosenLog { spec: Some(spec), began, record: Some(record), path, is_transcript: false });
+        return Ok(ChosenLog { spec: Some(spec), began, record: Some(record), path, agent, is_transcript: false });
     }
     let id = record.session_id.clone();
     let found = id.as_ref().and_then(|id| transcript::session(open.root(), &command_env.claude_home, id));
     match found {
-        Some(found) => Ok(ChosenLog { spec: Some(spec), began, record: Some(record), path: found.path, is_transcript: true }),
+        Some(found) => Ok(ChosenLog { spec: Some(spec), began, record: Some(record), path: found.path, agent, is_transcript: true }),
         None => {
             let id = id.map(|id| format!(" ({})", escape_to_one_line(&id))).unwrap_or_default();
             let spec = escape_to_one_line(&spec);
@@ -136,13 +150,16 @@ fn of_record(command_env: &CommandEnv, open: &OpenWorktree, spec: String, record
     }
 }
 
-fn of_log(open: &OpenWorktree, log: SessionLog) -> Result<ChosenLog, CommandFailure> {
+fn of_log(open: &OpenWorktree, logs: &[SessionLog], log: SessionLog) -> Result<ChosenLog, CommandFailure> {
     let record = records(open)?.into_iter().find(|(_, record)| has_log(record, &log));
-    let spec = match &record {
-        Some((spec, _)) => Some(spec.clone()),
-        None => facts_of(open, std::slice::from_ref(&log))?.into_iter().next().and_then(|(spec, _)| spec),
+    let (spec, agent) = match &record {
+        Some((spec, record)) => (Some(spec.clone()), record.agent.clone()),
+        None => {
+            let spec = facts_of(open, std::slice::from_ref(&log))?.into_iter().next().and_then(|(spec, _)| spec);
+            (spec, agent_of(open, logs, &log)?)
+        }
     };
-    Ok(ChosenLog { spec, began: log.began, record: record.map(|(_, record)| record), path: log.path, is_transcript: false })
+    Ok(ChosenLog { spec, began: log.began, record: record.map(|(_, record)| record), path: log.path, agent, is_transcript: false })
 }
 
 fn has_log(record: &SessionRecord, log: &SessionLog) -> bool {
@@ -201,6 +218,19 @@ fn facts_of(open: &OpenWorktree, logs: &[SessionLog]) -> Result<Vec<SessionFacts
         facts.iter().all(|(_, end)| end.is_some())
     })?;
     Ok(facts)
+}
+
+/// The agent of the session of a log, by the event of its end: the log is the one that began last before it.
+fn agent_of(open: &OpenWorktree, logs: &[SessionLog], log: &SessionLog) -> Result<Option<String>, CommandFailure> {
+    let mut found = None;
+    each_event(open, |event| {
+        let last = logs.iter().find(|log| log.began.is_some_and(|began| began <= event.at));
+        if event.kind == kind::SESSION_ENDED && last.is_some_and(|last| last.id == log.id) {
+            found = ran_by(&event.data);
+        }
+        found.is_some() || log.began.is_none_or(|began| event.at < began)
+    })?;
+    Ok(found)
 }
 
 /// The logs of the worktree, the newest first.

@@ -188,7 +188,7 @@ fn read_output(command_env: &CommandEnv, key: &LiveRowKey, read: &mut Option<Rea
         let logs = command_env.state.logs();
         let opened = if chosen.is_transcript { LogReader::open_alone(&chosen.path) } else { LogReader::open(&logs, &chosen.path) };
         let reader = opened.map_err(|error| CommandFailure::usage(format!("cannot read {}: {error}", chosen.path.display())))?;
-        let events = if chosen.is_transcript { OutputEvents::of_events() } else { OutputEvents::default() };
+        let events = chosen.events(command_env, &open);
         let view = LogView::new(false, None);
         *read = Some(ReadOutput { path: chosen.path.clone(), reader, events, view, lines: VecDeque::new(), over: false });
     }

@@ -113,6 +113,8 @@ pub struct RowQuery {
     pub runs: bool,
     /// The log of the session that runs.
     pub log: Option<PathBuf>,
+    /// The agent that runs it, by the name or path of its preset, and the preset that its output is read as where that is unknown.
+    pub agent: (Option<String>, Option<String>),
     /// When the row changed last: a later time is a reason to read again.
     pub changed: Timestamp,
 }

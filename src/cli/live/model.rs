@@ -272,6 +272,7 @@ impl LiveModel {
             readable: !row.gone && row.broken.is_none(),
             runs: row.runs(),
             log: row.session.as_ref().and_then(|session| session.log.clone()),
+            agent: row.session.as_ref().map(|session| (session.agent.clone(), session.read_as.clone())).unwrap_or_default(),
             changed: last_change(row),
         };
         self.order.iter().skip(self.top).take(self.list_height()).map(|at| query(&self.rows[*at])).collect()

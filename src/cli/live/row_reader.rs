@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::input::LiveInput;
 use super::live_data::{LiveRowKey, RowFacts, RowQuery, ShownFact};
 use crate::agent::stream::StreamTap;
+use crate::judge::command_env::CommandEnv;
 use crate::session::LogReader;
 use crate::wire::session_events::ended_session_cost;
 use watchdog_git::{HistoryPoint, Worktree};
@@ -47,9 +48,9 @@ struct TailedLog {
 
 impl RowReader {
     /// Begins; facts go to `to`.
-    pub fn start(&self, state: StateDir, to: Sender<LiveInput>) -> std::io::Result<()> {
+    pub fn start(&self, command_env: CommandEnv, to: Sender<LiveInput>) -> std::io::Result<()> {
         let reader = self.clone();
-        std::thread::Builder::new().name("rows".into()).spawn(move || reader.keep_reading(&state, &to))?;
+        std::thread::Builder::new().name("rows".into()).spawn(move || reader.keep_reading(&command_env, &to))?;
         Ok(())
     }
 
@@ -63,7 +64,7 @@ impl RowReader {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn keep_reading(&self, state: &StateDir, to: &Sender<LiveInput>) {
+    fn keep_reading(&self, command_env: &CommandEnv, to: &Sender<LiveInput>) {
         let mut read: HashMap<LiveRowKey, ReadRow> = HashMap::new();
         let mut logs: HashMap<LiveRowKey, TailedLog> = HashMap::new();
         loop {
@@ -79,11 +80,11 @@ impl RowReader {
                 let git_at = match before {
                     Some(row) if fresh => row.git_at,
                     _ => {
-                        read_worktree(query, state, &mut facts);
+                        read_worktree(query, &command_env.state, &mut facts);
                         Instant::now()
                     }
                 };
-                read_log(query, state, &mut logs, &mut facts);
+                read_log(query, command_env, &mut logs, &mut facts);
                 if before.is_none_or(|row| row.facts != facts) && to.send(LiveInput::Facts(query.key.clone(), facts.clone())).is_err() {
                     return;
                 }
@@ -136,15 +137,17 @@ fn last_cost(store: &dyn LocalStore, work: (String, String)) -> ShownFact<f64> {
     }
 }
 
-fn read_log(query: &RowQuery, state: &StateDir, logs: &mut HashMap<LiveRowKey, TailedLog>, facts: &mut RowFacts) {
+fn read_log(query: &RowQuery, command_env: &CommandEnv, logs: &mut HashMap<LiveRowKey, TailedLog>, facts: &mut RowFacts) {
     let Some(path) = &query.log else {
         facts.last_line.clear();
         return;
     };
     if logs.get(&query.key).is_none_or(|log| log.path != *path) {
         facts.cost = ShownFact::Unknown;
-        let Ok(reader) = LogReader::open(&state.logs(), path) else { return };
-        logs.insert(query.key.clone(), TailedLog { path: path.clone(), reader, tap: StreamTap::default() });
+        let Ok(reader) = LogReader::open(&command_env.state.logs(), path) else { return };
+        let (agent, read_as) = &query.agent;
+        let stream = command_env.stream_of_session(&query.key.worktree, agent.as_deref(), read_as.as_deref());
+        logs.insert(query.key.clone(), TailedLog { path: path.clone(), reader, tap: StreamTap::of_anyone(stream.as_ref()) });
     }
     let Some(log) = logs.get_mut(&query.key) else { return };
     let mut buffer = vec![0; CHUNK];

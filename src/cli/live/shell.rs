@@ -109,7 +109,7 @@ impl LiveShell {
         read_keys(to.clone()).map_err(no_room)?;
         let (rows, sessions) = (RowReader::default(), SessionPoll::default());
         let state = command_env.state.clone();
-        rows.start(state.clone(), to.clone()).map_err(no_room)?;
+        rows.start(command_env.clone(), to.clone()).map_err(no_room)?;
         sessions.start(state.clone(), command_env.claude_home.clone(), to.clone()).map_err(no_room)?;
         let (detail, requests) = channel();
         detail_reader::start(command_env.clone(), requests, to.clone()).map_err(no_room)?;

@@ -29,6 +29,7 @@ use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
 use crate::judge::settle_anchor;
 use crate::judge::spawn_io::spawn_io;
+use crate::modes::run::session_recognition::SessionRecognition;
 use crate::modes::run::session_run::SessionOptions;
 use crate::wire::verdict_json::Judgement;
 
@@ -158,8 +159,16 @@ impl LoopContext {
         if let ConversationChoice::Resumed(Some(id)) = conversation {
             env.insert("WATCHDOG_SESSION_ID".into(), Some(id.into()));
         }
+        let (tap, ruled_by) = match agent.preset_name() {
+            Some(_) => (StreamTap::of_preset(agent.worker.stream()), None),
+            None => {
+                let recognition = SessionRecognition::of_command(&self.command_env, None, &command.argv);
+                recognition.reading(&self.command_env, &self.root, &self.settings().agent)
+            }
+        };
         Ok(SessionOptions {
             agent: agent.preset_name(),
+            ruled_by,
             command: command.argv,
             log: log_path(&self.command_env.state.logs(), &self.worktree_id, now()),
             env,
@@ -171,7 +180,7 @@ impl LoopContext {
             end_survivors: self.request.end_survivors,
             mirror: self.request.mirror,
             cover: None,
-            tap: StreamTap::of_preset(agent.worker.stream()),
+            tap,
             before: spent,
         })
     }

@@ -7,7 +7,7 @@ mod periodic;
 pub(crate) mod session_recognition;
 pub(crate) mod session_run;
 mod session_wait;
-mod sighted_agent;
+pub(crate) mod sighted_agent;
 mod silence_watch;
 pub(crate) mod view;
 pub(crate) mod wrapped;

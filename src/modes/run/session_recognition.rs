@@ -1,13 +1,17 @@
 //! Recognises the agent of a session: by its command line before it starts, by its processes while it runs, by its output at its end.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use super::agent_watch::AgentWatch;
-use super::sighted_agent::AgentSigns;
+use super::sighted_agent::{AgentSigns, SpokenDialect};
 use crate::agent::recognition::{AgentWords, NamedAgents, agents_in_command, known_agents};
+use crate::agent::stream::{StreamFormat, StreamTap};
 use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::JudgementInput;
 use crate::judge::session_agent::SightedAgent;
+use watchdog_core::config::PresetName;
+use watchdog_core::config::settings::AgentSettings;
 use watchdog_process::CommandLineReader;
 
 /// The signs of a session's agent.
@@ -40,10 +44,23 @@ impl SessionRecognition {
     }
 
     /// The agent, once the session has ended. `names_itself` = its output told an id.
-    pub fn finish(self, dialect: Option<&str>, names_itself: bool) -> SightedAgent {
+    pub fn finish(self, spoken: SpokenDialect<'_>, names_itself: bool) -> SightedAgent {
         let by_processes = self.watch.map(|watch| watch.seen()).unwrap_or_default();
-        let signs = AgentSigns { chosen: self.chosen.as_deref(), by_command: self.by_command, by_processes, dialect, names_itself };
+        let signs = AgentSigns { chosen: self.chosen.as_deref(), by_command: self.by_command, by_processes, spoken, names_itself };
         signs.agent(&self.known)
+    }
+
+    /// What reads the session's output: the `stream` block of the named agent, or else every dialect and the rules of the configured
+    /// preset. With it the preset whose rules are read without its being named.
+    pub fn reading(&self, command_env: &CommandEnv, root: &Path, configured: &AgentSettings) -> (StreamTap, Option<String>) {
+        // One that cannot be read or is not trusted says nothing about an output.
+        let preset = |name: &PresetName| command_env.find_preset(root, name).ok().map(|found| found.preset);
+        if let Some(named) = self.named().and_then(PresetName::parse) {
+            return (StreamTap::of_preset(preset(&named).and_then(|preset| preset.stream.clone()).as_ref()), None);
+        }
+        let stream = preset(&configured.preset).and_then(|preset| preset.stream.clone());
+        let ruled_by = matches!(stream, Some(StreamFormat::Rules(_))).then(|| configured.preset.as_str().to_owned());
+        (StreamTap::of_anyone(stream.as_ref()), ruled_by)
     }
 
     /// What a person is told before the session begins; `None` where its command line names no agent.

@@ -37,6 +37,7 @@ use super::budget::SessionBudget;
 use super::periodic::{PeriodicSnapshots, SnapshotSubject};
 use super::session_recognition::SessionRecognition;
 use super::session_wait::{SessionTimeLimit, SessionWaiter};
+use super::sighted_agent::SpokenDialect;
 use super::silence_watch::{SilenceCause, WatchedSession};
 use crate::clock::now;
 use crate::judge::admission::PreparedJudgement;
@@ -59,6 +60,8 @@ pub struct SessionOptions {
     pub command: Vec<OsString>,
     /// The agent that it starts, by the name or path of its preset; `None` where that is unknown.
     pub agent: Option<String>,
+    /// The preset whose rules the output is read by as well, where no command line names the agent.
+    pub ruled_by: Option<String>,
     /// Variables to set (`Some`) or to remove (`None`).
     pub env: BTreeMap<OsString, Option<OsString>>,
     /// The file for its output.
@@ -161,6 +164,7 @@ async fn run_in_span(
     let announced = SessionRecord {
         agent: named_agent.clone(),
         agent_source: named_agent.is_some().then_some(AgentSource::Named),
+        read_as: options.ruled_by.clone(),
         pid: Some(std::process::id()),
         log: Some(log),
         idle_limit: options.idle_timeout,
@@ -216,11 +220,17 @@ async fn run_in_span(
     summary.usage.cost_usd = own_cost(store.as_ref(), &input.worktree_id, &summary);
     let stop = at_timeout.filter(|_| outcome.timed_out);
     let root = input.worktree.lock().expect("mutex poisoned").root().to_owned();
-    let preset = speaking_preset((command_env, &root), named_agent.as_deref(), &summary);
+    let ruled_by = options.ruled_by.as_deref().filter(|_| summary.ruled);
+    let preset = speaking_preset((command_env, &root), named_agent.as_deref().or(ruled_by), &summary);
     let advice = preset.as_ref().and_then(|preset| preset.refusals.as_ref());
     let mut seen = see(outcome, (&summary, advice), notes, &budget, SessionCutoff { stop, silent }, now());
     let dialect = summary.dialect.filter(|_| summary.structured).map(StreamDialect::as_str);
-    let sighted = recognition.finish(dialect, seen.session_id.is_some());
+    let spoken = match (ruled_by, dialect) {
+        (Some(preset), _) => SpokenDialect::RulesOf(preset),
+        (None, Some(dialect)) => SpokenDialect::Dialect(dialect),
+        (None, None) => SpokenDialect::None,
+    };
+    let sighted = recognition.finish(spoken, seen.session_id.is_some());
     (seen.agent, seen.agent_source) = (sighted.agent, sighted.source);
     if seen.session_id.is_none() {
         // An agent that prints nothing about itself may have told its name by a hook.

@@ -4,6 +4,18 @@ use crate::agent::recognition::{AgentWords, NamedAgents};
 use crate::judge::session_agent::SightedAgent;
 use watchdog_facts::agent_source::AgentSource;
 
+/// Whose events an output was.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SpokenDialect<'a> {
+    /// Plain text, or nobody's that is known.
+    #[default]
+    None,
+    /// This dialect's.
+    Dialect(&'a str),
+    /// Those that the rules of this preset speak of, by its name or path.
+    RulesOf(&'a str),
+}
+
 /// Everything that may name the agent of a session.
 #[derive(Debug, Clone, Default)]
 pub struct AgentSigns<'a> {
@@ -13,8 +25,8 @@ pub struct AgentSigns<'a> {
     pub by_command: NamedAgents,
     /// The processes that ran.
     pub by_processes: NamedAgents,
-    /// The dialect of its output.
-    pub dialect: Option<&'a str>,
+    /// Whose events its output was.
+    pub spoken: SpokenDialect<'a>,
     /// Whether its output told an id.
     pub names_itself: bool,
 }
@@ -24,33 +36,39 @@ impl AgentSigns<'_> {
     /// after it, and where two of these signs disagree none of them counts.
     pub fn agent(&self, known: &[AgentWords]) -> SightedAgent {
         let named = |agent: &str, source| SightedAgent { agent: Some(agent.to_owned()), source: Some(source) };
-        let speaks = |agent: &str| known.iter().any(|words| words.agent == agent && words.dialect.as_deref() == self.dialect);
+        let is_plain = self.spoken == SpokenDialect::None;
+        let speaks = |agent: &str| match self.spoken {
+            SpokenDialect::None => false,
+            SpokenDialect::RulesOf(preset) => preset == agent,
+            SpokenDialect::Dialect(dialect) => known.iter().any(|words| words.agent == agent && words.dialect.as_deref() == Some(dialect)),
+        };
         if let Some(agent) = self.chosen {
             return named(agent, AgentSource::Named);
         }
         if let Some(agent) = self.by_command.one() {
             // What another program printed told the id, so that it may not be the named agent's.
-            let is_its_own = self.dialect.is_none() || speaks(agent);
+            let is_its_own = is_plain || speaks(agent);
             return named(agent, if is_its_own { AgentSource::Named } else { AgentSource::Output });
         }
-        let unknown = SightedAgent { agent: None, source: (self.names_itself || self.dialect.is_some()).then_some(AgentSource::Output) };
+        let unknown = SightedAgent { agent: None, source: (self.names_itself || !is_plain).then_some(AgentSource::Output) };
         match (&self.by_command, &self.by_processes) {
             (NamedAgents::Several(agents), _) | (NamedAgents::None, NamedAgents::Several(agents)) => {
-                let mut speaking = agents.iter().filter(|agent| self.dialect.is_some() && speaks(agent));
+                let mut speaking = agents.iter().filter(|agent| speaks(agent));
                 match (speaking.next(), speaking.next()) {
                     (Some(agent), None) => named(agent, AgentSource::Output),
                     _ => unknown,
                 }
             }
-            (_, NamedAgents::One(agent)) if self.dialect.is_none() || speaks(agent) => named(agent, AgentSource::Processes),
+            (_, NamedAgents::One(agent)) if is_plain || speaks(agent) => named(agent, AgentSource::Processes),
             (_, NamedAgents::One(_)) => unknown,
-            _ => match self.dialect {
+            _ => match self.spoken {
                 // The first agent with that dialect is the one that it is named after.
-                Some(dialect) => known
+                SpokenDialect::Dialect(dialect) => known
                     .iter()
                     .find(|words| words.dialect.as_deref() == Some(dialect))
                     .map_or(unknown, |words| named(&words.agent, AgentSource::Output)),
-                None => unknown,
+                SpokenDialect::RulesOf(preset) => named(preset, AgentSource::Output),
+                SpokenDialect::None => unknown,
             },
         }
     }
@@ -73,25 +91,30 @@ mod tests {
     #[test]
     fn a_persons_word_decides_and_signs_of_the_session_must_agree() {
         let none = || NamedAgents::None;
-        let codex = Some("codex");
-        for (chosen, by_command, by_processes, dialect, names_itself, agent, source) in [
+        let plain = SpokenDialect::None;
+        let codex = SpokenDialect::Dialect("codex");
+        let own = SpokenDialect::RulesOf("agents/mine.json");
+        for (chosen, by_command, by_processes, spoken, names_itself, agent, source) in [
             (Some("gemini"), one("codex"), one("claude"), codex, true, Some("gemini"), Some(AgentSource::Named)),
             (None, one("gemini"), one("claude"), codex, true, Some("gemini"), Some(AgentSource::Output)),
-            (None, one("gemini"), one("claude"), None, false, Some("gemini"), Some(AgentSource::Named)),
-            (None, one("gemini"), none(), Some("gemini"), true, Some("gemini"), Some(AgentSource::Named)),
-            (None, none(), one("codex"), None, false, Some("codex"), Some(AgentSource::Processes)),
+            (None, one("gemini"), one("claude"), plain, false, Some("gemini"), Some(AgentSource::Named)),
+            (None, one("gemini"), none(), SpokenDialect::Dialect("gemini"), true, Some("gemini"), Some(AgentSource::Named)),
+            (None, none(), one("codex"), plain, false, Some("codex"), Some(AgentSource::Processes)),
             (None, none(), one("codex"), codex, true, Some("codex"), Some(AgentSource::Processes)),
             (None, none(), one("claude"), codex, true, None, Some(AgentSource::Output)),
             (None, none(), none(), codex, true, Some("codex"), Some(AgentSource::Output)),
-            (None, none(), none(), Some("antigravity"), true, None, Some(AgentSource::Output)),
-            (None, none(), none(), None, true, None, Some(AgentSource::Output)),
-            (None, none(), none(), None, false, None, None),
+            (None, none(), none(), SpokenDialect::Dialect("antigravity"), true, None, Some(AgentSource::Output)),
+            (None, none(), none(), plain, true, None, Some(AgentSource::Output)),
+            (None, none(), none(), plain, false, None, None),
             (None, several(), one("claude"), codex, true, Some("codex"), Some(AgentSource::Output)),
-            (None, several(), none(), None, false, None, None),
+            (None, several(), none(), plain, false, None, None),
             (None, none(), several(), codex, true, Some("codex"), Some(AgentSource::Output)),
-            (None, none(), several(), Some("gemini"), true, None, Some(AgentSource::Output)),
+            (None, none(), several(), SpokenDialect::Dialect("gemini"), true, None, Some(AgentSource::Output)),
+            (None, none(), none(), own, true, Some("agents/mine.json"), Some(AgentSource::Output)),
+            (None, none(), one("codex"), own, true, None, Some(AgentSource::Output)),
+            (None, one("codex"), none(), own, true, Some("codex"), Some(AgentSource::Output)),
         ] {
-            let signs = AgentSigns { chosen, by_command, by_processes, dialect, names_itself };
+            let signs = AgentSigns { chosen, by_command, by_processes, spoken, names_itself };
             let expected = SightedAgent { agent: agent.map(str::to_owned), source };
             assert_eq!(signs.agent(&known_agents(&PresetCatalog::default())), expected, "{signs:?}");
         }

@@ -8,7 +8,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::agent::recognition::{agents_in_command, known_agents};
-use crate::agent::stream::StreamTap;
 use crate::session::{log_path, note_conversations, record, spec_of_new_session};
 use watchdog_core::decision::termination::{SpentUsage, termination};
 use watchdog_facts::display::time_span;
@@ -78,8 +77,8 @@ async fn try_run(command_env: &CommandEnv, request: RunRequest, signals: &mut Si
     let prepared = PreparedJudgement::new(command_env, judgement_input(command_env, open, &request, begun)?, store, begun);
     prepared.admit()?;
     prepared.unless(Ok(spent_before(&prepared.input, begun)))?;
-    let options = request.options(&prepared);
-    let recognition = SessionRecognition::of_command(command_env, None, &options.command);
+    let recognition = SessionRecognition::of_command(command_env, None, &request.command);
+    let options = request.options(&prepared, &recognition);
     command_env.tell(&first_line(&prepared.input, &options, recognition.clause(&prepared.input)));
     let mut prepared = refuse_what_passes(prepared, signals).await?;
     prepared.journal.note(kind::BASELINE, baseline_data(&prepared.input.baseline));
@@ -110,10 +109,13 @@ impl RunRequest {
     }
 
     /// The options of the session, with the idle timeout and the log file in force.
-    fn options(&self, prepared: &PreparedJudgement) -> SessionOptions {
+    fn options(&self, prepared: &PreparedJudgement, recognition: &SessionRecognition) -> SessionOptions {
         let PreparedJudgement { command_env, input, begun, .. } = prepared;
+        let root = input.worktree.lock().expect("mutex poisoned").root().to_owned();
+        let (tap, ruled_by) = recognition.reading(command_env, &root, &input.settings.agent);
         SessionOptions {
             agent: None,
+            ruled_by,
             command: self.command.clone(),
             log: log_path(&command_env.state.logs(), &input.worktree_id, *begun),
             env: BTreeMap::new(),
@@ -123,7 +125,7 @@ impl RunRequest {
             grace: self.grace,
             child_wait: self.child_wait,
             end_survivors: self.end_survivors,
-            tap: StreamTap::default(),
+            tap,
             before: SpentUsage::default(),
             mirror: if self.output_to_stderr { MirrorTarget::ToStderr } else { MirrorTarget::Through },
             cover: self.view.clone().map(|view| view as Arc<dyn TerminalCover>),

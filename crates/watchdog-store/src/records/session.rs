@@ -24,6 +24,8 @@ pub struct SessionRecord {
     pub agent: Option<String>,
     /// How that agent, or the id, is known; `None` where nothing named either, and in old records.
     pub agent_source: Option<AgentSource>,
+    /// The preset whose rules its output is read by as well, by name or path, where no command line named the agent.
+    pub read_as: Option<String>,
     /// Its first process. Alone no proof that it still runs: numbers are used again.
     pub pid: Option<u32>,
     /// When it began.
@@ -60,6 +62,8 @@ pub(super) struct SessionV1 {
     agent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent_source: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    read_as: Option<String>,
     pid: Option<u32>,
     started_at: Timestamp,
     ended_at: Option<Timestamp>,
@@ -87,6 +91,7 @@ impl RecordType for SessionRecord {
             session_id: self.session_id.clone(),
             agent: self.agent.clone(),
             agent_source: self.agent_source.map(|source| source.as_str().to_owned()),
+            read_as: self.read_as.clone(),
             pid: self.pid,
             started_at: self.started_at,
             ended_at: self.ended_at,
@@ -102,6 +107,7 @@ impl RecordType for SessionRecord {
             session_id: disk.session_id,
             agent: disk.agent,
             agent_source: disk.agent_source.map(|word| read_source(&word)).transpose()?,
+            read_as: disk.read_as,
             pid: disk.pid,
             started_at: disk.started_at,
             ended_at: disk.ended_at,
