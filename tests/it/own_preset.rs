@@ -100,7 +100,7 @@ fn with_rules() -> (TestEnv, String) {
 
 #[test]
 fn the_rules_of_the_page_read_what_a_program_of_the_users_own_prints() {
-    let (mut env, _) = with_rules();
+    let (env, _) = with_rules();
     let repo = env.repo();
     env.install("my-agent", &env.write("programs/my-agent", ""));
     let loops = |last: &[Value]| {
@@ -127,7 +127,7 @@ const LIMITED: &str = r#"{"type": "error", "code": 429, "reset": "2999-01-01T00:
 
 #[test]
 fn a_session_that_run_starts_is_read_by_the_rules_of_the_named_and_of_the_configured_agent() {
-    let (mut env, config) = with_rules();
+    let (env, config) = with_rules();
     let repo = env.repo();
     env.install("my-agent", &env.write("programs/my-agent", ""));
     for command in ["my-agent", "./wrapper.sh"] {
@@ -180,7 +180,7 @@ fn a_loop_of_a_program_is_read_by_the_rules_of_the_configured_agent() {
 
 #[test]
 fn plain_text_and_another_agents_events_promise_no_end_by_the_rules() {
-    let (mut env, config) = with_rules();
+    let (env, config) = with_rules();
     let repo = env.repo();
     env.install("my-agent", &script(&env, "programs/my-agent", "echo I did it."));
     env.install("codex", &script(&env, "programs/codex", "echo I did it."));
@@ -209,7 +209,7 @@ fn the_live_view_reads_a_session_that_runs_by_the_rules_of_its_agent() {
     assert!(!line("{"), "no line of JSON is shown");
     live.press(&["q"]);
     fs::write(&go, "").expect("it can be written");
-    session.wait();
+    let _ = session.wait();
 }
 
 #[test]
