@@ -26,6 +26,7 @@ pub mod session_id;
 pub mod stream;
 pub mod transcript;
 pub mod transcript_read;
+pub mod transcript_source;
 pub mod unrunnable;
 pub mod usage_limit;
 

@@ -1,19 +1,13 @@
-//! Where Claude Code keeps the transcripts of a worktree, and which of them `--continue` would take.
+//! Transcripts of sessions: what is known of one without reading it, and those of Claude Code, whose folder watchdog reads most.
 //!
-//! A transcript is `<configuration>/projects/<slug>/<session id>.jsonl`; the slug is the real path of the folder with every
-//! character that is not alphanumeric as `-`. The newest by modification time is the latest session.
+//! Where any agent's transcripts are is in its preset; [`TranscriptSource`] finds them. The newest by modification time is the latest session.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::session_id::is_session_id;
-
-/// How many entries of a folder are read.
-const ENTRIES: usize = 10_000;
-/// Claude Code shortens longer slugs and appends a hash; those are found by their beginning.
-const SLUG: usize = 200;
+use super::preset::PresetCatalog;
+use super::transcript_source::TranscriptSource;
 
 /// Claude Code's folder, from its environment variables.
 #[derive(Debug, Clone, Default)]
@@ -36,8 +30,19 @@ impl ClaudeHome {
         named(&self.config_dir).or_else(|| Some(named(&self.home)?.join(".claude")))
     }
 
-    fn projects(&self) -> Option<PathBuf> {
-        Some(self.folder()?.join("projects"))
+    /// A variable of the environment, where it is not empty. These two are as they were read; any other is that of this process.
+    pub(super) fn variable(&self, name: &str) -> Option<OsString> {
+        let value = match name {
+            "CLAUDE_CONFIG_DIR" => self.config_dir.clone(),
+            "HOME" => self.home.clone(),
+            name => std::env::var_os(name),
+        };
+        value.filter(|value| !value.is_empty())
+    }
+
+    /// Where Claude Code's transcripts are; `None` without a home.
+    pub fn transcripts(&self) -> Option<TranscriptSource> {
+        TranscriptSource::of(PresetCatalog::built_in_named("claude")?.as_ref(), self)
     }
 }
 
@@ -71,54 +76,20 @@ pub fn latest(transcripts: Vec<TranscriptFile>) -> Option<TranscriptFile> {
 
 /// Every session that Claude Code recorded in this very folder, in no order.
 pub fn sessions(worktree: &Path, home: &ClaudeHome) -> Vec<TranscriptFile> {
-    let entries = folder_of(worktree, home).and_then(|folder| fs::read_dir(folder).ok());
-    let entries = entries.into_iter().flatten().take(ENTRIES).filter_map(Result::ok);
-    entries.filter_map(|entry| transcript_at(&entry.path())).collect()
+    home.transcripts().map(|source| source.listing(worktree, None).files).unwrap_or_default()
 }
 
 /// The transcript of a session by its id, as it is now.
 pub fn session(worktree: &Path, home: &ClaudeHome, session_id: &str) -> Option<TranscriptFile> {
-    if !is_session_id(session_id) {
-        return None;
-    }
-    transcript_at(&folder_of(worktree, home)?.join(format!("{session_id}.jsonl")))
-}
-
-fn folder_of(worktree: &Path, home: &ClaudeHome) -> Option<PathBuf> {
-    let real = fs::canonicalize(worktree).ok()?;
-    let projects = home.projects()?;
-    let slug = slug(&real);
-    if slug.len() <= SLUG {
-        return Some(projects.join(slug));
-    }
-    let beginning = &slug[..SLUG];
-    let mut found = fs::read_dir(projects).ok()?.take(ENTRIES).filter_map(Result::ok).map(|entry| entry.path());
-    let candidates: Vec<PathBuf> =
-        found.by_ref().filter(|path| path.file_name().and_then(|n| n.to_str()).is_some_and(|name| name.starts_with(beginning))).collect();
-    // Two long paths with the same beginning: which is ours is not known.
-    match candidates.as_slice() {
-        [one] => Some(one.clone()),
-        _ => None,
-    }
-}
-
-/// The folder name for a path: one `-` for each UTF-16 unit that is no ASCII letter or digit, as JavaScript replaces them.
-fn slug(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    text.chars().flat_map(|c| std::iter::repeat_n(if c.is_ascii_alphanumeric() { c } else { '-' }, c.len_utf16())).collect()
-}
-
-fn transcript_at(path: &Path) -> Option<TranscriptFile> {
-    let session_id = path.file_name()?.to_str()?.strip_suffix(".jsonl").filter(|id| is_session_id(id))?.to_owned();
-    let about = fs::metadata(path).ok().filter(|about| about.is_file() && about.len() > 0)?;
-    let (modified, begun) = (about.modified().ok()?, about.created().ok());
-    Some(TranscriptFile { session_id, path: path.to_owned(), modified, size: about.len(), begun })
+    home.transcripts()?.session(worktree, session_id)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::time::Duration;
 
+    use super::super::transcript_source::slug;
     use super::*;
 
     const OLD: &str = "0a0a0a0a-0000-4000-8000-000000000001";
@@ -161,7 +132,8 @@ mod tests {
     #[test]
     fn home_serves_where_no_configuration_folder_is_named() {
         let home = ClaudeHome { config_dir: Some("".into()), home: Some("/h".into()) };
-        assert_eq!(home.projects(), Some(PathBuf::from("/h/.claude/projects")));
-        assert_eq!(ClaudeHome::default().projects(), None);
+        assert_eq!(home.folder(), Some(PathBuf::from("/h/.claude")));
+        assert_eq!(ClaudeHome::default().folder(), None);
+        assert_eq!(ClaudeHome::default().transcripts(), None);
     }
 }

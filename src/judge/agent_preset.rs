@@ -7,6 +7,8 @@ use super::command_env::CommandEnv;
 use crate::agent::preset::catalog::read_preset_file;
 use crate::agent::preset::{AgentPreset, PresetCatalog};
 use crate::agent::stream::StreamFormat;
+use crate::agent::transcript_source::TranscriptSource;
+use watchdog_core::config::settings::AgentSettings;
 use watchdog_core::config::{ConfigError, ParsedConfig, PresetName, unknown_preset};
 use watchdog_git::Worktree;
 use watchdog_store::trust::{TrustStore, fingerprint};
@@ -86,6 +88,19 @@ impl CommandEnv {
     pub fn stream_of_session(&self, root: &Path, agent: Option<&str>, read_as: Option<&str>) -> Option<StreamFormat> {
         let name = PresetName::parse(agent.or(read_as)?)?;
         self.find_preset(root, &name).ok()?.preset.stream.clone()
+    }
+
+    /// Where an agent keeps its transcripts; `None` where its preset does not say so.
+    pub fn transcripts_of(&self, root: &Path, agent: &AgentSettings) -> Option<TranscriptSource> {
+        let preset = self.agent_preset(root, &agent.preset).ok()?;
+        TranscriptSource::of(&preset, &self.claude_home)
+    }
+
+    /// Where the agents that are known by a word keep theirs, to note them with a baseline: which of them will work is not known then.
+    pub fn transcripts_to_note(&self) -> Vec<TranscriptSource> {
+        let own = self.presets.own_words().into_iter().filter_map(|word| self.presets.of_word(&word).ok().flatten());
+        let presets = PresetCatalog::built_in().iter().cloned().chain(own);
+        presets.filter_map(|preset| TranscriptSource::of(&preset, &self.claude_home)).collect()
     }
 
     /// The preset of an agent that is about to be started in the worktree of this command. One that was never run says so.

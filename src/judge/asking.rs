@@ -5,9 +5,7 @@ use sha2::{Digest, Sha256};
 use crate::agent::probe::{self, ProbeRequest};
 use crate::agent::prompt::{QuestionFacts, probe_prompt};
 use crate::agent::reply_claims::ReplyClaims;
-use crate::agent::transcript;
 use crate::session::{ProbeTarget, SessionIdSource};
-use watchdog_core::config::settings::PresetName;
 use watchdog_core::decision::machine::EarlierRounds;
 use watchdog_core::decision::standing_answer::{JudgementTrigger, is_last_word, stands_until};
 use watchdog_facts::display::plural;
@@ -100,23 +98,21 @@ impl ActionExecutor {
         if let Some(whom) = self.sent_probe().whom.clone().filter(|whom| whom.known_by != SessionIdSource::Latest) {
             return whom;
         }
-        let settings = &self.agent;
-        let by_transcript = settings.probe.is_none() && settings.preset == PresetName::CLAUDE;
+        let source = self.transcripts().filter(|_| self.agent.probe.is_none());
         let found = match &self.store {
             Some(store) => ProbeTarget::of(
                 store.as_ref(),
                 (&self.input.worktree_id, &self.input.spec),
-                (&self.root, &self.command_env.claude_home),
+                (&self.root, source.as_ref()),
                 self.session_id.as_deref(),
                 self.input.record_at,
-                by_transcript,
             ),
             None => Ok(ProbeTarget { resume: self.session_id.clone(), expected: None, known_by: SessionIdSource::Latest, has_grown: None }),
         };
         // Without readable records only the latest conversation is known; the writing functions report the error.
         let whom = found.unwrap_or_else(|_| ProbeTarget {
             resume: self.session_id.clone(),
-            expected: self.latest_transcript().map(|transcript| transcript.session_id),
+            expected: source.filter(|source| source.asks_latest).and_then(|source| source.latest(&self.root)).map(|found| found.session_id),
             known_by: SessionIdSource::Latest,
             has_grown: None,
         });
@@ -218,10 +214,12 @@ impl ActionExecutor {
         let whom = self.whom();
         whom.proves_nothing().or_else(|| {
             let doubt = self.ran.doubt(self.input.names_agent.then_some(&self.input.settings.agent))?;
-            let (work, folder) =
-                ((self.input.worktree_id.as_str(), self.input.spec.as_str()), (self.root.as_path(), &self.command_env.claude_home));
-            let has_grown = self.agent.preset == PresetName::CLAUDE
-                && self.store.as_ref().is_some_and(|store| whom.has_grown_here(store.as_ref(), work, folder));
+            let work = (self.input.worktree_id.as_str(), self.input.spec.as_str());
+            let has_grown = self
+                .store
+                .as_ref()
+                .zip(self.transcripts())
+                .is_some_and(|(store, source)| whom.has_grown_here(store.as_ref(), work, (self.root.as_path(), &source)));
             (!has_grown).then_some(doubt)
         })
     }
@@ -258,8 +256,7 @@ impl ActionExecutor {
         };
         let whom = self.whom();
         let session = whom.resume.or(whom.expected);
-        let (root, home) = (&self.root, &self.command_env.claude_home);
-        let transcript = session.as_deref().and_then(|id| transcript::session(root, home, id));
+        let transcript = session.as_deref().and_then(|id| self.transcripts()?.session(&self.root, id));
         let transcript = transcript.map(|transcript| (transcript.size, transcript.modified));
         let settings = &self.input.settings;
         let criteria = (&settings.mode, &settings.checks, &settings.guards, &self.agent, &settings.rescue.mode, &settings.require_evidence);

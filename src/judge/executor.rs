@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::agent::transcript::{self, TranscriptFile};
+use crate::agent::transcript::TranscriptFile;
+use crate::agent::transcript_source::TranscriptSource;
 use crate::rescue;
 use crate::watch::{FolderWatch, GitDirs};
 use crate::wire::judgement_events::helper_snapshot_data;
@@ -432,11 +433,18 @@ impl ActionExecutor {
     }
 
     pub(super) fn latest_transcript(&self) -> Option<TranscriptFile> {
-        let home = &self.command_env.claude_home;
+        let source = self.transcripts()?;
         match &self.session_id {
-            Some(id) => transcript::session(&self.root, home, id),
-            None => transcript::latest_session(&self.root, home),
+            Some(id) => source.session(&self.root, id),
+            // Which of the transcripts of all folders is written is not searched for.
+            None if source.is_by_folder() => source.latest(&self.root),
+            None => None,
         }
+    }
+
+    /// Where the agent keeps its transcripts.
+    pub(super) fn transcripts(&self) -> Option<TranscriptSource> {
+        self.command_env.transcripts_of(&self.root, &self.agent)
     }
 }
 

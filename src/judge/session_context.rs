@@ -62,7 +62,8 @@ fn by_transcript(input: &JudgementInput, store: &dyn LocalStore, home: &ClaudeHo
         // Without a baseline's time the transcript of this work is unknown.
         None => {
             let at = input.recorded_at?;
-            let whom = ProbeTarget::of(store, (&input.worktree_id, &input.spec), (&root, home), None, Some(at), true).ok()?;
+            let whom =
+                ProbeTarget::of(store, (&input.worktree_id, &input.spec), (&root, home.transcripts().as_ref()), None, Some(at)).ok()?;
             let grown = whom.has_grown != Some(false);
             whom.expected.filter(|_| grown).and_then(|id| session_summary(&root, home, Some(&id), None))
         }

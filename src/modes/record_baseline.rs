@@ -48,7 +48,12 @@ pub fn record_baseline(
             Err(unreadable) => unread = Some(unreadable),
         }
     }
-    note_conversations(open.store.as_ref(), (&open.worktree_id, &recorded.spec), (open.root(), &command_env.claude_home), recorded.at)?;
+    note_conversations(
+        open.store.as_ref(),
+        (&open.worktree_id, &recorded.spec),
+        (open.root(), &command_env.transcripts_to_note()),
+        recorded.at,
+    )?;
     let noted = event(recorded.at, &open.worktree_id, Some(&recorded.spec), kind::BASELINE, baseline_data(&recorded.point));
     // Nothing guards this append, so it cannot be fenced.
     let _done = open.store.append(&[noted], None)?;

@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use crate::agent::transcript;
 use crate::rescue::{self, PlanError, RescuePreview};
 use crate::session::recorded;
 use watchdog_core::config::settings::{ConfigSettings, RescueMode};
@@ -120,13 +119,15 @@ fn commit(
     let session = sessions::of(open.store.as_ref(), &open.worktree_id, spec)?;
     let agent = settings_for(&settings.agent, session.as_ref().and_then(|session| session.agent.as_deref()));
     let session = session.and_then(|session| session.session_id);
+    let source = command_env.transcripts_of(open.root(), &agent);
+    let latest = source.filter(|source| source.asks_latest).and_then(|source| source.latest(open.root()));
     let planner = PlannerAgent {
         command_env,
         agent: &agent,
         program: command_env.agent_program.clone(),
         root: open.root(),
         session_id: session.as_deref(),
-        expected_session: transcript::latest_session(open.root(), &command_env.claude_home).map(|found| found.session_id),
+        expected_session: latest.map(|found| found.session_id),
         timeout: settings.rescue.timeout,
         begun: now(),
         spent: std::sync::Mutex::default(),

@@ -6,13 +6,17 @@ use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 
-use crate::agent::transcript::{self, ClaudeHome, TranscriptFile};
+use crate::agent::transcript::{self, TranscriptFile};
+use crate::agent::transcript_source::{TranscriptListing, TranscriptSource};
 use watchdog_store::conversation::{self, SpecConversations};
 use watchdog_store::session::SessionRecord;
 use watchdog_store::{LocalStore, StoreError, hook_session, session};
 
 /// A transcript that is begun so long after the end of a session may still be its own: its last words were being written.
 const LATE: Duration = Duration::from_secs(5);
+
+/// File systems note times by a clock that lags behind.
+const COARSE: Duration = Duration::from_secs(1);
 
 /// How a session is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,15 +57,14 @@ pub struct ProbeTarget {
 }
 
 impl ProbeTarget {
-    /// Finds the session of a spec. `told` is the id that the session itself reported; `baseline_at` is `None` where no baseline is
-    /// recorded, which selects the latest conversation. `by_transcript` = the agent keeps transcripts here.
+    /// Finds the session of a spec. `reported_id` is the id that the session itself reported; `baseline_at` is `None` where no baseline is
+    /// recorded, which selects the latest conversation. `source` = where the agent keeps its transcripts, as far as that is known.
     pub fn of(
         store: &dyn LocalStore,
         (worktree_id, spec): (&str, &str),
-        (root, home): (&Path, &ClaudeHome),
+        (root, source): (&Path, Option<&TranscriptSource>),
         reported_id: Option<&str>,
         baseline_at: Option<Timestamp>,
-        by_transcript: bool,
     ) -> Result<Self, StoreError> {
         let by_id = |id: String, known_by| ProbeTarget { resume: Some(id.clone()), expected: Some(id), known_by, has_grown: None };
         let by_hook = |id: &str| {
@@ -70,7 +73,6 @@ impl ProbeTarget {
         if let Some(id) = reported_id {
             return Ok(by_id(id.to_owned(), by_hook(id)?));
         }
-        let transcripts = if by_transcript { transcript::sessions(root, home) } else { Vec::new() };
         let (mut since_baseline, mut record) = (None, None);
         if let Some(at) = baseline_at {
             // One that began before the baseline is about other work.
@@ -81,20 +83,23 @@ impl ProbeTarget {
             }
             record = conversation::of(store, worktree_id, spec)?.filter(|record| record.baseline_at == at);
         }
+        let listed = source.map(|source| source.listing(root, baseline_at)).unwrap_or_default();
         if let Some(SpecConversations { pinned: Some((id, how)), before, .. }) = &record {
             let known_by = if how == SessionIdSource::Transcript.as_str() { SessionIdSource::Transcript } else { SessionIdSource::Latest };
-            let now = transcripts.iter().find(|transcript| transcript.session_id == *id);
+            let now = listed.files.iter().find(|transcript| transcript.session_id == *id);
             let has_grown = now.and_then(|transcript| grown(before, transcript)).filter(|_| known_by == SessionIdSource::Latest);
             return Ok(ProbeTarget { has_grown, ..by_id(id.clone(), known_by) });
         }
         if let Some(found) = &record
-            && let Some(one) = the_one_begun(&found.before, &transcripts, since_baseline.as_ref())
+            && let Some(one) = the_one_begun(found, &listed, since_baseline.as_ref())
         {
             let conversation = by_id(one, SessionIdSource::Transcript);
             conversation.pin(store, worktree_id, spec, None)?;
             return Ok(conversation);
         }
-        let latest = transcript::latest(transcripts);
+        // One that can be asked by its id alone is not asked by guess, but by hand the latest is the one that was meant.
+        let by_guess = source.is_none_or(|source| source.asks_latest) || baseline_at.is_none();
+        let latest = transcript::latest(listed.files).filter(|_| by_guess);
         let has_grown = record.as_ref().zip(latest.as_ref()).and_then(|(record, latest)| grown(&record.before, latest));
         Ok(ProbeTarget { resume: None, expected: latest.map(|latest| latest.session_id), known_by: SessionIdSource::Latest, has_grown })
     }
@@ -104,7 +109,8 @@ impl ProbeTarget {
         if matches!(self.known_by, SessionIdSource::Output | SessionIdSource::Hook) {
             return Ok(());
         }
-        let Some(id) = answered.or(self.expected.as_deref()) else { return Ok(()) };
+        // A fork of a session answers under an id of its own.
+        let Some(id) = self.resume.as_deref().or(answered).or(self.expected.as_deref()) else { return Ok(()) };
         let Some(found) = conversation::of(store, worktree_id, spec)? else { return Ok(()) };
         let pinned = Some((id.to_owned(), self.known_by.as_str().to_owned()));
         if found.pinned == pinned {
@@ -114,10 +120,19 @@ impl ProbeTarget {
     }
 
     /// Whether this conversation has a transcript of this folder that has grown since the baseline.
-    pub fn has_grown_here(&self, store: &dyn LocalStore, (worktree_id, spec): (&str, &str), (root, home): (&Path, &ClaudeHome)) -> bool {
+    pub fn has_grown_here(
+        &self,
+        store: &dyn LocalStore,
+        (worktree_id, spec): (&str, &str),
+        (root, source): (&Path, &TranscriptSource),
+    ) -> bool {
         let recorded = conversation::of(store, worktree_id, spec).ok().flatten();
-        let transcript = self.expected.as_deref().and_then(|id| transcript::session(root, home, id));
-        recorded.zip(transcript).and_then(|(record, transcript)| grown(&record.before, &transcript)) == Some(true)
+        let transcript = self.expected.as_deref().and_then(|id| source.session(root, id));
+        recorded.zip(transcript).is_some_and(|(record, transcript)| {
+            // Of those that were not noted, one that was begun since has grown.
+            let noted = source.is_by_folder() || begun_since(record.baseline_at, &transcript) == Some(true);
+            noted && grown(&record.before, &transcript) == Some(true)
+        })
     }
 
     /// Why a `complete` of this conversation proves nothing, if it does not.
@@ -128,14 +143,17 @@ impl ProbeTarget {
     }
 }
 
-/// Records the existing conversations at a baseline, to detect later which one was started or continued.
+/// Records the existing conversations at a baseline, to detect later which one was started or continued: those of every agent whose
+/// transcripts of a folder lie together.
 pub fn note_conversations(
     store: &dyn LocalStore,
     (worktree_id, spec): (&str, &str),
-    (root, home): (&Path, &ClaudeHome),
+    (root, sources): (&Path, &[TranscriptSource]),
     baseline_at: Timestamp,
 ) -> Result<(), StoreError> {
-    let mut before: Vec<(String, u64)> = transcript::sessions(root, home).into_iter().map(|seen| (seen.session_id, seen.size)).collect();
+    let by_folder = sources.iter().filter(|source| source.is_by_folder());
+    let seen = by_folder.flat_map(|source| source.listing(root, None).files).map(|seen| (seen.session_id, seen.size));
+    let mut before: Vec<(String, u64)> = seen.collect();
     before.sort();
     conversation::record(store, worktree_id, spec, &SpecConversations { baseline_at, before, pinned: None })
 }
@@ -145,13 +163,23 @@ fn grown(before: &[(String, u64)], transcript: &TranscriptFile) -> Option<bool> 
     Some(size.is_none_or(|size| size < transcript.size))
 }
 
-/// The one transcript that was begun after the baseline, and not after the session's end where that is known.
-fn the_one_begun(before: &[(String, u64)], transcripts: &[TranscriptFile], session: Option<&SessionRecord>) -> Option<String> {
+/// Whether a transcript was begun at or after a baseline; `None` where the file system does not say when.
+fn begun_since(baseline_at: Timestamp, transcript: &TranscriptFile) -> Option<bool> {
+    // A time in the future counts as now.
+    let baseline = SystemTime::from(baseline_at.min(Timestamp::now()));
+    transcript.begun.map(|begun| baseline <= begun + COARSE)
+}
+
+/// The one transcript that was begun after the baseline, and not after the session's end where that is known. None where another one may
+/// have been.
+fn the_one_begun(record: &SpecConversations, listed: &TranscriptListing, session: Option<&SessionRecord>) -> Option<String> {
     let end = session.and_then(|session| session.ended_at).map(|end| SystemTime::from(end) + LATE);
-    let begun_in_time = |transcript: &&TranscriptFile| end.zip(transcript.begun).is_none_or(|(end, begun)| begun <= end);
-    let mut begun =
-        transcripts.iter().filter(|transcript| !before.iter().any(|(id, _)| *id == transcript.session_id)).filter(begun_in_time);
-    let one = begun.next()?;
+    let in_time = |transcript: &&TranscriptFile| {
+        end.zip(transcript.begun).is_none_or(|(end, begun)| begun <= end) && begun_since(record.baseline_at, transcript) != Some(false)
+    };
+    let is_new = |transcript: &&TranscriptFile| !record.before.iter().any(|(id, _)| *id == transcript.session_id);
+    let mut begun = listed.files.iter().filter(is_new).filter(in_time);
+    let one = begun.next().filter(|_| listed.complete)?;
     begun.next().is_none().then(|| one.session_id.clone())
 }
 
@@ -160,6 +188,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::agent::transcript::ClaudeHome;
     use watchdog_store::{LocalStore, StateDir, open_store};
 
     const A: &str = "0a0a0a0a-0000-4000-8000-000000000001";
@@ -196,11 +225,15 @@ mod tests {
         }
 
         fn note(&self, at: Timestamp) {
-            note_conversations(self.store.as_ref(), ("w", "s"), (&self.root(), &self.home), at).expect("a row");
+            note_conversations(self.store.as_ref(), ("w", "s"), (&self.root(), &[self.source()]), at).expect("a row");
         }
 
         fn whom(&self, at: Option<Timestamp>) -> ProbeTarget {
-            ProbeTarget::of(self.store.as_ref(), ("w", "s"), (&self.root(), &self.home), None, at, true).expect("rows")
+            ProbeTarget::of(self.store.as_ref(), ("w", "s"), (&self.root(), Some(&self.source())), None, at).expect("rows")
+        }
+
+        fn source(&self) -> TranscriptSource {
+            self.home.transcripts().expect("a home")
         }
     }
 
@@ -252,5 +285,15 @@ mod tests {
         assert_eq!(ground.whom(Some(at(100))).proves_nothing(), None);
         ground.note(at(300));
         assert_eq!(ground.whom(Some(at(300))).resume, None, "a new baseline begins anew");
+    }
+
+    #[test]
+    fn a_fork_that_answers_is_not_taken_for_the_session() {
+        let ground = Ground::new();
+        ground.note(at(100));
+        ground.write(A, "{}\n");
+        let whom = ground.whom(Some(at(100)));
+        whom.pin(ground.store.as_ref(), "w", "s", Some(C)).expect("a row");
+        assert_eq!(ground.whom(Some(at(100))).resume.as_deref(), Some(A));
     }
 }

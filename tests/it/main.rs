@@ -97,6 +97,8 @@ mod verdict_rows;
 mod judged_heads;
 // kill -9 at random moments.
 mod kill_nine;
+// Sessions that no output and no hook names.
+mod known_sessions;
 // Loops that are interrupted or killed, and go on where they were.
 mod loop_resumed;
 // The live view: keys, pages, deeds, sizes and signals in a terminal, and plain lines in a pipe.

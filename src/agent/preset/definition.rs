@@ -158,9 +158,12 @@ pub struct TranscriptLocation {
     pub folder: String,
     /// Where the id is: `name` = the name of the file without `.jsonl`, else a JSON pointer into its first line.
     pub id: String,
-    /// Where the folder of the session is: a JSON pointer into the first line. Not needed with `{slug}`.
+    /// Where the folder of the session is, or the SHA-256 of its path: a JSON pointer into the first line. Not needed with `{slug}`.
     #[serde(default)]
     pub cwd: Option<String>,
+    /// Where the time of its beginning is (RFC 3339): a JSON pointer into the first line.
+    #[serde(default)]
+    pub begun: Option<String>,
 }
 
 /// Something of a repository that an agent reads or runs.

@@ -17,7 +17,6 @@ use crate::judge::session_agent::{session_agent, settings_for};
 use crate::session::{ProbeTarget, recorded};
 use crate::wire::probe_json::{ProbedSession, probe_answer_json};
 use crate::wire::verdict_json::reply_of;
-use watchdog_core::config::settings::PresetName;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::evidence::{ProbeOutcome, Reply, ReplyStatus};
 use watchdog_facts::shortage::shortage_in;
@@ -94,15 +93,9 @@ fn ask(command_env: &CommandEnv, args: &ProbeArgs) -> Result<ProbeWithTarget, Co
     let spec = recorded.as_ref().map_or_else(|| open.worktree.default_spec(), |found| found.spec.clone());
     let ran = session_agent(store, &open.worktree_id, &spec, recorded.as_ref().map(|found| found.at));
     let agent = settings_for(&settings.agent, ran.as_deref());
-    let by_transcript = agent.probe.is_none() && agent.preset == PresetName::CLAUDE;
-    let whom = ProbeTarget::of(
-        store,
-        (&open.worktree_id, &spec),
-        (open.root(), &command_env.claude_home),
-        None,
-        recorded.as_ref().map(|found| found.at),
-        by_transcript,
-    )?;
+    let source = command_env.transcripts_of(open.root(), &agent).filter(|_| agent.probe.is_none());
+    let whom =
+        ProbeTarget::of(store, (&open.worktree_id, &spec), (open.root(), source.as_ref()), None, recorded.as_ref().map(|found| found.at))?;
     let facts = QuestionFacts { commits: commits.as_ref(), changes: Some(&changes) };
     let request = ProbeRequest {
         settings: &agent,

@@ -46,7 +46,7 @@ pub fn begin(
         _ => {
             settle_anchor::between_sessions(&open, spec.as_deref(), at)?;
             let recorded = record(store, &open.worktree, spec.as_deref(), UncommittedRule::Inherit, at)?;
-            note_conversations(store, (&open.worktree_id, &recorded.spec), (open.root(), &command_env.claude_home), at)?;
+            note_conversations(store, (&open.worktree_id, &recorded.spec), (open.root(), &command_env.transcripts_to_note()), at)?;
             note(&open, &recorded.spec, kind::BASELINE, baseline_data(&recorded.point), at)?;
             recorded
         }

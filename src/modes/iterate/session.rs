@@ -97,8 +97,8 @@ impl LoopContext {
         let uncommitted = if number == 1 { self.request.overrides.uncommitted } else { UncommittedRule::Inherit };
         let recorded = record(open.store.as_ref(), &open.worktree, Some(&self.spec), uncommitted, now())?;
         settle_anchor::session_begins(&open, &recorded, self.effective.clone())?;
-        let claude = &self.command_env.claude_home;
-        note_conversations(open.store.as_ref(), (&self.worktree_id, &self.spec), (open.root(), claude), recorded.at)?;
+        let sources = self.command_env.transcripts_to_note();
+        note_conversations(open.store.as_ref(), (&self.worktree_id, &self.spec), (open.root(), &sources), recorded.at)?;
         Ok(self.input(open, recorded, true, false))
     }
 

@@ -181,7 +181,12 @@ fn judgement_input(
     let effective = effective(command_env, &open, Some(&spec), Some(&head))?;
     let recorded = record(open.store.as_ref(), &open.worktree, Some(&spec), request.overrides.uncommitted, begun)?;
     let effective = settle_anchor::session_begins(&open, &recorded, effective)?;
-    note_conversations(open.store.as_ref(), (&open.worktree_id, &recorded.spec), (open.root(), &command_env.claude_home), recorded.at)?;
+    note_conversations(
+        open.store.as_ref(),
+        (&open.worktree_id, &recorded.spec),
+        (open.root(), &command_env.transcripts_to_note()),
+        recorded.at,
+    )?;
     Ok(JudgementInput::new(open, recorded, true, effective, request.overrides.clone()))
 }
 
