@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
 
 use super::args_global::GlobalArgs;
 use super::args_hook::HookArgs;
-use super::args_judge::JudgeArgs;
+use super::args_judge::{JudgeArgs, NumberArgs};
 use super::args_loop::LoopArgs;
 use super::args_rescue::RescueArgs;
 use super::args_silence::SilenceArgs;
@@ -147,6 +147,8 @@ pub struct CheckArgs {
     #[arg(long, value_name = "REV")]
     pub baseline: Option<String>,
     #[command(flatten)]
+    pub numbers: NumberArgs,
+    #[command(flatten)]
     pub judge: JudgeArgs,
     /// Run one round without waiting; the probe count carries over between runs
     #[arg(long)]
@@ -173,6 +175,8 @@ pub struct RunArgs {
     pub child_wait: Duration,
     #[command(flatten)]
     pub uncommitted: super::args_session::UncommittedArgs,
+    #[command(flatten)]
+    pub numbers: NumberArgs,
     #[command(flatten)]
     pub judge: JudgeArgs,
     /// The session: a program and its arguments; an agent among them is recognised, behind npx, env or sh -c, too

@@ -1,9 +1,13 @@
 //! The arguments that `check`, `run` and `loop` share: how a session is judged.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Args;
 
+use watchdog_core::config::{CriteriaNumbers, NUMBER_NAMES, nearest_hint};
+
+use super::args_loop::variables_by_name;
 use super::time_span::duration;
 
 /// What `check` and `run` have in common.
@@ -36,4 +40,36 @@ pub struct JudgeArgs {
     /// The agent's program, where it is not in PATH under its usual name
     #[arg(long, value_name = "PROGRAM", env = "WATCHDOG_AGENT_PROGRAM")]
     pub agent_program: Option<std::ffi::OsString>,
+}
+
+/// Numbers of GitHub for the checks that lack one, in `check` and `run`. The values of a loop are for its prompts, too.
+#[derive(Debug, Clone, Args)]
+pub struct NumberArgs {
+    /// Fill in a number that a check of completion.json lacks: issue=N or project=N
+    #[arg(long = "var", value_name = "NAME=N", value_parser = criteria_number)]
+    pub vars: Vec<(String, String)>,
+}
+
+impl NumberArgs {
+    /// The numbers.
+    ///
+    /// # Errors
+    /// Where a name is given twice.
+    pub fn numbers(&self) -> Result<CriteriaNumbers, String> {
+        Ok(CriteriaNumbers::of_values(&variables_by_name(&self.vars)?))
+    }
+}
+
+/// The name and the number, which no check would take where it is none.
+fn criteria_number(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or_else(|| format!("'{text}' has no value; write issue=N or project=N"))?;
+    if !NUMBER_NAMES.contains(&name) {
+        let near = nearest_hint(name, NUMBER_NAMES);
+        return Err(format!("no check lacks a number named '{name}'{near}; issue=N and project=N are what a check can lack"));
+    }
+    let given = (name.to_owned(), value.to_owned());
+    if CriteriaNumbers::of_values(&BTreeMap::from([given.clone()])) == CriteriaNumbers::default() {
+        return Err(format!("'{value}' is not a number from 1; write {name}=7"));
+    }
+    Ok(given)
 }

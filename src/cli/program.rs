@@ -12,6 +12,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::serving_git::serve_refs;
 use crate::notify::delivery::NotificationWorker;
 use crate::wire::failure_json::panicked_json;
+use watchdog_core::config::CriteriaNumbers;
 use watchdog_facts::display::{escape_for_display, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
@@ -221,6 +222,7 @@ pub fn command_env(
     Ok(CommandEnv {
         worktree,
         config: global.config.clone(),
+        numbers: CriteriaNumbers::default(),
         state,
         trusted: std::env::var("WATCHDOG_TRUST").ok(),
         agent_program,

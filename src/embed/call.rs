@@ -12,6 +12,7 @@ use crate::judge::refusal::Refusal;
 use crate::judge::serving_git::serve_refs;
 use crate::judge::signals::SignalState;
 use crate::notify::delivery::NotificationWorker;
+use watchdog_core::config::CriteriaNumbers;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_store::StateDir;
 
@@ -42,6 +43,7 @@ impl CallOptions {
         Ok(CommandEnv {
             worktree: self.worktree.clone(),
             config: self.config.clone(),
+            numbers: CriteriaNumbers::default(),
             state,
             trusted: std::env::var("WATCHDOG_TRUST").ok(),
             agent_program: self.agent_program.clone(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::agent::preset::PresetCatalog;
 use crate::agent::transcript::ClaudeHome;
+use watchdog_core::config::CriteriaNumbers;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_store::StateDir;
 
@@ -23,6 +24,8 @@ pub struct CommandEnv {
     pub config: Option<PathBuf>,
     /// Where watchdog keeps its own state.
     pub state: StateDir,
+    /// Numbers that the command line names for criteria that lack one.
+    pub numbers: CriteriaNumbers,
     /// Fingerprints that the environment trusts (`WATCHDOG_TRUST`).
     pub trusted: Option<String>,
     /// The agent's program, where it is not the preset's usual one.

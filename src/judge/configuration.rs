@@ -210,7 +210,8 @@ fn names_agent(bytes: &[u8]) -> bool {
 }
 
 fn trusted((command_env, root): (&CommandEnv, &Path), bytes: &[u8], origin: &Path) -> Result<EffectiveConfig, UnreadableFact> {
-    let parsed = parse_bytes(bytes, origin).map_err(|error| bad(&error))?;
+    let mut parsed = parse_bytes(bytes, origin).map_err(|error| bad(&error))?;
+    command_env.numbers.fill(&mut parsed.settings.checks);
     command_env.check_presets(&parsed, root, origin).map_err(|error| bad(&error))?;
     let mut notes: Vec<_> = parsed.notes.iter().cloned().map(|detail| Degradation { code: WarningCode::Configuration, detail }).collect();
     notes.extend(command_env.untrusted_presets(&parsed, root).map(|detail| Degradation { code: WarningCode::Untrusted, detail }));

@@ -1,6 +1,7 @@
 //! Prompts with values and phases of the user's own, in loops and tasks.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 
@@ -44,7 +45,65 @@ fn the_phase_that_the_agent_names_chooses_the_prompt_of_the_next_session() {
     assert_eq!(prompts(&env)[1..].iter().map(|prompt| prompt.trim()).collect::<Vec<_>>(), ["any processing", "look at it, review"]);
     env.write("set/continuation-reviews.md", "x");
     let out = repo.watchdog(&args).expect(2);
-    assert!(out.stderr.contains("no phase is named 'reviews', did you mean `review`?"), "{out}");
+    assert!(out.stderr.contains("no phase is named 'reviews', did you mean 'review'?"), "{out}");
+    assert_eq!(started(&env), 3, "a mistake starts nothing");
+}
+
+#[test]
+fn a_phase_is_any_that_a_prompt_or_a_criterion_declares() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let says = |words: &str| vec![Step::print(&format!("{words}\n"))];
+    let (first, second, third) = (says("Moving to deploy"), says("Phase: lunch"), says("phase: shipped"));
+    let agent = sessions(&env, &[&first, &second, &third]);
+    env.write("set/continuation.md", "any {{phase}}");
+    env.write("set/continuation-Deploy.md", "roll it out, {{phase}}");
+    let config = config(&env, json!({"checks": [{"type": "phase", "final": "shipped"}]}));
+    let folder = env.root().join("set").to_string_lossy().into_owned();
+    let set = ["--config", &config, "--prompts", &folder, "--no-progress", "0", "--max-iterations", "3", "--", &agent[0], &agent[1]];
+    let out = repo.watchdog(&[&["loop", "--json"], &set[..]].concat());
+    let told = prompts(&env);
+    let told: Vec<_> = told.iter().skip(1).map(|prompt| prompt.trim()).collect();
+    assert_eq!(told, ["roll it out, deploy"; 2], "a word that nothing declares is no phase: {out}");
+    for (name, why) in [("a b", "an agent cannot name the phase 'a b'"), ("deploy", "the phase 'deploy' has two prompts")] {
+        let file = env.write(&format!("set/continuation-{name}.md"), "x");
+        let out = repo.watchdog(&[&["loop", "--json"], &set[..]].concat()).expect(2);
+        assert!(out.stderr.contains(why), "{out}");
+        fs::remove_file(file).expect("removed");
+    }
+}
+
+#[test]
+fn the_number_that_an_agents_description_lacks_is_named_on_the_command_line() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let gh = env.write("gh-script", "#!/bin/sh\necho \"$@\" >> ../gh-asked\necho '{\"state\": \"CLOSED\", \"labels\": []}'\n");
+    fs::set_permissions(&gh, fs::Permissions::from_mode(0o755)).expect("a program");
+    env.install("gh", &gh);
+    let verdict = r#"{"type": "poll:state", "config": {"resourceType": "github-issue"}}"#;
+    let config = env.write("agent.json", &format!(r#"{{"name": "fixer", "runner": {{"verdict": {verdict}}}}}"#));
+    let config = config.to_string_lossy().into_owned();
+    let named = ["--config", &config, "--json", "--no-probe"];
+    let work = ["--", "sh", "-c", "echo ok > ok.txt; git add -A; git commit -qm ok"];
+    let out = repo.watchdog(&[&["run"], &named[..], &["--var", "issue=7"], &work].concat()).expect(0);
+    assert_eq!(out.verdict(), "complete/checks_passed", "{out}");
+    let out = repo.watchdog(&[&["check"], &named[..]].concat());
+    assert_eq!(out.verdict(), "failed/verify_unrunnable", "no number is remembered, and none is guessed: {out}");
+    assert!(out.stdout.contains("type --var issue=N"), "{out}");
+    repo.watchdog(&[&["check"], &named[..], &["--var", "issue=7"]].concat()).expect(0);
+    let prompt = env.write("PROMPT.md", "Fix issue {{issue}}.");
+    let told =
+        ["--prompt", &prompt.to_string_lossy(), "--var", "issue=8", "--", "sh", "-c", "cat > ../said; git commit -qm ok --allow-empty"];
+    repo.watchdog(&[&["loop"], &named[..], &told].concat()).expect(0);
+    let said = fs::read_to_string(env.root().join("said")).expect("the agent was told something");
+    assert!(said.contains("Fix issue 8.") && said.contains("issue #8 is closed"), "the number is one of the criteria, too: {said}");
+    let asked = fs::read_to_string(env.root().join("gh-asked")).expect("it was asked");
+    let lines = [7, 7, 8].map(|number| format!("issue view {number} --json state,labels\n"));
+    assert_eq!(asked, lines.concat());
+    for (value, why) in [("isue=7", "did you mean `issue`?"), ("issue=x", "'x' is not a number from 1"), ("issue", "has no value")] {
+        let out = repo.watchdog(&[&["check"], &named[..], &["--var", value]].concat()).expect(2);
+        assert!(out.stderr.contains(why), "{out}");
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use completion_watchdog::agent::transcript::ClaudeHome;
 use completion_watchdog::judge::command_env::CommandEnv;
 use completion_watchdog::judge::panicked::judged_without_room;
 use completion_watchdog::notify::delivery::NotificationWorker;
+use watchdog_core::config::CriteriaNumbers;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_store::StateDir;
 
@@ -170,6 +171,7 @@ fn a_judgement_that_panicked_for_want_of_room_has_a_verdict_in_the_journal() {
     let around = CommandEnv {
         worktree: repo.path().to_owned(),
         config: None,
+        numbers: CriteriaNumbers::default(),
         state: StateDir::resolve(Some(env.state()), None, None).expect("it was named"),
         trusted: None,
         agent_program: None,

@@ -25,13 +25,15 @@ pub fn check(command_env: &CommandEnv, terminal: &CommandTerminal, args: CheckAr
         overrides: overrides(&args.judge, args.once),
         ..CheckRequest::default()
     };
-    let judgement = in_runtime(async |signals| judge_check(command_env, request, signals).await)?;
+    let around = CommandEnv { numbers: args.numbers.numbers().map_err(CommandFailure::usage)?, ..command_env.clone() };
+    let judgement = in_runtime(async |signals| judge_check(&around, request, signals).await)?;
     terminal.verdict(&judgement, false);
     Ok(judgement.exit_code())
 }
 
 /// Wraps one session.
 pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, args: RunArgs) -> Result<u8, CommandFailure> {
+    let numbers = args.numbers.numbers().map_err(CommandFailure::usage)?;
     let line = RunLine::start(terminal);
     let request = RunRequest {
         spec: args.judge.spec.clone(),
@@ -46,7 +48,7 @@ pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, args: RunArgs) 
         overrides: Overrides { no_progress_limit: Some(3), ..adopting(overrides(&args.judge, false), args.uncommitted) },
     };
     let narrate = line.as_ref().map_or_else(|| command_env.narrate.clone(), |line| line.narrator(terminal));
-    let around = CommandEnv { narrate, ..command_env.clone() };
+    let around = CommandEnv { narrate, numbers, ..command_env.clone() };
     let judgement = in_runtime(async |signals| {
         if let Some(line) = &line {
             line.vanish_when_stopped();

@@ -1,5 +1,6 @@
 //! `watchdog loop`: what is asked, as the loop wants it; the live view; the verdict at the end.
 
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,10 +12,10 @@ use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::modes::iterate::{AgentSelection, LoopLimitOverrides, LoopRequest, PauseRequest, about_silence, plan_loop, run_loop};
 use crate::wire::loop_plan_json::LoopPlan;
-use watchdog_core::config::nearest_hint;
+use watchdog_core::config::{CriteriaNumbers, misspelt_word};
 use watchdog_core::decision::iteration::prompt::{PromptSet, PromptTexts};
 use watchdog_facts::display::escape_for_display;
-use watchdog_facts::phase_words::PHASES;
+use watchdog_facts::phase_words::{PHASES, is_phase_name};
 use watchdog_process::MirrorTarget;
 
 use super::judging::{adopting, overrides};
@@ -27,7 +28,9 @@ const LONGEST_PROMPT: u64 = 4 * 1024 * 1024;
 pub fn repeat(command_env: &CommandEnv, terminal: &CommandTerminal, args: LoopArgs) -> Result<u8, CommandFailure> {
     let dry_run = args.dry_run;
     let show_output = args.show_output;
-    let request = request(command_env, args)?;
+    let vars = variables_by_name(&args.vars).map_err(CommandFailure::usage)?;
+    let command_env = &CommandEnv { numbers: CriteriaNumbers::of_values(&vars), ..command_env.clone() };
+    let request = request(command_env, args, &vars)?;
     if dry_run {
         let plan = plan_loop(command_env, &request)?;
         show_plan(terminal, &plan);
@@ -48,7 +51,7 @@ pub fn repeat(command_env: &CommandEnv, terminal: &CommandTerminal, args: LoopAr
     Ok(judgement.exit_code())
 }
 
-fn request(command_env: &CommandEnv, args: LoopArgs) -> Result<LoopRequest, CommandFailure> {
+fn request(command_env: &CommandEnv, args: LoopArgs, vars: &BTreeMap<String, String>) -> Result<LoopRequest, CommandFailure> {
     let task = args.prompt.as_deref().map(|path| read_prompt(path).map(|text| (path.display().to_string(), text))).transpose()?;
     if task.is_none() && args.prompts.is_none() && args.agent.is_some() {
         return Err(CommandFailure::usage("--agent needs to be told what to do").hint("name a text with --prompt FILE"));
@@ -71,8 +74,7 @@ fn request(command_env: &CommandEnv, args: LoopArgs) -> Result<LoopRequest, Comm
         text.as_ref().map(|(name, text)| (name.as_str(), text.as_str()))
     }
     let given = PromptTexts { task: named(&task), initial: named(&initial), continuation: named(&continuation), phases: &phases };
-    let vars = variables_by_name(&args.vars).map_err(CommandFailure::usage)?;
-    let prompts = PromptSet::new(given, &vars).map_err(|error| CommandFailure::usage(error.to_string()))?;
+    let prompts = PromptSet::new(given, vars).map_err(|error| CommandFailure::usage(error.to_string()))?;
     let (fallback, program) = (args.fallback, command_env.agent_program.clone());
     let agents = match args.agent {
         Some(name) => AgentSelection::Named { name, args: args.command, program, fallback },
@@ -121,12 +123,21 @@ fn phase_prompts(folder: &Path) -> Result<Vec<(String, String, String)>, Command
         let name = entry.file_name();
         let phase = name.to_str().and_then(|name| name.strip_prefix("continuation-")?.strip_suffix(".md"));
         let Some(phase) = phase else { continue };
-        if !PHASES.contains(&phase) {
-            let near = nearest_hint(phase, PHASES.iter().copied());
-            let message = format!("no phase is named '{}'{near}: {}", escape_for_display(phase), entry.path().display());
-            return Err(CommandFailure::usage(message).hint(format!("the phases are {}", PHASES.join(", "))));
+        let path = entry.path().display().to_string();
+        let refused = |why: String| Err(CommandFailure::usage(format!("{why}: {}", escape_for_display(&path))));
+        let shown = escape_for_display(phase);
+        // The name of the file declares the phase; a slip of a usual one would be a prompt that no session gets.
+        let phase = phase.to_lowercase();
+        if !is_phase_name(&phase) {
+            return refused(format!("an agent cannot name the phase '{shown}'; use letters, digits, '-' and '_'"));
         }
-        found.push((phase.to_owned(), entry.path().display().to_string(), read_prompt(&entry.path())?));
+        if let Some(meant) = misspelt_word(&phase, PHASES.iter().copied()).filter(|meant| *meant != phase) {
+            return refused(format!("no phase is named '{shown}', did you mean '{meant}'?"));
+        }
+        if found.iter().any(|(known, ..): &(String, String, String)| *known == phase) {
+            return refused(format!("the phase '{phase}' has two prompts; keep one"));
+        }
+        found.push((phase, path, read_prompt(&entry.path())?));
     }
     Ok(found)
 }

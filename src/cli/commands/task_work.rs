@@ -17,9 +17,9 @@ use crate::modes::work::{
 };
 use crate::tasks::queue::{ready, takes};
 use crate::wire::task_work_json::{PlannedAgent, TaskPlan, pool_plan_json, task_plan_json};
-use watchdog_core::config::PresetName;
 use watchdog_core::config::settings::{AgentEntry, ConfigSettings};
 use watchdog_core::config::task_file::why_no_id;
+use watchdog_core::config::{CriteriaNumbers, PresetName};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Status;
@@ -36,6 +36,7 @@ const NAMES: usize = 200;
 
 /// Runs one task in this worktree.
 pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOptions, args: TaskRunArgs) -> Result<u8, CommandFailure> {
+    let command_env = &with_numbers(command_env, &args.work)?;
     let queue = TaskQueue::open(command_env)?;
     complain(terminal, &queue);
     let settings = &queue.effective.settings;
@@ -69,6 +70,7 @@ pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOp
 
 /// Has agents work on all tasks.
 pub fn work(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOptions, args: AgentPoolArgs) -> Result<u8, CommandFailure> {
+    let command_env = &with_numbers(command_env, &args.work)?;
     let queue = TaskQueue::open(command_env)?;
     complain(terminal, &queue);
     let options = pool(command_env, &queue, shared, &args)?;
@@ -91,6 +93,12 @@ pub fn work(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskO
     let report = report??;
     show(terminal, &commands, &report);
     Ok(report.verdict.status().exit_code())
+}
+
+/// The environment with the numbers that values for prompts have for criteria, too.
+fn with_numbers(command_env: &CommandEnv, args: &TaskWorkArgs) -> Result<CommandEnv, CommandFailure> {
+    let vars = variables_by_name(&args.vars).map_err(CommandFailure::usage)?;
+    Ok(CommandEnv { numbers: CriteriaNumbers::of_values(&vars), ..command_env.clone() })
 }
 
 fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> Result<TaskRunOptions, CommandFailure> {

@@ -351,8 +351,10 @@ impl LoopRun {
         seen.context.summaries = self.memory.record().records.iter().map(IterationRecord::summary).collect();
         let begun = prepared.begun;
         let judgement = prepared.judge(seen, signals).await;
+        let settings = self.context.settings();
+        let phases: Vec<&str> = self.context.request.prompts.phases().chain(settings.last_phases()).collect();
         let record = IterationRecord::new(number, begun, judgement.duration, &judgement.verdict)
-            .with_words(words.as_deref())
+            .with_words(words.as_deref(), &phases)
             .with_crash(crash.as_ref().map(|(why, _)| why.as_str()));
         let record = IterationRecord { log: judgement.log.clone(), agent: ran, ..record };
         let work = self.context.work().await;

@@ -15,6 +15,7 @@ use crate::judge::judgement_input::Overrides;
 use crate::judge::signals::SignalState;
 use crate::notify::delivery::NotificationWorker;
 use crate::wire::verdict_json::Judgement;
+use watchdog_core::config::CriteriaNumbers;
 use watchdog_store::StateDir;
 
 type SharedLog = Arc<Mutex<Vec<String>>>;
@@ -57,6 +58,7 @@ fn a_scan_that_panics_is_an_error_of_its_worktree_and_the_watch_continues() {
     let around = CommandEnv {
         worktree: scratch.path().to_owned(),
         config: None,
+        numbers: CriteriaNumbers::default(),
         state: StateDir::resolve(Some(scratch.path().join("state")), None, None).expect("it was named"),
         trusted: None,
         agent_program: None,

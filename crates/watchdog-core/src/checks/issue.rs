@@ -74,7 +74,9 @@ impl IssueCheck {
 impl CompletionCheck for IssueCheck {
     fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
         if self.criterion.number.is_none() && self.criterion.pull_request.is_none() {
-            return CheckJudgement::Unrunnable { why: "no issue is named; give its `number`, or a `pull_request`".into() };
+            return CheckJudgement::Unrunnable {
+                why: "no issue is named; give its `number` or a `pull_request`, or type --var issue=N".into(),
+            };
         }
         if self.criterion.require_clean {
             let clean = GitCriterion { min_commits: 0, require_clean: true, ..GitCriterion::default() };

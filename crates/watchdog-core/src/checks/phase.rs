@@ -35,8 +35,9 @@ impl PhaseCheck {
     /// The phase that was named last in the last two iterations, and whether the agent itself claims it.
     fn stated_phase(&self, session: &SessionContext) -> (String, bool) {
         let prompts = prompts(session);
-        let in_text =
-            |text: &str| named_phase(text, &self.criterion.last).map(|(words, phase)| (phase, is_claimed(&words, text, &prompts)));
+        let in_text = |text: &str| {
+            named_phase(text, &[self.criterion.last.as_str()]).map(|(words, phase)| (phase, is_claimed(&words, text, &prompts)))
+        };
         let oldest = session.summaries.len().saturating_sub(WINDOW);
         let summed = session.summaries[oldest..].iter().flat_map(|summary| {
             let texts = summary.assistant_responses.iter().filter_map(|text| in_text(text));
@@ -69,7 +70,7 @@ impl PhaseCheck {
     /// Every item of the project must be there.
     fn by_github(&self, context: &CheckContext<'_>, field: &str) -> CheckJudgement {
         let Some(project) = self.criterion.project else {
-            return CheckJudgement::Unrunnable { why: "no project is named; give its number as `project`".into() };
+            return CheckJudgement::Unrunnable { why: "no project is named; give its number as `project`, or with --var project=N".into() };
         };
         let project = project.to_string();
         let owner = self.criterion.owner.as_deref().unwrap_or("@me");

@@ -8,6 +8,7 @@
 //! Task files are read by the same readers: [`task_file`], over `yaml`.
 
 mod criteria;
+mod criteria_numbers;
 mod elements;
 mod key_kinds;
 mod key_reference;
@@ -26,9 +27,10 @@ mod syntax;
 pub mod task_file;
 mod yaml;
 
+pub use criteria_numbers::{CriteriaNumbers, NUMBER_NAMES};
 pub use elements::notification_words;
 pub use key_reference::key_tables;
-pub use nearest::{hint as nearest_hint, nearest as nearest_word};
+pub use nearest::{hint as nearest_hint, misspelt as misspelt_word, nearest as nearest_word, nearest_first};
 pub use parse::{MAX_BYTES, ParsedConfig, parse, parse_bytes, parse_registered};
 pub use preset_name::PresetName;
 pub use problem::{ConfigError, ConfigProblem, NamedPreset};

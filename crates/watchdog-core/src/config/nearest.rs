@@ -11,6 +11,14 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     Some((best, distance <= allowed))
 }
 
+/// The known words, the nearest first; words that are equally near stay in their order.
+pub fn nearest_first<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Vec<&'k str> {
+    let word = snake(&word.chars().take(100).collect::<String>());
+    let mut sorted: Vec<&str> = known.into_iter().collect();
+    sorted.sort_by_cached_key(|known| distance(&word, &snake(known)));
+    sorted
+}
+
 /// A hint that names the nearest word; empty where nothing is known.
 pub fn hint<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     match nearest(word, known) {
@@ -22,7 +30,7 @@ pub fn hint<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String 
 
 /// The known word that this one is a slip of: another case or spelling of the gaps, or one letter in five wrong. Stricter than
 /// [`nearest`], for files in which other words are welcome.
-pub(super) fn misspelt<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+pub fn misspelt<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let word = snake(&word.chars().take(100).collect::<String>());
     known.into_iter().find(|known| {
         let known = snake(known);

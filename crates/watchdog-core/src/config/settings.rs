@@ -41,6 +41,24 @@ pub struct ConfigSettings {
     pub checks: Vec<CheckSpec>,
 }
 
+impl ConfigSettings {
+    /// The names of last phases that checks ask for.
+    pub fn last_phases(&self) -> Vec<&str> {
+        fn of<'c>(checks: &'c [CheckSpec], into: &mut Vec<&'c str>) {
+            for check in checks {
+                match check {
+                    CheckSpec::Group { checks, .. } => of(checks, into),
+                    CheckSpec::Single { criterion: CheckKind::Phase(phase), .. } => into.push(&phase.last),
+                    CheckSpec::Single { .. } => {}
+                }
+            }
+        }
+        let mut found = Vec::new();
+        of(&self.checks, &mut found);
+        found
+    }
+}
+
 /// How checks of a group combine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {

@@ -317,7 +317,9 @@ mod tests {
                 ran: Some("a".into()),
             },
             records: vec![
-                IterationRecord::new(1, now, Duration::from_millis(7), &verdict).with_words(Some("w, phase: review")).with_crash(Some("c")),
+                IterationRecord::new(1, now, Duration::from_millis(7), &verdict)
+                    .with_words(Some("w, phase: review"), &[])
+                    .with_crash(Some("c")),
             ],
             at_most: Some(9),
             under_way: Some((3, now)),

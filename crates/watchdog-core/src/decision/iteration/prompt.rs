@@ -145,6 +145,11 @@ impl PromptSet {
         PromptSet::new(PromptTexts { task: Some((name, text)), ..PromptTexts::default() }, vars)
     }
 
+    /// The phases that have a prompt of their own.
+    pub fn phases(&self) -> impl Iterator<Item = &str> {
+        self.phases.keys().map(String::as_str)
+    }
+
     /// The prompt of a session. A line feed ends it.
     pub fn compose(&self, facts: &PromptFacts<'_>) -> String {
         let first = facts.iteration <= 1;
@@ -247,7 +252,7 @@ mod tests {
 
     fn prompt(given: PromptTexts<'_>, iteration: u32, resumed: bool) -> String {
         let last = unmet();
-        let records = [IterationRecord::new(1, Timestamp::UNIX_EPOCH, Duration::ZERO, &last).with_words(Some("I think I am done."))];
+        let records = [IterationRecord::new(1, Timestamp::UNIX_EPOCH, Duration::ZERO, &last).with_words(Some("I think I am done."), &[])];
         let facts = PromptFacts {
             iteration,
             max_iterations: 30,
@@ -346,13 +351,16 @@ mod tests {
 
     #[test]
     fn a_later_session_gets_the_prompt_of_the_phase_that_the_last_two_named() {
-        let phases = ["review", "preparation"].map(|phase| (phase.to_owned(), format!("{phase}.md"), format!("{phase}: {{{{phase}}}}")));
+        let phases =
+            ["review", "preparation", "deploy"].map(|phase| (phase.to_owned(), format!("{phase}.md"), format!("{phase}: {{{{phase}}}}")));
         let texts =
             PromptTexts { continuation: Some(("c", "any: {{phase}}")), initial: Some(("i", "first: {{phase}}")), phases: &phases, ..TASK };
         let set = PromptSet::new(texts, &BTreeMap::new()).expect("good texts");
+        assert_eq!(set.phases().collect::<Vec<_>>(), ["deploy", "preparation", "review"]);
         let last = unmet();
         let said = |words: &[&str]| {
-            let of = |words: &&str| IterationRecord::new(1, Timestamp::UNIX_EPOCH, Duration::ZERO, &last).with_words(Some(words));
+            let of =
+                |words: &&str| IterationRecord::new(1, Timestamp::UNIX_EPOCH, Duration::ZERO, &last).with_words(Some(words), &["deploy"]);
             let records: Vec<_> = words.iter().map(of).collect();
             let iteration = u32::try_from(words.len()).expect("few") + 1;
             set.compose(&PromptFacts { iteration, resumed: iteration > 2, records: &records, ..PromptFacts::default() })
@@ -362,6 +370,7 @@ mod tests {
         assert_eq!(said(&["hm"]), "preparation: preparation\n");
         assert_eq!(said(&[&long, "still at it"]), "review: review\n");
         assert_eq!(said(&["phase: review", "phase: processing"]), "any: processing\n", "one without a prompt of its own");
+        assert_eq!(said(&["phase: review", "Moving to deploy"]), "deploy: deploy\n", "a phase that only its own prompt declares");
         assert_eq!(said(&["phase: review", "a", "b"]), "preparation: preparation\n", "what was named long ago is over");
     }
 

@@ -73,10 +73,10 @@ impl IterationRecord {
         IterationRecord { crash: why.map(|why| bounded(first_line(why), LINE)), ..self }
     }
 
-    /// Adds the agent's last words: the first characters of them, on one line.
-    pub fn with_words(self, words: Option<&str>) -> Self {
+    /// Adds the agent's last words: the first characters of them, on one line. `phases` are those besides the usual ones.
+    pub fn with_words(self, words: Option<&str>, phases: &[&str]) -> Self {
         let cut = |words: &str| mask(words).split_whitespace().collect::<Vec<_>>().join(" ").chars().take(WORDS).collect::<String>();
-        let phase = words.and_then(|words| named_phase(words, "")).map(|(_, phase)| phase);
+        let phase = words.and_then(|words| named_phase(words, phases)).map(|(_, phase)| phase);
         IterationRecord { phase, words: words.map(cut).filter(|words| !words.is_empty()), ..self }
     }
 
@@ -116,7 +116,7 @@ mod tests {
         let commit = |subject: &str| Commit { id: "a".repeat(40), subject: subject.into(), origin: CommitOrigin::MadeHere };
         let commits = Commits { made_here: 2, listed: vec![commit("feat: b"), commit("feat: a")], ..Commits::default() };
         let verdict = Verdict { commits: Some(commits), ..Verdict::new(Reason::ChecksUnmet, "a check is not met") };
-        IterationRecord::new(2, Timestamp::UNIX_EPOCH, Duration::ZERO, &verdict).with_words(words)
+        IterationRecord::new(2, Timestamp::UNIX_EPOCH, Duration::ZERO, &verdict).with_words(words, &[])
     }
 
     #[test]
