@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::{TestEnv, keys};
 
 /// What a program that loops agents leaves in a project.
-const RALPH: &str = "CLAUDE_TIMEOUT_MINUTES=15\nCB_NO_PROGRESS_THRESHOLD=4\nMAX_CALLS_PER_HOUR=100\nTOUCHED=$(touch ran-it)\n";
+const RALPH: &str = "CLAUDE_TIMEOUT_MINUTES=15\nCB_NO_PROGRESS_THRESHOLD=4\nMAX_CALLS_PER_HOUR=100\nMAX_TOKENS_PER_HOUR=5\nGITHUB_ISSUE=\"o/n#7\"\nTOUCHED=$(touch ran-it)\n";
 
 const AGENT: &str = r#"{"name": "writer", "displayName": "W", "runner": {"flow": {}, "verdict": {"type": "detect:keyword",
     "config": {"verdictKeyword": "ALL-WRITTEN", "maxIterations": 40}}}}"#;
@@ -28,9 +28,12 @@ fn files_of_other_programs_are_lowered_into_a_plain_file_that_names_them() {
     for said in [
         "from .agent/writer/agent.json",
         "from .ralphrc",
-        "settings of .ralphrc: limits.session_timeout_seconds 900, breaker.limit 4",
+        "settings of .ralphrc: limits.session_timeout_seconds 900, breaker.limit 4, limits.cooldown_seconds 36",
         "settings of tasks: tasks.dir \"tasks\"",
-        ".ralphrc: not taken over: MAX_CALLS_PER_HOUR, TOUCHED",
+        ".ralphrc: MAX_CALLS_PER_HOUR=100 becomes a pause of 36 s between sessions",
+        ".ralphrc: not taken over: MAX_TOKENS_PER_HOUR: watchdog counts the tokens of a whole loop",
+        ".ralphrc: not taken over: TOUCHED",
+        "issue #7 of o/n is closed",
         "limits: 40 iterations, 15 min for a session",
     ] {
         assert!(out.stdout.contains(said), "{said} is missing: {out}");

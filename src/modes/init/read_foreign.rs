@@ -12,7 +12,7 @@ use watchdog_core::config::MAX_BYTES;
 use super::file_words::boxes;
 use super::foreign_file::{ForeignCriterion, ForeignFile, ForeignSetting};
 use super::plain_form::plain_form;
-use super::ralph_settings::ralph_settings;
+use super::ralph_settings::{RalphIssue, ralph_settings};
 use crate::tasks::folder;
 
 /// Agents and specs that are looked at.
@@ -110,6 +110,8 @@ impl ForeignReader<'_> {
         let settings: Vec<ForeignSetting> = [
             said.session_minutes.map(|n| ForeignSetting::new("limits", "session_timeout_seconds", seconds(n))),
             said.breaker_limit.map(|n| ForeignSetting::new("breaker", "limit", n)),
+            said.max_loops.map(|n| ForeignSetting::new("limits", "max_iterations", n)),
+            said.pause_seconds().map(|n| ForeignSetting::new("limits", "cooldown_seconds", n)),
             said.breaker_minutes.map(|n| ForeignSetting::new("breaker", "cooldown_seconds", seconds(n))),
         ]
         .into_iter()
@@ -118,10 +120,9 @@ impl ForeignReader<'_> {
         if text.is_none() && criterion.is_none() {
             return None;
         }
-        let ignored = said.ignored.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
-        let notes = if ignored.is_empty() { Vec::new() } else { vec![format!("not taken over: {ignored}")] };
+        let notes = said.notes();
         let path = if text.is_some() { RALPH_SETTINGS.to_owned() } else { plan };
-        Some(ForeignFile { path, criteria: criterion.into_iter().collect(), settings, notes })
+        Some(ForeignFile { path, criteria: criterion.into_iter().chain(said.issue.map(issue_criterion)).collect(), settings, notes })
     }
 
     /// The file of spec-workflow-runner, which is one where it says where its specs are.
@@ -151,6 +152,14 @@ impl ForeignReader<'_> {
             ..ForeignFile::default()
         })
     }
+}
+
+/// Offered only: Ralph closes the issue itself when it ends, and an agent that nobody tells so leaves it open.
+fn issue_criterion(issue: RalphIssue) -> ForeignCriterion {
+    let whose = issue.repo.as_ref().map(|repo| format!(" of {repo}")).unwrap_or_default();
+    let mut entry = Map::from_iter([("type".to_owned(), Value::from("issue")), ("number".to_owned(), issue.number.into())]);
+    entry.extend(issue.repo.map(|repo| ("repo".to_owned(), repo.into())));
+    ForeignCriterion { entry: Value::Object(entry), meaning: format!("issue #{}{whose} is closed", issue.number), chosen: false }
 }
 
 /// The folder that a `tanuki.yaml` names.

@@ -45,9 +45,14 @@ fn ralphs_plan_keeps_its_optional_sections_and_its_settings_become_limits() {
     assert_eq!(file.criteria[0].entry.to_string(), r#"{"optional_sections":["Later"],"path":".ralph/fix_plan.md","type":"plan"}"#);
     assert_eq!(
         file.settings.iter().map(ForeignSetting::shown).collect::<Vec<_>>(),
-        ["limits.session_timeout_seconds 900", "breaker.limit 4", "breaker.cooldown_seconds 1800"]
+        ["limits.session_timeout_seconds 900", "breaker.limit 4", "limits.cooldown_seconds 36", "breaker.cooldown_seconds 1800"]
     );
-    assert_eq!(file.notes, ["not taken over: MAX_CALLS_PER_HOUR"]);
+    assert_eq!(file.notes, ["MAX_CALLS_PER_HOUR=100 becomes a pause of 36 s between sessions, so that no hour has more of them"]);
+    let issue = project(&[(".ralphrc", "GITHUB_ISSUE=o/n#7\nMAX_LOOPS=9\n")]);
+    let (files, _) = found(&issue);
+    assert_eq!(files[0].settings, [ForeignSetting::new("limits", "max_iterations", 9)]);
+    assert_eq!(files[0].criteria[0].entry.to_string(), r#"{"number":7,"repo":"o/n","type":"issue"}"#);
+    assert!(!files[0].criteria[0].chosen, "the other program closes it itself");
     let done = project(&[(".ralph/fix_plan.md", "- [x] a\n")]);
     assert!(!found(&done).0[0].criteria[0].chosen, "a plan without open steps shows nothing");
     assert!(found(&project(&[(".ralph/fix_plan.md", "no boxes\n")])).0.is_empty());
