@@ -16,7 +16,7 @@ use watchdog_core::config::CriteriaNumbers;
 use watchdog_facts::display::{escape_for_display, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
-use watchdog_store::StateDir;
+use watchdog_store::{StateDir, StoreError};
 
 use super::args::{Cli, Command};
 use super::args_global::{ColorWhen, GlobalArgs};
@@ -132,7 +132,7 @@ fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailure> 
     // A message is read where the variable of the state directory may be unset.
     let state = global.state_dir.as_deref().and_then(|folder| std::path::absolute(folder).ok());
     let notifications = NotificationWorker::naming(WorktreeCommands::default().with_state_dir(state.as_deref()));
-    let around = || command_env(global, terminal, agent, notifications.clone());
+    let around = || command_env(global, terminal, agent.clone(), notifications.clone());
     let Some(command) = cli.command else { return status::bare(&around()?, terminal) };
     let done = match command {
         Command::Snapshot(args) => snapshot::snapshot(&around()?, terminal, args),
@@ -147,7 +147,9 @@ fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailure> 
         Command::Untrust(args) => trust::untrust(&around()?, terminal, args),
         Command::Forget(args) => forget::forget(&around()?, terminal, args),
         Command::Init(args) => init::init(&around()?, terminal, args),
-        Command::Doctor(args) => doctor::doctor(&around()?, terminal, args),
+        Command::Doctor(args) => {
+            doctor::doctor(&environment_to_look_at(global, terminal, agent.clone(), notifications.clone())?, terminal, args)
+        }
         Command::Evaluate(args) => evaluate::evaluate(around, global.worktree.is_some(), terminal, args),
         Command::Status(args) if args.watch => live::watch(&around()?, global.worktree.is_some(), terminal, args, run_words),
         Command::Status(args) => status::status(&around()?, global.worktree.is_some(), terminal, args),
@@ -206,13 +208,40 @@ pub fn command_env(
     agent_program: Option<OsString>,
     notifications: NotificationWorker,
 ) -> Result<CommandEnv, CommandFailure> {
+    environment(state_dir(global)?, global, terminal, agent_program, notifications)
+}
+
+/// The same for a look at what is wrong: that there is no place for the state is one of its findings.
+fn environment_to_look_at(
+    global: &GlobalArgs,
+    terminal: &CommandTerminal,
+    agent_program: Option<OsString>,
+    notifications: NotificationWorker,
+) -> Result<CommandEnv, CommandFailure> {
+    let state = match state_dir(global) {
+        Err(StoreError::NoPlace) => StateDir::unplaced(),
+        found => found?,
+    };
+    environment(state, global, terminal, agent_program, notifications)
+}
+
+fn state_dir(global: &GlobalArgs) -> Result<StateDir, StoreError> {
     let variable = std::env::var_os("WATCHDOG_STATE_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute());
     let state = StateDir::resolve(
         global.state_dir.clone(),
         std::env::var_os("XDG_STATE_HOME").map(Into::into),
         std::env::var_os("HOME").map(Into::into),
     )?;
-    let state = if variable.is_some() && variable == global.state_dir { state.known_to_the_environment() } else { state };
+    Ok(if variable.is_some() && variable == global.state_dir { state.known_to_the_environment() } else { state })
+}
+
+fn environment(
+    state: StateDir,
+    global: &GlobalArgs,
+    terminal: &CommandTerminal,
+    agent_program: Option<OsString>,
+    notifications: NotificationWorker,
+) -> Result<CommandEnv, CommandFailure> {
     serve_refs(&state);
     let worktree = match &global.worktree {
         Some(path) => path.clone(),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
 
@@ -163,6 +163,68 @@ fn the_agents_of_the_machine_are_named_with_version_and_login_and_never_with_a_s
     assert!(found[0]["detail"] == "Codex CLI (the one that is asked): codex-cli 0.169.0; key in OPENAI_API_KEY", "{out}");
     let (mend, failed) = (found[1]["mend"].as_str().unwrap_or_default(), found[2]["detail"].as_str().unwrap_or_default());
     assert!(mend.contains("or set GEMINI_API_KEY") && failed.contains("--version ended with"), "{out}");
+}
+
+#[test]
+fn an_agent_that_never_tells_its_version_is_named_and_keeps_nobody_waiting() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    // What it started holds its output, too.
+    install(&env, "codex", "sleep 600 & sleep 600");
+    install(&env, "gemini", "exec 1>&- 2>&-; sleep 600");
+    let began = Instant::now();
+    let out = doctor(&repo).expect(0);
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    let found = about(&out, "agents");
+    assert_eq!(found.len(), 2, "{out}");
+    for finding in &found {
+        let detail = finding["detail"].as_str().unwrap_or_default();
+        assert!(finding["state"] == "note" && detail.contains("--version did not answer in 10 s"), "{out}");
+        assert!(finding["mend"].as_str().is_some_and(|mend| mend.starts_with("look what it says: ")), "{out}");
+    }
+    env.assert_nothing_left();
+}
+
+#[test]
+fn every_preset_file_that_is_named_and_not_trusted_is_told_with_the_command_that_trusts_it() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let preset = |name: &str| json!({"name": name, "title": name, "program": name, "session": {"args": ["go", "{user}"]}, "stream": {"dialect": "claude"}, "capabilities": []});
+    for name in ["asked", "works"] {
+        repo.write(&format!("agents/{name}.json"), preset(name).to_string());
+    }
+    let agents = json!([{"name": "main", "preset": "agents/works.json", "fallback": ["second"]}, {"name": "second", "preset": "claude"}]);
+    repo.write("completion.json", json!({"agent": {"preset": "agents/asked.json"}, "agents": agents}).to_string());
+    repo.watchdog(&["trust"]).expect(0);
+    let told = |out: &CommandOutput| {
+        about(out, "trust").iter().map(|found| found["detail"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    let out = doctor(&repo).expect(16);
+    let details = told(&out);
+    assert_eq!(details.len(), 2, "{out}");
+    for (name, detail) in ["asked", "works"].iter().zip(&details) {
+        assert!(detail.starts_with(&format!("agents/{name}.json is not trusted and not used")), "{out}");
+        let command = detail.split("allow it with: ").nth(1).expect("a command");
+        assert!(command.starts_with("watchdog -C ") && command.ends_with(&format!(" trust agents/{name}.json")), "{out}");
+        repo.watchdog(&["trust", &format!("agents/{name}.json")]).expect(0);
+    }
+    assert_eq!(told(&doctor(&repo)), [""; 0]);
+}
+
+#[test]
+fn without_a_home_everything_but_the_state_is_looked_at_all_the_same() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    install(&env, "codex", "echo codex-cli 0.169.0");
+    repo.write("completion.json", "{\"agent\": {\"preset\": \"codex\"}}");
+    let unset = ["HOME", "XDG_STATE_HOME", "WATCHDOG_STATE_DIR"].map(|variable| ["-u", variable]).concat();
+    let out = repo.env_command("env", &[&unset[..], &[env!("CARGO_BIN_EXE_watchdog"), "doctor", "--json"]].concat()).run().expect(16);
+    let (state, detail, mend) = the_one(&out, "state");
+    assert_eq!(state, "wrong", "{out}");
+    assert!(detail.contains("HOME") && mend.contains("--state-dir"), "{out}");
+    assert_eq!((the_one(&out, "git").0, the_one(&out, "worktree").0), ("ok".into(), "ok".into()), "{out}");
+    assert!(the_one(&out, "trust").1.contains("completion.json is not trusted"), "{out}");
+    assert!(the_one(&out, "agents").1.contains("codex-cli 0.169.0"), "{out}");
 }
 
 #[test]

@@ -11,6 +11,9 @@ use super::file::create_private_dir;
 /// Name of the database in the state directory.
 const DATABASE: &str = "watchdog.db";
 
+/// No file can be below a device, so that nothing is ever found or made here.
+const NOWHERE: &str = "/dev/null/watchdog";
+
 /// The state directory: one per user, shared by every watchdog that this user runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateDir {
@@ -40,6 +43,11 @@ impl StateDir {
         Ok(StateDir { root, named })
     }
 
+    /// A directory that holds nothing and cannot be made, for a command that looks at the rest where no place for one is known.
+    pub fn unplaced() -> Self {
+        StateDir { root: NOWHERE.into(), named: false }
+    }
+
     /// The same directory, of which the environment of every later command knows.
     pub fn known_to_the_environment(self) -> Self {
         StateDir { named: false, ..self }
@@ -52,6 +60,9 @@ impl StateDir {
 
     /// Creates what is missing (0700), and refuses a directory that others could write to or redirect.
     pub fn ensure(&self) -> Result<(), StoreError> {
+        if self.root == Path::new(NOWHERE) {
+            return Err(StoreError::NoPlace);
+        }
         let root = match owned(&self.root)? {
             Some(root) => root,
             None => {

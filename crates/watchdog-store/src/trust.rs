@@ -124,7 +124,7 @@ impl TrustStore {
         let file = self.dir.join(hash);
         let bytes = match fs::read(&file) {
             Ok(bytes) => bytes,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(None),
             Err(e) => return Err(StoreError::io("read", &file, &e)),
         };
         let Ok(disk) = serde_json::from_slice::<GrantV1>(&bytes) else { return Ok(None) };

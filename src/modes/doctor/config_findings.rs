@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::finding::DoctorFinding;
 use super::program_version::{ProgramVersion, version_of};
 use crate::agent::preset::{AgentPreset, PresetCatalog};
-use crate::judge::agent_preset::MissingPreset;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{FILE, config_without_anchor};
 use crate::modes::init::is_in_path;
@@ -74,10 +73,11 @@ pub(super) fn config_findings(
         findings.push(DoctorFinding::note("configuration", note.detail.clone(), format!("edit it, then: {}", commands.watchdog("trust"))));
     }
     let named = effective.names_agent;
-    let found = command_env.find_preset(worktree.root(), &effective.settings.agent.preset);
-    if let Err(missing @ MissingPreset::Untrusted { .. }) = &found {
-        findings.push(DoctorFinding::wrong("trust", missing.to_string(), "read it, then type that command"));
+    // That the configuration itself is not trusted is said above; here are the files that it names.
+    for note in effective.notes.iter().filter(|note| note.code == WarningCode::Untrusted && effective.trust == ConfigTrust::Settled) {
+        findings.push(DoctorFinding::wrong("trust", note.detail.clone(), "read it, then type that command"));
     }
+    let found = command_env.find_preset(worktree.root(), &effective.settings.agent.preset);
     let program = found.map_or_else(|_| effective.settings.agent.preset.to_string(), |found| found.preset.program.clone());
     (findings, ConfiguredAgent { settings: effective.settings, named, program })
 }
