@@ -25,9 +25,19 @@ pub struct FoundPreset {
 /// Why a name gives no preset.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MissingPreset {
-    /// There is none, or its file is wrong: a mistake of whoever wrote the name.
+    /// Its file is wrong: a mistake of whoever wrote it.
     #[error("{0}")]
     Wrong(String),
+    /// There is none: a mistake of whoever wrote the name.
+    #[error("{}{own}", unknown_preset(name, known.iter().map(String::as_str)))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// Every name that is known.
+        known: Vec<String>,
+        /// Where further ones would be, as the end of a sentence.
+        own: String,
+    },
     /// Its file is not trusted.
     #[error("{path} is not trusted and not used; read it, then allow it with: {allow_with}")]
     Untrusted {
@@ -53,7 +63,7 @@ impl CommandEnv {
                 let file = if name.is_built_in() { None } else { self.presets.file_of(name.as_str()) };
                 Ok(FoundPreset { preset, file })
             }
-            Ok(None) => Err(MissingPreset::Wrong(self.unknown_preset(name))),
+            Ok(None) => Err(self.unknown_preset(name)),
             Err(problem) => Err(MissingPreset::Wrong(problem.to_string())),
         }
     }
@@ -65,7 +75,7 @@ impl CommandEnv {
     /// Each of them, at its place in the file.
     pub fn check_presets(&self, parsed: &ParsedConfig, root: &Path, origin: &Path) -> Result<(), ConfigError> {
         parsed.check_presets(origin, |named| match self.find_preset(root, &named.name) {
-            Err(MissingPreset::Wrong(why)) => Some(why),
+            Err(wrong @ (MissingPreset::Wrong(_) | MissingPreset::Unknown { .. })) => Some(wrong.to_string()),
             Err(MissingPreset::Untrusted { .. }) | Ok(_) => None,
         })
     }
@@ -107,19 +117,18 @@ impl CommandEnv {
     ///
     /// # Errors
     /// Where there is none that counts.
-    pub fn preset_to_start(&self, name: &PresetName) -> Result<Arc<AgentPreset>, String> {
+    pub fn preset_to_start(&self, name: &PresetName) -> Result<Arc<AgentPreset>, MissingPreset> {
         let root = Worktree::open(&self.worktree).map_or_else(|_| self.worktree.clone(), |worktree| worktree.root().to_owned());
-        let found = self.find_preset(&root, name).map_err(|missing| missing.to_string())?.preset;
+        let found = self.find_preset(&root, name)?.preset;
         if found.tested.is_none() {
             self.tell(&format!("the preset of {} is untested: it follows documentation", found.title));
         }
         Ok(found)
     }
 
-    fn unknown_preset(&self, name: &PresetName) -> String {
-        let words = self.presets.words();
+    fn unknown_preset(&self, name: &PresetName) -> MissingPreset {
         let own = self.presets.folder().map(|folder| format!("; your own are the files of {}", folder.display())).unwrap_or_default();
-        format!("{}{own}", unknown_preset(name.as_str(), words.iter().map(String::as_str)))
+        MissingPreset::Unknown { name: name.as_str().to_owned(), known: self.presets.words(), own }
     }
 
     fn preset_of_file(&self, root: &Path, path: &str) -> Result<FoundPreset, MissingPreset> {

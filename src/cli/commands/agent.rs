@@ -95,7 +95,7 @@ fn show(command_env: &CommandEnv, terminal: &CommandTerminal, name: &PresetName)
     let root = Worktree::open(&command_env.worktree).map_or_else(|_| command_env.worktree.clone(), |worktree| worktree.root().to_owned());
     let found = command_env.find_preset(&root, name).map_err(|missing| {
         let failure = CommandFailure::configuration(missing.to_string());
-        if matches!(missing, MissingPreset::Wrong(_)) { failure.hint("see `watchdog agent list`") } else { failure }
+        if !matches!(missing, MissingPreset::Untrusted { .. }) { failure.hint("see `watchdog agent list`") } else { failure }
     })?;
     let preset = &found.preset;
     let agent = listed(preset, found.file.as_deref());

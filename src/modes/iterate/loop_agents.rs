@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use crate::agent::SessionAgent;
 use crate::agent::preset::AgentPreset;
+use crate::judge::agent_preset::MissingPreset;
 use watchdog_core::config::settings::{AgentEntry, ConfigSettings};
-use watchdog_core::config::{PresetName, unknown_preset};
+use watchdog_core::config::{PresetName, nearest_first, unknown_preset};
 use watchdog_core::decision::iteration::agent_order::RankedAgent;
 
 /// An agent of a loop.
@@ -22,7 +23,7 @@ pub struct LoopAgent {
 }
 
 /// Finds the preset of a name; the error says why there is none.
-pub type PresetLookup<'a> = &'a dyn Fn(&PresetName) -> Result<Arc<AgentPreset>, String>;
+pub type PresetLookup<'a> = &'a dyn Fn(&PresetName) -> Result<Arc<AgentPreset>, MissingPreset>;
 
 /// How the agents of a loop were named.
 #[derive(Debug, Clone)]
@@ -86,7 +87,8 @@ impl LoopAgent {
     /// # Errors
     /// Where there is no such preset.
     pub fn preset(name: &PresetName, presets: PresetLookup<'_>, args: Vec<OsString>, program: Option<OsString>) -> Result<Self, String> {
-        let worker = SessionAgent::Agent { name: name.clone(), preset: presets(name)?, program, args };
+        let worker =
+            SessionAgent::Agent { name: name.clone(), preset: presets(name).map_err(|missing| missing.to_string())?, program, args };
         Ok(LoopAgent { name: name.as_str().to_owned(), worker, max_cost_usd: None })
     }
 
@@ -100,7 +102,7 @@ impl LoopAgent {
             Some(argv) => SessionAgent::Program(argv.iter().map(OsString::from).chain(args.iter().cloned()).collect()),
             None => SessionAgent::Agent {
                 name: entry.preset.clone(),
-                preset: presets(&entry.preset)?,
+                preset: presets(&entry.preset).map_err(|missing| missing.to_string())?,
                 program: program.cloned(),
                 args: model.chain(args.iter().cloned()).collect(),
             },
@@ -152,12 +154,18 @@ fn by_name(
     if let Some(entry) = entry(settings, name) {
         return LoopAgent::entry(entry, presets, args, program);
     }
-    let preset = PresetName::parse(name).ok_or_else(|| {
+    let unknown = |presets: &[&str], own: &str| {
         let entries = settings.agents.iter().map(|entry| entry.name.as_str());
-        let known: Vec<&str> = PresetName::BUILT_IN.iter().map(PresetName::as_str).chain(entries).collect();
-        format!("no agent of this name: {}", unknown_preset(name, known.iter().copied()))
-    })?;
-    LoopAgent::preset(&preset, presets, args.to_vec(), program.cloned())
+        let known = nearest_first(name, entries.chain(presets.iter().copied()));
+        format!("no entry of `agents` and no preset has this name: {}{own}", unknown_preset(name, known.iter().copied()))
+    };
+    let Some(preset) = PresetName::parse(name) else {
+        return Err(unknown(&PresetName::BUILT_IN.each_ref().map(PresetName::as_str), ""));
+    };
+    match presets(&preset) {
+        Err(MissingPreset::Unknown { known, own, .. }) => Err(unknown(&known.iter().map(String::as_str).collect::<Vec<_>>(), &own)),
+        _ => LoopAgent::preset(&preset, presets, args.to_vec(), program.cloned()),
+    }
 }
 
 #[cfg(test)]
@@ -183,8 +191,10 @@ mod tests {
         .resolve(&settings(), &built_in)
     }
 
-    fn built_in(name: &PresetName) -> Result<Arc<AgentPreset>, String> {
-        PresetCatalog::built_in_named(name.as_str()).ok_or_else(|| format!("no {name}"))
+    fn built_in(name: &PresetName) -> Result<Arc<AgentPreset>, MissingPreset> {
+        let known = || PresetName::BUILT_IN.iter().map(ToString::to_string).collect();
+        let unknown = || MissingPreset::Unknown { name: name.to_string(), known: known(), own: "; and so on".into() };
+        PresetCatalog::built_in_named(name.as_str()).ok_or_else(unknown)
     }
 
     fn names(agents: &[LoopAgent]) -> Vec<&str> {
@@ -208,6 +218,12 @@ mod tests {
     fn the_command_line_names_others_and_unknown_or_double_names_are_refused() {
         assert_eq!(names(&named("main", &["gemini"]).expect("a preset")), ["main", "gemini"], "in place of the entry's own");
         assert_eq!(names(&named("claude", &[]).expect("a preset")), ["claude"], "nobody is inferred");
+        for (name, near) in [("mian", "main"), ("seconds", "second"), ("codx", "codex"), ("Main2", "main")] {
+            let why = named(name, &[]).expect_err("nobody has the name");
+            assert!(why.contains(&format!("did you mean `{near}`?")), "{why}");
+            assert!(why.contains(&format!("must be one of `{near}`, ")), "the nearest is listed first: {why}");
+            assert!(why.contains("`own`") && why.contains("`opencode`"), "entries and presets are listed: {why}");
+        }
         assert!(named("Nobody", &[]).is_err_and(|why| why.contains("`main`") && why.contains("`codex`")));
         assert!(named("main", &["main"]).is_err_and(|why| why.contains("'main' is named twice")));
         let program = AgentSelection::Program { argv: vec!["/bin/agent".into()], fallback: vec!["second".into()] };
