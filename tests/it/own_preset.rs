@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use completion_watchdog::agent::preset::PresetCatalog;
+
 use crate::support::{TestEnv, full_screen, wait_until};
 
 const SOON: Duration = Duration::from_secs(60);
@@ -255,4 +257,22 @@ fn a_preset_of_the_repository_runs_nothing_until_its_content_is_trusted() {
     repo.write("agents/mine.json", example().to_string().replace("--no-tools", "--all-tools"));
     assert!(noted(&repo.watchdog(&check)).contains("agents/mine.json is not trusted"));
     assert!(!calls(&made).iter().any(|call| call.contains("--all-tools")));
+}
+
+#[test]
+fn the_page_of_security_names_what_each_agent_reads_of_a_repository() {
+    let page = include_str!("../../docs/security.md");
+    let rows: Vec<String> = PresetCatalog::built_in()
+        .iter()
+        .flat_map(|preset| {
+            preset.repository.iter().map(|input| {
+                let off = input.off_in_question.as_ref().map_or_else(|| "stays".to_owned(), |how| format!("`{how}`"));
+                format!("| {} | `{}` | {} | {off} |", preset.title, input.path, input.does)
+            })
+        })
+        .collect();
+    assert!(rows.len() > 10, "{rows:?}");
+    let written: Vec<&str> = page.lines().skip_while(|line| *line != "| agent | reads | which | in a question |").skip(2).collect();
+    let written: Vec<&str> = written.into_iter().take_while(|line| line.starts_with('|')).collect();
+    assert_eq!(written, rows);
 }
