@@ -19,14 +19,14 @@ root=@ROOT@
 n=1; while [ -e "$root/prompt.$name.$n" ]; do n=$((n + 1)); done
 commit() { echo "$1" > "$1" && git add "$1" && git commit -qm "feat: $1"; }
 if [ -n "$WATCHDOG_QUESTION" ]; then
-    echo "$name question $*" >> "$root/calls"; cat > /dev/null; answer '{\"status\": \"complete\", \"message\": \"scripted\"}'; exit 0
+    echo "$name question $*" >> "$root/calls"; cat >> "$root/asked.$name"; answer '{\"status\": \"complete\", \"message\": \"scripted\"}'; exit 0
 fi
 echo "$name session $n" >> "$root/calls"
 cat > "$root/prompt.$name.$n"
 "#;
 
 /// A program that prints as Claude Code does; `$n` is the number of its session.
-fn claude(env: &TestEnv, sessions: &str) {
+pub fn claude(env: &TestEnv, sessions: &str) {
     let words = format!(
         r#"answer() {{ echo '{{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"'"$1"'","session_id":"{CLAUDE_ID}","total_cost_usd":0.25,"usage":{{"input_tokens":100,"output_tokens":20}}}}'; }}
 limit() {{ echo '{{"type":"result","subtype":"success","is_error":true,"result":"Claude AI usage limit reached|'"$1"'","session_id":"{CLAUDE_ID}"}}'; exit 1; }}"#
@@ -35,7 +35,7 @@ limit() {{ echo '{{"type":"result","subtype":"success","is_error":true,"result":
 }
 
 /// A program that prints as Codex does.
-fn codex(env: &TestEnv, sessions: &str) {
+pub fn codex(env: &TestEnv, sessions: &str) {
     let words = format!(
         r#"answer() {{ echo '{{"type":"thread.started","thread_id":"{CODEX_ID}"}}'; echo '{{"type":"turn.started"}}'
     echo '{{"type":"item.completed","item":{{"id":"item_1","type":"agent_message","text":"'"$1"'"}}}}'
@@ -46,7 +46,7 @@ fails() {{ echo '{{"type":"thread.started","thread_id":"{CODEX_ID}"}}'; echo '{{
     program(env, "codex", &words, sessions);
 }
 
-fn program(env: &TestEnv, name: &str, words: &str, sessions: &str) {
+pub fn program(env: &TestEnv, name: &str, words: &str, sessions: &str) {
     let root = env.root().to_string_lossy().into_owned();
     let text = format!("#!/bin/sh\nname={name}\n{words}\n{}\n{sessions}\n", COMMON.replace("@ROOT@", &root));
     let path = env.write(&format!("programs/{name}"), text);
@@ -55,7 +55,7 @@ fn program(env: &TestEnv, name: &str, words: &str, sessions: &str) {
 }
 
 /// A configuration without pauses.
-fn config(env: &TestEnv, more: Value) -> String {
+pub fn config(env: &TestEnv, more: Value) -> String {
     let mut config = json!({
         "version": 1, "limits": {"cooldown_seconds": 0}, "rescue": {"mode": "single"},
         "completion_check": {"max_probes": 1, "probe_interval_seconds": 0, "probe_timeout_seconds": 30},
@@ -64,25 +64,25 @@ fn config(env: &TestEnv, more: Value) -> String {
     env.write("config/completion.json", config.to_string()).to_string_lossy().into_owned()
 }
 
-fn needs(file: &str) -> Value {
+pub fn needs(file: &str) -> Value {
     json!({"checks": [{"type": "command", "name": "there", "run": format!("test -f {file} || {{ echo '{file} is missing'; exit 1; }}")}]})
 }
 
-fn looped(env: &TestEnv, repo: &Repo<'_>, config: &str, options: &[&str]) -> CommandOutput {
+pub fn looped(env: &TestEnv, repo: &Repo<'_>, config: &str, options: &[&str]) -> CommandOutput {
     let task = env.write("PROMPT.md", "Build the thing.");
     let args = [&["loop", "--json", "--config", config, "--prompt", task.to_str().expect("UTF-8")], options].concat();
     repo.watchdog_command(&args).timeout(Duration::from_secs(120)).run()
 }
 
-fn calls(env: &TestEnv) -> Vec<String> {
+pub fn calls(env: &TestEnv) -> Vec<String> {
     fs::read_to_string(env.root().join("calls")).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
-fn prompt(env: &TestEnv, name: &str, number: u32) -> String {
+pub fn prompt(env: &TestEnv, name: &str, number: u32) -> String {
     fs::read_to_string(env.root().join(format!("prompt.{name}.{number}"))).unwrap_or_default()
 }
 
-fn changes_of_agents(repo: &Repo<'_>) -> Vec<Value> {
+pub fn changes_of_agents(repo: &Repo<'_>) -> Vec<Value> {
     let out = repo.watchdog(&["events", "--json", "-n", "500", "--kind", "agent_changed"]).expect(0);
     out.stdout.lines().map(|line| serde_json::from_str::<Value>(line).expect("one object a line")["data"].clone()).collect()
 }

@@ -6,6 +6,8 @@
 mod support;
 // Criteria that hold from session to session.
 mod anchor;
+// What an agent may cost: its session is ended, the next one takes over, and where nobody is left the loop stops.
+mod agent_budgets;
 // Where the anchor goes by a person's word, and where it stays.
 mod anchor_moves;
 // Loops and tasks with more than one agent: who is asked, and who takes over at a limit.

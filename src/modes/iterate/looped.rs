@@ -285,14 +285,14 @@ impl LoopRun {
         (prompt, changed): (&str, bool),
         prepared: &PreparedJudgement,
     ) -> Result<SessionOptions, Refusal> {
-        let (spent, chosen) = (self.machine.standing().spent, self.machine.standing().chosen.clone());
+        let chosen = self.machine.standing().chosen.clone();
         let agent = self.context.agent(chosen.as_deref());
         let conversation = if self.context.request.same_conversation && number > 1 && !changed {
             ConversationChoice::Resumed(self.memory.record().session_id.as_deref())
         } else {
             ConversationChoice::Fresh
         };
-        let options = self.context.options((number, agent), prompt, spent, conversation);
+        let options = self.context.options((number, agent), prompt, self.machine.standing(), conversation);
         let options = options.map_err(|why| prepared.instead(Verdict::new(Reason::AgentUnrunnable, why)))?;
         self.machine.session_begins();
         let (begun, at_most) = (prepared.begun, self.status.max_iterations);

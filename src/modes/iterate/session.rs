@@ -11,7 +11,9 @@ use crate::rescue::private_rule;
 use crate::session::{RecordedBaseline, UncommittedRule, log_path, note_conversations, record, recorded};
 use watchdog_core::config::settings::{ConfigSettings, RescueMode};
 use watchdog_core::decision::breaker::BreakerState;
+use watchdog_core::decision::iteration::agent_order::standing_of;
 use watchdog_core::decision::iteration::next::IterationOutcome;
+use watchdog_core::decision::iteration::standing::LoopStanding;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::evidence::{Degradation, SessionEnd, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Verdict;
@@ -29,6 +31,7 @@ use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
 use crate::judge::settle_anchor;
 use crate::judge::spawn_io::spawn_io;
+use crate::modes::run::budget::AgentBudget;
 use crate::modes::run::session_recognition::SessionRecognition;
 use crate::modes::run::session_run::SessionOptions;
 use crate::wire::verdict_json::Judgement;
@@ -145,7 +148,7 @@ impl LoopContext {
         &self,
         (number, agent): (u32, &LoopAgent),
         prompt: &str,
-        spent: SpentUsage,
+        standing: &LoopStanding,
         conversation: ConversationChoice<'_>,
     ) -> Result<SessionOptions, String> {
         write_prompt(&self.prompt_file, prompt).map_err(|error| format!("cannot write {}: {error}", self.prompt_file.display()))?;
@@ -181,7 +184,12 @@ impl LoopContext {
             mirror: self.request.mirror,
             cover: None,
             tap,
-            before: spent,
+            before: standing.spent,
+            agent_budget: agent.max_cost_usd.map(|max_cost_usd| AgentBudget {
+                agent: agent.name.clone(),
+                max_cost_usd,
+                before_usd: standing_of(&standing.agents, &agent.name).map_or(0.0, |known| known.spent.cost_usd),
+            }),
         })
     }
 

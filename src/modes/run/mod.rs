@@ -1,7 +1,7 @@
 //! `watchdog run`: one session under watch, and its judgement.
 
 mod agent_watch;
-mod budget;
+pub(crate) mod budget;
 pub(crate) mod first_failure;
 mod periodic;
 pub(crate) mod session_recognition;

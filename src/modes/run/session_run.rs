@@ -33,10 +33,10 @@ use watchdog_store::journal::kind;
 use watchdog_store::session::{self, SessionRecord};
 use watchdog_store::uncommitted;
 
-use super::budget::SessionBudget;
+use super::budget::{AgentBudget, SessionBudget};
 use super::periodic::{PeriodicSnapshots, SnapshotSubject};
 use super::session_recognition::SessionRecognition;
-use super::session_wait::{SessionTimeLimit, SessionWaiter};
+use super::session_wait::{SessionTimeLimit, SessionWaiter, WaitedSession};
 use super::sighted_agent::SpokenDialect;
 use super::silence_watch::{SilenceCause, WatchedSession};
 use crate::clock::now;
@@ -86,6 +86,8 @@ pub struct SessionOptions {
     pub tap: StreamTap,
     /// The usage of earlier sessions of the same loop or task.
     pub before: SpentUsage,
+    /// The budget of its agent, if that has one.
+    pub agent_budget: Option<AgentBudget>,
 }
 
 /// Runs one session in the worktree of an input to its end, after a snapshot of the uncommitted files.
@@ -208,10 +210,15 @@ async fn run_in_span(
         may_get_input,
     };
     options.tap.continues(earlier_tokens(store.as_ref(), &input.worktree_id));
-    let budget = SessionBudget { limits: &input.settings.limits, before: options.before, tap: &options.tap };
+    let budget = SessionBudget {
+        limits: &input.settings.limits,
+        before: options.before,
+        of_agent: options.agent_budget.as_ref(),
+        tap: &options.tap,
+    };
     let (timeout, at_timeout) = budget.timeout(options.timeout.or(input.settings.limits.session_timeout), now());
     let terms = SessionTimeLimit { timeout, grace: options.grace };
-    let (outcome, silent) = waiter.wait(session, watched, terms, &budget, signals).await;
+    let WaitedSession { outcome, silent, over_budget } = waiter.wait(session, watched, terms, &budget, signals).await;
     stop(snapshots);
     if !outcome.ended_survivors.is_empty() {
         command_env.tell(&format!("ended what outlived the session: {}", named(&outcome.ended_survivors)));
@@ -223,7 +230,7 @@ async fn run_in_span(
     let ruled_by = options.ruled_by.as_deref().filter(|_| summary.ruled);
     let preset = speaking_preset((command_env, &root), named_agent.as_deref().or(ruled_by), &summary);
     let advice = preset.as_ref().and_then(|preset| preset.refusals.as_ref());
-    let mut seen = see(outcome, (&summary, advice), notes, &budget, SessionCutoff { stop, silent }, now());
+    let mut seen = see(outcome, (&summary, advice), notes, &budget, SessionCutoff { stop, silent, over_budget }, now());
     let dialect = summary.dialect.filter(|_| summary.structured).map(StreamDialect::as_str);
     let spoken = match (ruled_by, dialect) {
         (Some(preset), _) => SpokenDialect::RulesOf(preset),
@@ -290,6 +297,8 @@ struct SessionCutoff {
     stop: Option<StopReason>,
     /// Its silence.
     silent: Option<SilenceCause>,
+    /// Whether it was ended because a budget was spent.
+    over_budget: bool,
 }
 
 /// The preset of the program that printed the output: the named agent's where that speaks so, or else the one that is built in for the
@@ -326,7 +335,9 @@ fn see(
         let detail = format!("it told its final result, was silent for {} s and did not end; watchdog ended it", after.as_secs());
         notes.push(Degradation { code: WarningCode::EndedAfterResult, detail });
     }
-    let end = match (cut.stop.or_else(|| budget.stop(spent, at)), cut.silent.filter(|_| outcome.cancelled)) {
+    // A session that ended by itself is judged by its work, whatever its agent may still spend.
+    let of_agent = || budget.agent_stop(spent).filter(|_| cut.over_budget && outcome.cancelled);
+    let end = match (cut.stop.or_else(|| budget.stop(spent, at)).or_else(of_agent), cut.silent.filter(|_| outcome.cancelled)) {
         (Some(stop), _) => SessionEnd::OverLimit { stop },
         (None, Some(SilenceCause::Idle(after))) => SessionEnd::Idle { after },
         // How it was ended says nothing about it: its result does.

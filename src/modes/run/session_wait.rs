@@ -21,6 +21,17 @@ pub struct SessionTimeLimit {
     pub grace: Duration,
 }
 
+/// A session that has ended.
+#[derive(Debug)]
+pub struct WaitedSession {
+    /// What its process came to.
+    pub outcome: SessionOutcome,
+    /// The silence for which it was ended.
+    pub silent: Option<SilenceCause>,
+    /// Whether it was ended because a budget was spent.
+    pub over_budget: bool,
+}
+
 /// The threads that a session needs while it runs, made before it starts.
 pub struct SessionWaiter {
     cancel: CancelFlag,
@@ -57,7 +68,7 @@ impl SessionWaiter {
         terms: SessionTimeLimit,
         budget: &SessionBudget<'_>,
         signals: &mut SignalState,
-    ) -> (SessionOutcome, Option<SilenceCause>) {
+    ) -> WaitedSession {
         let SessionWaiter { cancel, give, mut outcome, mut silence } = self;
         silence.begin(watched);
         // Where its thread were gone, the session would be dropped here, which ends it, and the outcome never come.
@@ -84,7 +95,7 @@ impl SessionWaiter {
         // A person's word comes before silence.
         let silent = silent.filter(|_| signals.urgency() == SignalUrgency::None);
         match came.expect("the thread that waits tells how that ended") {
-            Ok(outcome) => (outcome, silent),
+            Ok(outcome) => WaitedSession { outcome, silent, over_budget: over },
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }

@@ -127,6 +127,7 @@ impl RunRequest {
             end_survivors: self.end_survivors,
             tap,
             before: SpentUsage::default(),
+            agent_budget: None,
             mirror: if self.output_to_stderr { MirrorTarget::ToStderr } else { MirrorTarget::Through },
             cover: self.view.clone().map(|view| view as Arc<dyn TerminalCover>),
         }

@@ -24,7 +24,7 @@ impl LoopRun {
             Status::Complete => kind::COMPLETE,
             Status::Failed => kind::FAILED,
             Status::Review => kind::REVIEW,
-            Status::Stopped if matches!(end, LoopEnd::Stop(_)) => kind::LIMIT,
+            Status::Stopped if matches!(end, LoopEnd::Stop(_) | LoopEnd::AgentsSpent(_)) => kind::LIMIT,
             Status::Stopped | Status::Waiting | Status::Incomplete | Status::Timeout | Status::Error => return self.journal.flush(),
         };
         let (id, iterations) = (&self.memory.record().id, self.machine.standing().finished);

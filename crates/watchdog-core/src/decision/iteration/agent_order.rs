@@ -103,6 +103,11 @@ pub(super) fn standing_mut<'a>(known: &'a mut Vec<AgentStanding>, name: &str) ->
     &mut known[index]
 }
 
+/// Whether the budget of an agent of this order is spent.
+pub(super) fn budget_is_spent(order: &[RankedAgent], known: &[AgentStanding], name: &str) -> bool {
+    order.iter().find(|agent| agent.name == name).is_some_and(|agent| is_spent(agent, standing_of(known, name)))
+}
+
 fn is_spent(agent: &RankedAgent, standing: Option<&AgentStanding>) -> bool {
     agent.max_cost_usd.zip(standing).is_some_and(|(most, standing)| standing.spent.cost_usd >= most)
 }

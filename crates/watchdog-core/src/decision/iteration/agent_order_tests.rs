@@ -91,10 +91,30 @@ fn an_agent_whose_budget_is_spent_has_no_session_and_all_spent_ends_the_loop() {
     assert_eq!(begins(&mut looped, &action), "a");
     let action = judged(&mut looped, 2, cost(0.5));
     assert_eq!(begins(&mut looped, &action), "b");
-    let LoopAction::End(LoopEnd::Stop(stop)) = judged(&mut looped, 3, cost(2.0)) else { panic!("both are spent") };
+    let LoopAction::End(LoopEnd::AgentsSpent(stop)) = judged(&mut looped, 3, cost(2.0)) else { panic!("both are spent") };
     assert_eq!(stop.reason, Reason::BudgetExhausted);
+    assert!(stop.why.starts_with("the budgets of a and b are spent"), "{}", stop.why);
     let of = |name: &str| standing_of(&looped.standing().agents, name).map(|agent| (agent.sessions, agent.spent.cost_usd));
     assert_eq!((of("a"), of("b")), (Some((2, 1.0)), Some((1, 2.0))), "each agent pays for its own sessions");
+}
+
+#[test]
+fn a_session_that_its_agents_budget_ended_leaves_the_work_to_the_next_one_and_the_whole_budget_ends_the_loop() {
+    let order = || vec![RankedAgent { name: "a".into(), max_cost_usd: Some(1.0) }, RankedAgent { name: "b".into(), max_cost_usd: None }];
+    let cut =
+        |cost_usd| IterationOutcome { spent: SpentUsage { cost_usd, ..SpentUsage::default() }, ..ended(Reason::BudgetExhausted, None) };
+    let mut looped = with(order());
+    begun(&mut looped);
+    let action = judged(&mut looped, 1, cut(1.0));
+    assert_eq!(begins(&mut looped, &action), "b");
+    assert_eq!(
+        judged(&mut looped, 2, cut(9.0)),
+        LoopAction::End(LoopEnd::Verdict),
+        "it has no budget of its own: the verdict is another's"
+    );
+    let mut looped = with(order());
+    begun(&mut looped);
+    assert_eq!(judged(&mut looped, 1, cut(0.5)), LoopAction::End(LoopEnd::Verdict), "its budget is not spent");
 }
 
 #[test]

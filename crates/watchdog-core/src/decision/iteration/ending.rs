@@ -17,7 +17,7 @@ pub fn verdict(end: &LoopEnd, last: Option<Verdict>) -> Verdict {
         LoopEnd::Stop(stop) if last.as_ref().is_some_and(|last| last.reason == stop.reason) => {
             return last.unwrap_or_else(|| Verdict::new(stop.reason, stop.why.clone()));
         }
-        LoopEnd::Stop(stop) => (stop.reason, format!("{}{so_far}", stop.why)),
+        LoopEnd::Stop(stop) | LoopEnd::AgentsSpent(stop) => (stop.reason, format!("{}{so_far}", stop.why)),
         LoopEnd::BreakerOpen => (Reason::BreakerOpen, format!("the breaker opened{so_far}")),
         LoopEnd::NoProgress { iterations } => (
             Reason::MaxIterations,
@@ -62,12 +62,14 @@ pub fn verdict(end: &LoopEnd, last: Option<Verdict>) -> Verdict {
 pub fn is_over(end: &LoopEnd, verdict: &Verdict) -> bool {
     match end {
         LoopEnd::LimitTooLong | LoopEnd::OverloadTooLong | LoopEnd::WaitedInVain { .. } => false,
-        LoopEnd::Verdict | LoopEnd::Stop(_) | LoopEnd::BreakerOpen | LoopEnd::NoProgress { .. } => match verdict.status() {
-            Status::Complete | Status::Review => true,
-            // A program can be installed.
-            Status::Failed => verdict.reason != Reason::AgentUnrunnable,
-            Status::Stopped => verdict.reason == Reason::AgentStopped,
-            Status::Incomplete | Status::Waiting | Status::Timeout | Status::Error => false,
-        },
+        LoopEnd::Verdict | LoopEnd::Stop(_) | LoopEnd::AgentsSpent(_) | LoopEnd::BreakerOpen | LoopEnd::NoProgress { .. } => {
+            match verdict.status() {
+                Status::Complete | Status::Review => true,
+                // A program can be installed.
+                Status::Failed => verdict.reason != Reason::AgentUnrunnable,
+                Status::Stopped => verdict.reason == Reason::AgentStopped,
+                Status::Incomplete | Status::Waiting | Status::Timeout | Status::Error => false,
+            }
+        }
     }
 }

@@ -9,7 +9,9 @@ use crate::decision::termination::{SpentUsage, may_begin, termination, time_left
 use watchdog_facts::evidence::StopReason;
 use watchdog_facts::verdict::{Reason, Status};
 
-use super::agent_order::{AgentChange, AgentChoice, AgentHold, HoldReason, RankedAgent, agent_change, choose_agent, standing_mut};
+use super::agent_order::{
+    AgentChange, AgentChoice, AgentHold, HoldReason, RankedAgent, agent_change, budget_is_spent, choose_agent, standing_mut,
+};
 use super::standing::LoopStanding;
 
 /// The limits of a loop.
@@ -154,6 +156,8 @@ pub enum LoopEnd {
     Verdict,
     /// A limit.
     Stop(StopReason),
+    /// The budget of each of its agents is spent.
+    AgentsSpent(StopReason),
     /// The breaker lets no further session begin.
     BreakerOpen,
     /// So many iterations in a row left the work as it was.
@@ -261,8 +265,12 @@ impl LoopMachine {
             }
             AgentChoice::Wait(hold) => self.wait_for_agent(hold, now),
             AgentChoice::Spent => {
-                let why = "the budgets of all its agents are spent (agents[].max_cost_usd)".to_owned();
-                LoopAction::End(LoopEnd::Stop(StopReason { reason: Reason::BudgetExhausted, why }))
+                let names = self.policy.agents.iter().map(|agent| agent.name.as_str()).collect::<Vec<_>>().join(" and ");
+                let why = match self.policy.agents.len() {
+                    1 => format!("the budget of {names} is spent (agents[].max_cost_usd)"),
+                    _ => format!("the budgets of {names} are spent (agents[].max_cost_usd), and no other agent is named"),
+                };
+                LoopAction::End(LoopEnd::AgentsSpent(StopReason { reason: Reason::BudgetExhausted, why }))
             }
         }
     }
@@ -291,6 +299,12 @@ impl LoopMachine {
         if let Some(name) = &self.standing.ran {
             standing_mut(&mut self.standing.agents, name).hold = Some(AgentHold { until, why });
         }
+    }
+
+    /// Whether the agent of the last session has spent its budget.
+    fn agents_budget_is_spent(&self) -> bool {
+        let LoopStanding { agents, ran, .. } = &self.standing;
+        ran.as_ref().is_some_and(|name| budget_is_spent(&self.policy.agents, agents, name))
     }
 
     /// Counts a session that came to a limit, and returns how many in a row that agent has had; `None` where the loop has one agent only.
@@ -336,7 +350,9 @@ impl LoopMachine {
         if let Some(stop) = termination(&self.policy.limits, &self.standing.spent, now) {
             return LoopAction::End(LoopEnd::Stop(stop));
         }
-        if !goes_on(outcome.reason) {
+        // A session that was ended because its agent's budget is spent leaves the work to the next agent.
+        let of_agent = outcome.reason == Reason::BudgetExhausted && self.agents_budget_is_spent();
+        if !goes_on(outcome.reason) && !of_agent {
             return LoopAction::End(LoopEnd::Verdict);
         }
         if outcome.breaker_open {
