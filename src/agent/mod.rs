@@ -13,6 +13,7 @@ pub mod plan_prompt;
 pub mod preset;
 pub mod probe;
 pub mod prompt;
+mod question_scratch;
 pub mod recognition;
 pub mod reply;
 pub mod reply_claims;

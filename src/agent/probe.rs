@@ -10,7 +10,7 @@
 //! probed if a session was recorded beforehand, and where answers name their session, that one must answer.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,10 +21,11 @@ use serde_json::{Map, Value};
 use super::envelope::{self, ReplyEnvelope};
 use super::failure;
 use super::preset::AgentPreset;
-use super::preset::question::{InvocationInputs, ProbeInvocation, QuestionKind, invocation};
+use super::preset::question::{InvocationInputs, ProbeInvocation, QuestionKind, QuestionPlaces, invocation};
+use super::question_scratch::QuestionScratch;
 use super::reply::{self, ParsedReply};
 use super::session_id::is_session_id;
-use super::stream::{StreamFormat, StreamReader, StreamTap};
+use super::stream::{SessionTokens, StreamFormat, StreamReader, StreamTap};
 use watchdog_core::config::settings::AgentSettings;
 use watchdog_facts::display::bounded;
 use watchdog_facts::evidence::{ProbeOutcome, ProcessExit, Reply, ReplyStatus};
@@ -58,6 +59,8 @@ pub struct ProbeRequest<'a> {
     pub session_id: Option<&'a str>,
     /// The latest session recorded for the worktree ([`super::transcript::latest_session`]).
     pub expected_session: Option<String>,
+    /// What is known of the session that is asked.
+    pub asked: AskedSession,
     /// Which probe it is, from 1.
     pub number: u32,
     /// The question ([`super::prompt::probe_prompt`]).
@@ -66,6 +69,16 @@ pub struct ProbeRequest<'a> {
     pub timeout: Duration,
     /// The instant of asking.
     pub now: Timestamp,
+}
+
+/// What is known of a session before it is asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AskedSession {
+    /// Its transcript.
+    pub transcript: Option<PathBuf>,
+    /// The tokens that it had spent when it ended, as its program reported them. Programs that report a whole session in the answer to a
+    /// question report these with it.
+    pub tokens: Option<SessionTokens>,
 }
 
 impl ProbeRequest<'_> {
@@ -109,7 +122,7 @@ pub fn ask(request: &ProbeRequest<'_>) -> ProbeOutcome {
 pub fn ask_with(request: &ProbeRequest<'_>, run: &dyn Fn(&ProgramRun) -> Result<FinishedProgram, StartError>) -> ProbeAnswer {
     match put(request, QuestionKind::Probe, run) {
         Ok(answered) => {
-            let (session_id, usage, session_cost_usd) = summary(&answered);
+            let (session_id, usage, session_cost_usd) = summary(request, request.asked.tokens, &answered);
             ProbeAnswer { outcome: outcome(request, &answered, answer), session_id, usage, session_cost_usd }
         }
         Err(unanswered) => ProbeAnswer::unasked(*unanswered),
@@ -123,16 +136,24 @@ impl ProbeAnswer {
     }
 }
 
-/// The answering session, and the cost of the probe. Agents report the total of a resumed session; if the part of this probe is not
-/// separate, its cost is unknown.
-fn summary(answered: &FinishedQuestion) -> (Option<String>, ProbeUsage, Option<f64>) {
-    let output = StreamTap::default();
+/// The answering session, and the cost of the probe. Agents report the total of a resumed session, or of the one that they forked; if
+/// the part of this probe is not separate, and what the session had spent before is unknown, its cost is unknown.
+fn summary(
+    request: &ProbeRequest<'_>,
+    before: Option<SessionTokens>,
+    answered: &FinishedQuestion,
+) -> (Option<String>, ProbeUsage, Option<f64>) {
+    let output = StreamTap::of_preset(request.questioned_preset().and_then(|preset| preset.stream.as_ref()));
     output.push(&answered.finished.stdout.bytes);
     let summary = output.finish();
+    let own = match summary.session_tokens {
+        Some(total) => before.map(|before| total.beyond(before)).map(|own| (Some(own.input), Some(own.output))).unwrap_or_default(),
+        None => (summary.usage.input_tokens, summary.usage.output_tokens),
+    };
     let usage = ProbeUsage {
         requests: 1,
-        input_tokens: summary.usage.input_tokens,
-        output_tokens: summary.usage.output_tokens,
+        input_tokens: own.0,
+        output_tokens: own.1,
         cost_usd: summary.usage.cost_usd.filter(|_| !summary.cost_is_of_the_session),
     };
     let named = envelope::read(&answered.finished.stdout.bytes).and_then(|found| found.session_id);
@@ -151,7 +172,7 @@ pub fn ask_for_plan(
     spent: &mut ProbeUsage,
 ) -> Result<Map<String, Value>, Box<ProbeOutcome>> {
     let answered = put(request, QuestionKind::Plan, run)?;
-    *spent = spent.plus(summary(&answered).1);
+    *spent = spent.plus(summary(request, request.asked.tokens, &answered).1);
     let mut plan = None;
     let judged = outcome(request, &answered, |found, stdout, now, local| {
         match reply::object_with("commits", found.as_ref(), stdout) {
@@ -182,7 +203,8 @@ pub fn ask_to_judge(
 ) -> Result<String, Box<ProbeOutcome>> {
     let stranger_is_welcome = ProbeRequest { session_id: None, expected_session: None, ..request.clone() };
     let answered = put(&stranger_is_welcome, QuestionKind::Judge, run)?;
-    *spent = spent.plus(summary(&answered).1);
+    // One that was begun for this question has spent nothing before.
+    *spent = spent.plus(summary(request, Some(SessionTokens::default()), &answered).1);
     let mut text = None;
     let judged = outcome(&stranger_is_welcome, &answered, |found, stdout, now, local| {
         let said = match found {
@@ -213,6 +235,8 @@ struct FinishedQuestion {
     stderr: String,
     /// Over all attempts.
     spent: Duration,
+    /// Whether it ran in a home of its own, whose login says nothing about the user's.
+    own_home: bool,
 }
 
 /// Puts a question, with fewer options where an old version lacks some.
@@ -228,6 +252,17 @@ fn put(
     }
     // The latest session is asked where it is recorded: an agent answers from a new one where there is nothing to go on with.
     let unrecorded = question != QuestionKind::Judge && request.questioned_preset().is_some() && request.session().is_none();
+    let question_template = request.questioned_preset().and_then(|preset| preset.question.as_ref());
+    let is_known = question == QuestionKind::Judge || request.named_session().is_some();
+    let scratch = match question_template.filter(|_| is_known || !unrecorded) {
+        Some(template) => match QuestionScratch::prepare(template, question, request.worktree) {
+            Ok(scratch) => scratch,
+            Err(why) => return Err(Box::new(ProbeOutcome::NoConversation { why })),
+        },
+        None => None,
+    };
+    let transcript = request.asked.transcript.as_deref();
+    let places = QuestionPlaces { transcript, ..scratch.as_ref().map(|scratch| scratch.places(transcript)).unwrap_or_default() };
     let built = invocation(&InvocationInputs {
         settings: request.settings,
         preset: request.questioned_preset(),
@@ -237,6 +272,7 @@ fn put(
         number: request.number,
         prompt: &request.prompt,
         timeout: request.timeout,
+        places,
     });
     let title = || request.questioned_preset().map_or("the agent", |preset| &preset.title);
     let unaskable = match &built {
@@ -259,14 +295,24 @@ fn put(
     };
     let mut spent = Duration::ZERO;
     for _ in 0..=FEWER_OPTIONS {
-        let finished = match run(&program(request, &invocation, request.timeout.saturating_sub(spent))) {
+        let cwd = scratch.as_ref().and_then(QuestionScratch::cwd);
+        let finished = match run(&program(request, &invocation, cwd, request.timeout.saturating_sub(spent))) {
             Ok(finished) => finished,
             Err(error) => return Err(Box::new(not_started(request, &error))),
         };
         spent += finished.duration;
         let stderr = plain_text(&finished.stderr.bytes).text;
-        match failure::unknown_option(&stderr).filter(|_| !finished.exit.success() && request.settings.probe.is_none()) {
-            None => return Ok(FinishedQuestion { finished, stderr, spent }),
+        let failed = !finished.exit.success() && request.settings.probe.is_none();
+        let schema = question_template.and_then(|question| question.schema.as_ref()?.first()).map(String::as_str);
+        if let Some(fewer) = schema.filter(|_| failed && refuses_a_schema(&finished, &stderr)).and_then(|option| invocation.without(option))
+        {
+            invocation = fewer;
+            continue;
+        }
+        match failure::unknown_option(&stderr).filter(|_| failed) {
+            None => {
+                return Ok(FinishedQuestion { finished, stderr, spent, own_home: scratch.is_some_and(|scratch| scratch.cwd().is_some()) });
+            }
             Some(option) => match invocation.without(option) {
                 Some(fewer) => invocation = fewer,
                 None => {
@@ -280,10 +326,17 @@ fn put(
     Err(Box::new(ProbeOutcome::Failed { why: "the agent's program knows too few of the options that a probe needs; update it".into() }))
 }
 
-fn program(request: &ProbeRequest<'_>, invocation: &ProbeInvocation, deadline: Duration) -> ProgramRun {
+/// Whether the service takes no schema of an answer, or not this one: then the question is put without it.
+fn refuses_a_schema(finished: &FinishedProgram, stderr: &str) -> bool {
+    const NAMES: [&str; 4] = ["response_format", "text.format", "json_schema", "output schema"];
+    let printed = plain_text(&finished.stdout.bytes).text;
+    [printed.as_str(), stderr].into_iter().any(|text| NAMES.into_iter().any(|name| text.contains(name)))
+}
+
+fn program(request: &ProbeRequest<'_>, invocation: &ProbeInvocation, cwd: Option<PathBuf>, deadline: Duration) -> ProgramRun {
     ProgramRun {
         argv: invocation.argv(),
-        cwd: request.worktree.to_owned(),
+        cwd: cwd.unwrap_or_else(|| request.worktree.to_owned()),
         env: invocation.env.clone(),
         stdin: invocation.stdin.clone(),
         deadline,
@@ -313,7 +366,21 @@ fn outcome(
     answered: &FinishedQuestion,
     read: impl FnOnce(Option<ReplyEnvelope>, &[u8], Timestamp, &TimeZone) -> ProbeOutcome,
 ) -> ProbeOutcome {
-    let FinishedQuestion { finished, stderr, spent } = answered;
+    match classified(request, answered, read) {
+        // The user's own home may well be logged in.
+        ProbeOutcome::NotLoggedIn { why } if answered.own_home => {
+            ProbeOutcome::NoConversation { why: format!("the question was put in a home of its own, which is not logged in: {why}") }
+        }
+        outcome => outcome,
+    }
+}
+
+fn classified(
+    request: &ProbeRequest<'_>,
+    answered: &FinishedQuestion,
+    read: impl FnOnce(Option<ReplyEnvelope>, &[u8], Timestamp, &TimeZone) -> ProbeOutcome,
+) -> ProbeOutcome {
+    let FinishedQuestion { finished, stderr, spent, .. } = answered;
     if finished.timed_out {
         return ProbeOutcome::TimedOut;
     }

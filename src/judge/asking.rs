@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::agent::probe::{self, ProbeRequest};
+use crate::agent::probe::{self, AskedSession, ProbeRequest};
 use crate::agent::prompt::{QuestionFacts, probe_prompt};
 use crate::agent::reply_claims::ReplyClaims;
 use crate::session::{ProbeTarget, SessionIdSource};
@@ -149,6 +149,7 @@ impl ActionExecutor {
             worktree: &self.root,
             session_id: whom.resume.as_deref(),
             expected_session: whom.expected.clone(),
+            asked: self.asked_session(&whom),
             number,
             prompt: probe_prompt(&git_facts, contradiction),
             timeout: settings.completion_check.probe_timeout,
@@ -174,6 +175,12 @@ impl ActionExecutor {
         let state = state.and_then(|_| self.state(facts));
         self.sent_probe().last = state.map(|state| (state, record.clone()));
         record
+    }
+
+    /// What is known of the session that is asked.
+    pub(super) fn asked_session(&self, whom: &ProbeTarget) -> AskedSession {
+        let id = whom.resume.as_deref().or(whom.expected.as_deref());
+        self.command_env.asked_session(self.store.as_deref(), &self.input.worktree_id, (&self.root, &self.agent), id)
     }
 
     fn stand_by(&self, standing: &StandingAnswer) -> ProbeRecord {

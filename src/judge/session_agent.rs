@@ -1,10 +1,16 @@
 //! The agent that ran a session: whom a probe asks, and whom a rescue asks for its plan.
 
+use std::path::Path;
+
 use jiff::Timestamp;
 
 use watchdog_core::config::settings::{AgentSettings, PresetName};
 use watchdog_facts::agent_source::AgentSource;
 use watchdog_store::{LocalStore, session};
+
+use super::command_env::CommandEnv;
+use super::session_cost::earlier_tokens;
+use crate::agent::probe::AskedSession;
 
 /// The recorded agent of the last session of a spec, by the name or path of its preset. `None` where that is unknown, and where the
 /// session began before the baseline: then it was about other work. Records that cannot be read are reported by the functions that write.
@@ -36,6 +42,23 @@ impl SightedAgent {
             settings.probe.is_some() || self.agent.as_deref().is_none_or(|agent| agent == settings.preset.as_str())
         });
         (!is_named).then(|| format!("{doubt}; name it with agent.preset in completion.json, or start it by its own name"))
+    }
+}
+
+impl CommandEnv {
+    /// What is known of a session before it is asked: its transcript, which it could write itself and which says nothing but where a
+    /// question goes; and its tokens, as its output reported them at the last end that watchdog saw.
+    pub fn asked_session(
+        &self,
+        store: Option<&dyn LocalStore>,
+        worktree_id: &str,
+        (root, agent): (&Path, &AgentSettings),
+        id: Option<&str>,
+    ) -> AskedSession {
+        let Some(id) = id else { return AskedSession::default() };
+        let transcript = self.transcripts_of(root, agent).and_then(|source| source.session(root, id)).map(|found| found.path);
+        let tokens = store.and_then(|store| earlier_tokens(store, worktree_id).remove(id));
+        AskedSession { transcript, tokens }
     }
 }
 

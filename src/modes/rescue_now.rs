@@ -120,14 +120,17 @@ fn commit(
     let agent = settings_for(&settings.agent, session.as_ref().and_then(|session| session.agent.as_deref()));
     let session = session.and_then(|session| session.session_id);
     let source = command_env.transcripts_of(open.root(), &agent);
-    let latest = source.filter(|source| source.asks_latest).and_then(|source| source.latest(open.root()));
+    let latest = source.filter(|source| source.asks_latest).and_then(|source| source.latest(open.root())).map(|found| found.session_id);
+    let (store, asked_about) = (Some(open.store.as_ref()), session.as_deref().or(latest.as_deref()));
+    let asked = command_env.asked_session(store, &open.worktree_id, (open.root(), &agent), asked_about);
     let planner = PlannerAgent {
         command_env,
         agent: &agent,
         program: command_env.agent_program.clone(),
         root: open.root(),
         session_id: session.as_deref(),
-        expected_session: latest.map(|found| found.session_id),
+        expected_session: latest,
+        asked,
         timeout: settings.rescue.timeout,
         begun: now(),
         spent: std::sync::Mutex::default(),

@@ -191,6 +191,8 @@ mod real_claude_tasks;
 mod reftable;
 // Recorded outputs of real CLIs, read again.
 mod recorded_agents;
+// Questions to the presets' agents: their price, their files, their traces.
+mod questions;
 // The loop in plain shell that a recipe shows.
 mod recipe_loop;
 // Results that cannot be written.

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::capability::AgentCapability;
+use super::own_home::OwnHome;
 use super::problem::PresetProblem;
 use super::refusal::RefusalAdvice;
 use super::template::{TemplateArg, placeholders};
@@ -112,7 +113,7 @@ pub struct QuestionTemplate {
     /// The arguments. `{conversation}` stands for those of `by_id`, `latest` or `fresh`, `{model}` and `{schema}` for those of the same
     /// name, where there is one.
     pub args: Vec<TemplateArg>,
-    /// To a session by its id.
+    /// To a session by its id, or by its `{transcript}`.
     #[serde(default)]
     pub by_id: Option<Vec<TemplateArg>>,
     /// To the latest session of the folder, where its id is recorded and its answer names it.
@@ -127,9 +128,13 @@ pub struct QuestionTemplate {
     /// Short names of models that only this agent knows.
     #[serde(default)]
     pub own_models: Vec<String>,
-    /// How the schema of the answer is given.
+    /// How the schema of the answer is given: as a text (`{schema}`), or in a file (`{schema_file}`), where it names every member as
+    /// required.
     #[serde(default)]
     pub schema: Option<Vec<String>>,
+    /// A home of its own, for an agent that would write the question into the user's. `{own_home}` stands for it in `env`.
+    #[serde(default)]
+    pub own_home: Option<OwnHome>,
     /// Options without which a question could do harm. They are never left out for a version that does not know them.
     #[serde(default)]
     pub safety: Vec<String>,
@@ -285,9 +290,15 @@ impl AgentPreset {
             let conversations =
                 [("question.by_id", &question.by_id), ("question.latest", &question.latest), ("question.fresh", &question.fresh)];
             for (key, args) in conversations {
-                if let Some(wrong) = args.as_deref().and_then(|args| of(key, args, &id)) {
+                if let Some(wrong) = args.as_deref().and_then(|args| of(key, args, &["id", "transcript"])) {
                     return Some(wrong);
                 }
+            }
+            if question.asks_by_transcript() && self.transcripts.is_none() {
+                return Some("question.by_id: `{transcript}` needs `transcripts`, which says where they are".into());
+            }
+            if let Some(wrong) = question.own_home.as_ref().and_then(OwnHome::mistake) {
+                return Some(wrong);
             }
             if !question.args.iter().any(|arg| arg.placeholder() == Some("conversation")) {
                 return Some("question.args: `{conversation}` is missing, which stands for `by_id`, `latest` or `fresh`".into());
@@ -305,13 +316,27 @@ impl AgentPreset {
             texts.extend(question.env.iter().flat_map(|(name, value)| [("question.env", name.as_str()), ("question.env", value)]));
         }
         for (key, args) in by_ids {
-            if args.is_some_and(|args| !args.iter().flat_map(TemplateArg::words).any(|word| placeholders(word).any(|name| name == "id"))) {
+            if args.is_some_and(|args| {
+                !args.iter().flat_map(TemplateArg::words).any(|word| placeholders(word).any(|name| name == "id" || name == "transcript"))
+            }) {
                 return Some(format!("{key}: `{{id}}` is missing, which stands for the session's id"));
             }
         }
         texts.extend(self.session.env.iter().flat_map(|(name, value)| [("session.env", name.as_str()), ("session.env", value)]));
         let nul = texts.iter().find(|(_, text)| text.contains('\0')).map(|(key, _)| format!("{key}: must not contain a NUL character"));
         nul.or_else(|| self.transcripts.as_ref().and_then(TranscriptLocation::mistake))
+    }
+}
+
+impl QuestionTemplate {
+    /// Whether the schema of the answer goes into a file.
+    pub fn takes_schema_file(&self) -> bool {
+        self.schema.iter().flatten().any(|word| word.contains("{schema_file}"))
+    }
+
+    /// Whether the session that worked is named by its transcript.
+    pub fn asks_by_transcript(&self) -> bool {
+        self.by_id.iter().flatten().flat_map(TemplateArg::words).any(|word| placeholders(word).any(|name| name == "transcript"))
     }
 }
 

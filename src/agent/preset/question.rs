@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 use super::definition::{AgentPreset, QuestionTemplate};
@@ -86,7 +87,7 @@ impl QuestionKind {
     }
 
     /// The schema of the answer; `None` = prose.
-    fn schema(self) -> Option<&'static str> {
+    pub fn schema(self) -> Option<&'static str> {
         match self {
             QuestionKind::Probe => Some(REPLY_SCHEMA),
             QuestionKind::Plan => Some(PLAN_SCHEMA),
@@ -114,6 +115,19 @@ pub struct InvocationInputs<'a> {
     pub prompt: &'a str,
     /// How long it may take.
     pub timeout: Duration,
+    /// Files that the question needs.
+    pub places: QuestionPlaces<'a>,
+}
+
+/// Files that a question needs, as far as they were made or found.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct QuestionPlaces<'a> {
+    /// The schema of the answer.
+    pub schema_file: Option<&'a Path>,
+    /// A home for the agent.
+    pub own_home: Option<&'a Path>,
+    /// The transcript of the session that is asked.
+    pub transcript: Option<&'a Path>,
 }
 
 /// Why a question cannot be put.
@@ -165,7 +179,8 @@ pub fn invocation(asking: &InvocationInputs<'_>) -> Result<ProbeInvocation, Unas
         (_, Some(_)) => question.by_id.as_deref().or(question.latest.as_deref()),
         (_, None) => question.latest.as_deref(),
     };
-    let Some(conversation) = conversation else {
+    let by_transcript = question.asks_by_transcript() && asking.question != QuestionKind::Judge;
+    let Some(conversation) = conversation.filter(|_| !by_transcript || asking.places.transcript.is_some()) else {
         return Err(match question.by_id {
             Some(_) if asking.question != QuestionKind::Judge => UnaskableQuestion::NoSession { title: title() },
             _ => UnaskableQuestion::NoQuestion { title: title() },
@@ -187,6 +202,9 @@ fn preset_invocation(
             "id" => id.map(Into::into),
             "model" => model(asking, question).map(Into::into),
             "schema" => asking.question.schema().map(Into::into),
+            "schema_file" => asking.places.schema_file.map(Into::into),
+            "own_home" => asking.places.own_home.map(Into::into),
+            "transcript" => asking.places.transcript.map(Into::into),
             "prompt" => Some(asking.prompt.into()),
             "retries" => Some(claude_retries(asking.timeout).to_string().into()),
             _ => None,
@@ -211,7 +229,9 @@ fn preset_invocation(
         }
     }
     let set = |(name, text): (&String, &String)| (name.into(), Some(filled(text, &value)));
-    built.env.extend(question.env.iter().map(set));
+    // A question to nobody who was here before needs no home of its own.
+    let unused = |text: &str| asking.places.own_home.is_none() && text.contains("{own_home}");
+    built.env.extend(question.env.iter().filter(|(_, text)| !unused(text)).map(set));
     if !in_an_argument {
         built.stdin = stdin;
     }
@@ -260,6 +280,11 @@ mod tests {
             number: 2,
             prompt: "STATUS",
             timeout: Duration::from_secs(60),
+            places: QuestionPlaces {
+                schema_file: Some(Path::new("/q/schema.json")),
+                own_home: Some(Path::new("/q/home")).filter(|_| question != QuestionKind::Judge),
+                transcript: session_id.filter(|id| *id == ID).map(|_| Path::new("/t.jsonl")),
+            },
         };
         invocation(&asking)
     }
@@ -291,11 +316,15 @@ mod tests {
         assert_eq!(line("claude", Some("sonnet"), Some("--dangerously-skip-permissions")), claude("\"--continue\""));
         assert_eq!(
             line("codex", Some("sonnet"), Some(ID)),
-            r#"["codex", "exec", "fork", "ID", "--ephemeral", "--json", "-c", "sandbox_mode=\"read-only\"", "-c", "approval_policy=\"never\"", "-c", "features.hooks=false", "-c", "features.shell_tool=false", "-c", "features.goals=false", "-c", "web_search=\"disabled\"", "-c", "notify=[]", "-"] < STATUS"#
+            r#"["codex", "exec", "fork", "ID", "--ephemeral", "--json", "-c", "sandbox_mode=\"read-only\"", "-c", "approval_policy=\"never\"", "-c", "features.hooks=false", "-c", "features.shell_tool=false", "-c", "features.goals=false", "-c", "web_search=\"disabled\"", "-c", "notify=[]", "--output-schema", "/q/schema.json", "-"] < STATUS"#
         );
         assert_eq!(
             line("opencode", Some("a/b"), Some(ID)),
             r#"["opencode", "run", "--session", "ID", "--fork", "--format", "json", "--model", "a/b"] < STATUS"#
+        );
+        assert_eq!(
+            line("gemini", None, Some(ID)),
+            r#"["gemini", "--session-file", "/t.jsonl", "--approval-mode", "plan", "--output-format", "json"] < STATUS"#
         );
         assert_eq!(
             line("qwen", None, Some(ID)),
@@ -305,10 +334,10 @@ mod tests {
 
     #[test]
     fn nobody_is_asked_by_guess_or_with_a_trace_in_the_session_that_worked() {
-        for preset in ["codex", "opencode", "qwen"] {
+        for preset in ["codex", "opencode", "qwen", "gemini"] {
             assert!(line(preset, None, None).starts_with("no session of"), "{preset}");
         }
-        for preset in ["gemini", "copilot", "cursor", "amp"] {
+        for preset in ["copilot", "cursor", "amp"] {
             for id in [None, Some(ID)] {
                 let said = line(preset, None, id);
                 assert!(said.contains("cannot be asked without a trace") && said.contains("agent.probe"), "{said}");
@@ -322,6 +351,9 @@ mod tests {
         let set = |name: &str| opencode.env[&OsString::from(name)].clone().expect("it is set").into_string().expect("a text");
         assert_eq!(set("OPENCODE_PERMISSION"), r#"{"*":"deny","edit":"deny","bash":"deny","webfetch":"deny"}"#);
         assert_eq!(set("OPENCODE_DISABLE_PROJECT_CONFIG"), "1");
+        let gemini = |question| built("gemini", None, Some(ID), question).expect("it is asked").env;
+        assert_eq!(gemini(QuestionKind::Probe)[&OsString::from("GEMINI_CLI_HOME")], Some("/q/home".into()));
+        assert_eq!(gemini(QuestionKind::Judge).get(&OsString::from("GEMINI_CLI_HOME")), None, "a judge stays in the user's home");
         let claude = built("claude", None, None, QuestionKind::Probe).expect("it is asked");
         assert_eq!(claude.env[&OsString::from("CLAUDE_CODE_MAX_RETRIES")], Some("4".into()));
     }
@@ -342,7 +374,19 @@ mod tests {
         for preset in ["claude", "codex", "gemini", "opencode", "qwen", "copilot"] {
             let built = built(preset, None, Some(ID), QuestionKind::Judge).expect("it judges");
             let words = words(&built);
-            let resumes = ["--continue", "--resume", "resume", "--last", "--fork", "fork", "--session", "--json-schema", "ID"];
+            let resumes = [
+                "--continue",
+                "--resume",
+                "resume",
+                "--last",
+                "--fork",
+                "fork",
+                "--session",
+                "--json-schema",
+                "--output-schema",
+                "--session-file",
+                "ID",
+            ];
             assert!(!words.iter().any(|word| resumes.contains(&word.as_str())), "{words:?}");
             assert_eq!(built.env[&OsString::from("WATCHDOG_QUESTION")], Some("judge".into()));
             assert_eq!(words.windows(2).any(|pair| pair == ["--tools", ""]), preset == "claude");

@@ -39,6 +39,15 @@ pub struct SessionTokens {
     pub output: u64,
 }
 
+impl SessionTokens {
+    /// What was spent beyond an earlier total. A total below it is a new count.
+    pub fn beyond(self, earlier: SessionTokens) -> SessionTokens {
+        let began_again = self.input < earlier.input || self.output < earlier.output;
+        let earlier = if began_again { SessionTokens::default() } else { earlier };
+        SessionTokens { input: self.input - earlier.input, output: self.output - earlier.output }
+    }
+}
+
 /// The summary of a session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionSummary {

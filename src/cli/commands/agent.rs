@@ -8,7 +8,7 @@ use std::time::Duration;
 use anstyle::Style;
 
 use super::agent_test::agent_test;
-use crate::agent::preset::question::{InvocationInputs, QuestionKind, invocation};
+use crate::agent::preset::question::{InvocationInputs, QuestionKind, QuestionPlaces, invocation};
 use crate::agent::preset::{AgentCapability, AgentPreset, PresetCatalog};
 use crate::agent::prompt::REPLY_SCHEMA;
 use crate::agent::{ConversationChoice, SessionAgent};
@@ -126,7 +126,7 @@ fn show(command_env: &CommandEnv, terminal: &CommandTerminal, name: &PresetName)
         row("repository", &format!("{} {}{off}", input.path, input.does));
     }
     if let Some(advice) = &preset.refusals {
-        row("refused", &format!("{} allows {}", advice.option, advice.allows));
+        row("refused", &format!("{} allows {}", advice.option.replace("{tools}", "TOOL..."), advice.allows));
     }
     if let Some(login) = &preset.login {
         let variables = if login.variables.is_empty() { String::new() } else { format!(", or {}", login.variables.join(", ")) };
@@ -153,6 +153,11 @@ fn shown_agent<'a>(preset: &'a Arc<AgentPreset>, name: &PresetName) -> ShownAgen
         number: 1,
         prompt: "{prompt}",
         timeout: Duration::from_secs(60),
+        places: QuestionPlaces {
+            schema_file: Some(Path::new("{schema_file}")),
+            own_home: Some(Path::new("{own_home}")),
+            transcript: Some(Path::new("{transcript}")),
+        },
     });
     let words = |argv: Vec<std::ffi::OsString>| {
         let texts = argv.into_iter().map(|word| word.to_string_lossy().replace(REPLY_SCHEMA, "{schema}").replace(SAMPLE_ID, "{id}"));

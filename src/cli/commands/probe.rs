@@ -104,6 +104,12 @@ fn ask(command_env: &CommandEnv, args: &ProbeArgs) -> Result<ProbeWithTarget, Co
         worktree: open.root(),
         session_id: whom.resume.as_deref(),
         expected_session: whom.expected.clone(),
+        asked: command_env.asked_session(
+            Some(store),
+            &open.worktree_id,
+            (open.root(), &agent),
+            whom.resume.as_deref().or(whom.expected.as_deref()),
+        ),
         number: 1,
         prompt: probe_prompt(&facts, None),
         timeout: args.probe_timeout.unwrap_or(settings.completion_check.probe_timeout),
