@@ -71,6 +71,14 @@ impl SessionAgent {
         }
     }
 
+    /// Whether a session goes on in an earlier conversation. A program of the user's gets its id, and is taken to do so.
+    pub fn takes_up(&self, conversation: ConversationChoice<'_>) -> bool {
+        match self {
+            SessionAgent::Program(_) => conversation != ConversationChoice::Fresh,
+            SessionAgent::Agent { preset, .. } => resume_args(preset, conversation).is_some(),
+        }
+    }
+
     /// The command that gets this prompt: on its stdin, unless an argument contains it.
     ///
     /// # Errors
@@ -134,11 +142,7 @@ fn agent_command(
             _ => None,
         }
     };
-    let resumed = match (conversation, id) {
-        (ConversationChoice::Fresh, _) => None,
-        (_, Some(_)) => preset.resume.by_id.as_deref().or(preset.resume.latest.as_deref()),
-        (_, None) => preset.resume.latest.as_deref(),
-    };
+    let resumed = resume_args(preset, conversation);
     let mut argv = vec![program];
     let fill = |words: &[String]| words.iter().map(|word| filled(word, &value)).collect::<Vec<_>>();
     let words = || preset.session.args.iter().flat_map(TemplateArg::words);
@@ -173,6 +177,15 @@ fn says(args: &[OsString], defaults: &DefaultArgs) -> bool {
         }
     };
     defaults.unless.iter().any(has)
+}
+
+/// What names the conversation that a session takes up; `None` where it begins a new one.
+fn resume_args<'a>(preset: &'a AgentPreset, conversation: ConversationChoice<'_>) -> Option<&'a [TemplateArg]> {
+    match (conversation, known(conversation)) {
+        (ConversationChoice::Fresh, _) => None,
+        (_, Some(_)) => preset.resume.by_id.as_deref().or(preset.resume.latest.as_deref()),
+        (_, None) => preset.resume.latest.as_deref(),
+    }
 }
 
 fn known<'a>(conversation: ConversationChoice<'a>) -> Option<&'a str> {

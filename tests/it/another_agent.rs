@@ -221,6 +221,55 @@ fn a_program_that_is_missing_is_no_limit_and_is_heard_of() {
     assert_eq!(out.verdict(), "failed/agent_unrunnable", "{out}");
     assert!(out.json()["message"].as_str().is_some_and(|message| message.contains("no-such-agent-anywhere")), "{out}");
     assert_eq!(calls(&env), ["claude session 1"], "the one after it is not silently taken: {out}");
+    let warned = out.stderr.find("gone, which is to take over at a limit, cannot be started: there is no program no-such-agent-anywhere");
+    assert!(warned.is_some() && warned < out.stderr.find("iteration 1 of"), "it is said before the first session: {out}");
+    assert!(!out.stderr.contains("codex, which is to take over"), "its program is there: {out}");
+}
+
+#[test]
+fn a_fallback_whose_preset_cannot_be_read_begins_nothing_and_the_doctor_names_it() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    claude(&env, "commit ok.txt; answer done");
+    repo.write("agents/odd.json", "{");
+    let agents = json!([
+        {"name": "main", "preset": "claude", "fallback": ["odd", "gone"]},
+        {"name": "odd", "preset": "agents/odd.json"}, {"name": "gone", "command": ["no-such-agent-anywhere"]}]);
+    repo.write("completion.json", json!({"version": 1, "agents": agents}).to_string());
+    repo.commit_all("agents");
+    repo.watchdog(&["trust"]).expect(0);
+    let task = env.write("PROMPT.md", "Build the thing.");
+    let out = repo.watchdog(&["loop", "--agent", "main", "--prompt", task.to_str().expect("UTF-8")]);
+    assert!(out.code != Some(0) && calls(&env).is_empty(), "{out}");
+    let found = repo.watchdog(&["doctor", "--json"]).json()["findings"].to_string();
+    assert!(found.contains("gone, which agents[].fallback names, cannot take over: there is no program no-such-agent-anywhere"), "{found}");
+    assert!(found.contains("agents/odd.json"), "{found}");
+}
+
+#[test]
+fn a_loop_says_which_agent_the_command_line_of_its_program_names() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    codex(&env, "commit ok.txt; answer done");
+    let out = looped(&env, &repo, &config(&env, needs("ok.txt")), &["--", "codex", "exec", "--json"]).expect(0);
+    assert!(out.stderr.contains("session of Codex CLI, as its command line says"), "{out}");
+}
+
+#[test]
+fn an_agent_that_cannot_take_up_a_conversation_gets_the_whole_task_again_and_the_loop_says_so() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let argv = env.root().join("argv");
+    let says = format!(
+        r#"answer() {{ echo '{{"type":"result","subtype":"success","is_error":false,"result":"'"$1"'","session_id":"{CLAUDE_ID}"}}'; }}"#
+    );
+    program(&env, "amp", &says, &format!("echo \"$*\" > {}.$n; [ $n = 2 ] && commit ok.txt; answer 'not yet'", argv.display()));
+    let options = ["--agent", "amp", "--continue", "--no-progress", "0"];
+    let out = looped(&env, &repo, &config(&env, needs("ok.txt")), &options).expect(0);
+    let second = fs::read_to_string(format!("{}.2", argv.display())).expect("a second session");
+    assert!(second.contains("Build the thing."), "it knows nothing of the first one: {second}\n{out}");
+    assert!(out.stderr.contains("iteration 2 begins a new conversation despite --continue: amp cannot take up the last one"), "{out}");
+    assert!(!out.stderr.contains("iteration 1 begins a new"), "{out}");
 }
 
 #[test]

@@ -37,6 +37,11 @@ impl ConfiguredAgent {
         self.settings.agent.probe.is_none().then(|| self.settings.agent.preset.as_str())
     }
 
+    /// The settings in force.
+    pub(super) fn settings(&self) -> &ConfigSettings {
+        &self.settings
+    }
+
     /// The program that is asked.
     pub(super) fn program(&self) -> &str {
         let own = self.settings.agent.probe.as_ref().and_then(|argv| argv.first());

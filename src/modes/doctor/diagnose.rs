@@ -12,6 +12,8 @@ use super::git_findings::{git_finding, lock_findings, worktree_finding};
 use super::hook_findings::hook_findings;
 use super::state_findings::state_findings;
 use crate::judge::command_env::CommandEnv;
+use crate::modes::iterate::missing_fallbacks;
+use watchdog_core::config::PresetName;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::Worktree;
 
@@ -69,6 +71,9 @@ fn gather(command_env: &CommandEnv, request: &DoctorRequest) -> (Vec<DoctorFindi
     }
     let root = worktree.as_ref().map_or(command_env.worktree.as_path(), Worktree::root);
     findings.push(agent_finding(&agent, command_env.agent_program.as_deref(), search_path, root));
+    let presets = |name: &PresetName| command_env.find_preset(root, name).map(|found| found.preset);
+    let missing = missing_fallbacks(agent.settings(), &presets, root);
+    findings.extend(missing.into_iter().map(|missing| DoctorFinding::note("fallback", missing.why, missing.mend)));
     let after_agent = findings.len();
     findings.extend(hook_findings(worktree.as_ref().map(Worktree::root), environment, program, search_path, commands));
     findings.extend(crontab_finding(agent.program(), commands));

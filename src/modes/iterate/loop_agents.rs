@@ -125,6 +125,14 @@ impl LoopAgent {
         std::iter::once(first).chain(others).collect()
     }
 
+    /// The agent with this name: an entry of `agents`, or else a preset.
+    ///
+    /// # Errors
+    /// Where there is no such agent, or its preset cannot be read.
+    pub fn named(settings: &ConfigSettings, presets: PresetLookup<'_>, name: &str) -> Result<Self, String> {
+        by_name(settings, presets, name, &[], None)
+    }
+
     /// Its place in the order of a loop.
     pub fn ranked(&self) -> RankedAgent {
         RankedAgent { name: self.name.clone(), max_cost_usd: self.max_cost_usd }

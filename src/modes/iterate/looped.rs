@@ -46,6 +46,7 @@ use super::left_over;
 use super::loop_agents::LoopAgent;
 use super::loop_messages::{about_silence, in_words, why_in_words};
 use super::loop_state::PersistedLoop;
+use super::missing_agents::warnings_before_the_first_session;
 use super::pause;
 use super::request::LoopRequest;
 use super::session::{LoopContext, crash_of, outcome};
@@ -184,6 +185,12 @@ impl LoopRun {
             let next = record.under_way.map_or(record.standing.finished.saturating_add(1), |(number, _)| number);
             self.tell(&format!("resuming the loop of {:.0} at iteration {next}/{at_most} (--restart to start over)", record.begun_at));
         }
+        for agent in &self.context.agents {
+            if let Some(clause) = self.context.recognised(agent) {
+                self.tell(&clause);
+            }
+        }
+        warnings_before_the_first_session(&self.context.agents, &self.context.root).iter().for_each(|warning| self.tell(warning));
         self.tell(&about_silence(self.context.request.idle_timeout(self.context.settings().limits.idle_timeout)));
         self.journal.write(kind::STARTED, loop_started_data(&record.id, self.memory.resumed, at_most, &self.context.origin));
     }
@@ -258,7 +265,8 @@ impl LoopRun {
         self.journal.note(kind::BASELINE, baseline_data(&prepared.input.baseline));
 
         let change = self.machine.agent_change(now());
-        let prompt = self.prompt(number, &prepared.input, change.as_ref());
+        let takes_up = self.takes_up(number, change.is_some());
+        let prompt = self.prompt(number, &prepared.input, (change.as_ref(), takes_up));
         if let Some(change) = &change {
             self.tell(&change_in_words(change));
             self.journal.write(kind::AGENT_CHANGED, agent_changed_data(change));
@@ -266,7 +274,7 @@ impl LoopRun {
             let kept = self.memory.keep(|record| record.session_id = None);
             kept.map_err(|unreadable| prepared.unreadable(unreadable))?;
         }
-        let options = self.begin_session(number, (&prompt, change.is_some()), &prepared)?;
+        let options = self.begin_session(number, (&prompt, takes_up), &prepared)?;
         let mut seen = run_session(&prepared, options, signals).await;
         self.end_session(&seen);
         seen.context.prompt.get_or_insert(prompt);
@@ -282,16 +290,13 @@ impl LoopRun {
     fn begin_session(
         &mut self,
         number: u32,
-        (prompt, changed): (&str, bool),
+        (prompt, takes_up): (&str, bool),
         prepared: &PreparedJudgement,
     ) -> Result<SessionOptions, Refusal> {
         let chosen = self.machine.standing().chosen.clone();
         let agent = self.context.agent(chosen.as_deref());
-        let conversation = if self.context.request.same_conversation && number > 1 && !changed {
-            ConversationChoice::Resumed(self.memory.record().session_id.as_deref())
-        } else {
-            ConversationChoice::Fresh
-        };
+        let conversation =
+            if takes_up { ConversationChoice::Resumed(self.memory.record().session_id.as_deref()) } else { ConversationChoice::Fresh };
         let options = self.context.options((number, agent), prompt, self.machine.standing(), conversation);
         let options = options.map_err(|why| prepared.instead(Verdict::new(Reason::AgentUnrunnable, why)))?;
         self.machine.session_begins();
@@ -412,14 +417,28 @@ impl LoopRun {
         }
     }
 
-    fn prompt(&self, number: u32, input: &JudgementInput, change: Option<&AgentChange>) -> String {
+    /// Whether the next session goes on in the conversation of the last one. Where that was wanted and cannot be, a person hears of it.
+    fn takes_up(&self, number: u32, changed: bool) -> bool {
+        if !self.context.request.same_conversation || number == 1 || changed {
+            return false;
+        }
+        let agent = self.context.agent(self.machine.standing().chosen.as_deref());
+        let takes_up = agent.worker.takes_up(ConversationChoice::Resumed(self.memory.record().session_id.as_deref()));
+        if !takes_up {
+            let name = &agent.name;
+            self.tell(&format!("iteration {number} begins a new conversation despite --continue: {name} cannot take up the last one"));
+        }
+        takes_up
+    }
+
+    fn prompt(&self, number: u32, input: &JudgementInput, (change, takes_up): (Option<&AgentChange>, bool)) -> String {
         let settings = self.context.settings();
         let branch = input.worktree.lock().expect("mutex poisoned").branch();
         let last = self.last.as_ref().map(|last| last.verdict.clone()).or_else(|| self.memory.last_verdict());
         let prompt = self.context.request.prompts.compose(&PromptFacts {
             iteration: number,
             max_iterations: settings.limits.max_iterations,
-            resumed: self.context.request.same_conversation && number > 1 && change.is_none(),
+            resumed: takes_up,
             criteria: &match self.context.effective.trust {
                 ConfigTrust::Settled => describe(settings),
                 ConfigTrust::Untrusted { .. } => String::new(),

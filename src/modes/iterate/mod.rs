@@ -2,7 +2,7 @@
 //!
 //! `request` holds the options, `looped` drives the state machine of [`watchdog_core::decision::iteration`], `session` runs one iteration,
 //! `loop_state` stores the state of the loop, `pause` waits, `pause_request` is a person's,
-//! `loop_agents` names the agents, `handed_over` hands the work from one to another, `left_over` waits for the session of a killed watchdog, `view` is the
+//! `loop_agents` names the agents, `missing_agents` finds those that could not take over, `handed_over` hands the work from one to another, `left_over` waits for the session of a killed watchdog, `view` is the
 //! interface to a terminal.
 
 mod handed_over;
@@ -11,6 +11,7 @@ mod loop_agents;
 mod loop_messages;
 mod loop_state;
 mod looped;
+mod missing_agents;
 mod pause;
 mod pause_request;
 mod plan;
@@ -21,6 +22,7 @@ mod view;
 pub use loop_agents::{AgentSelection, LoopAgent};
 pub use loop_messages::about_silence;
 pub use looped::run_loop;
+pub use missing_agents::missing_fallbacks;
 pub use pause_request::PauseRequest;
 pub use plan::plan_loop;
 pub use request::{LoopLimitOverrides, LoopRequest};

@@ -47,7 +47,8 @@ pub fn plan_loop(command_env: &CommandEnv, request: &LoopRequest) -> Result<Loop
         AgentChoice::Wait(_) | AgentChoice::Spent => &agents[0],
     };
     let changed = standing.ran.as_ref().is_some_and(|ran| *ran != agent.name);
-    let resumed = request.same_conversation && iteration > 1 && !changed;
+    let last = ConversationChoice::Resumed(memory.record().session_id.as_deref());
+    let resumed = request.same_conversation && iteration > 1 && !changed && agent.worker.takes_up(last);
     let budget = budget(&limits, standing);
     let prompt = request.prompts.compose(&PromptFacts {
         iteration,
@@ -62,7 +63,7 @@ pub fn plan_loop(command_env: &CommandEnv, request: &LoopRequest) -> Result<Loop
         worktree: &open.root().display().to_string(),
         baseline: origin.as_str(),
     });
-    let conversation = if resumed { ConversationChoice::Resumed(memory.record().session_id.as_deref()) } else { ConversationChoice::Fresh };
+    let conversation = if resumed { last } else { ConversationChoice::Fresh };
     let file = command_env.state.prompts().join(format!("{}.md", open.worktree_id));
     Ok(LoopPlan {
         command: agent.worker.shown(&file, conversation),

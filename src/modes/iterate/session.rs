@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::agent::ConversationChoice;
 use crate::agent::stream::StreamTap;
+use crate::agent::{ConversationChoice, SessionAgent};
 use crate::rescue::private_rule;
 use crate::session::{RecordedBaseline, UncommittedRule, log_path, note_conversations, record, recorded};
 use watchdog_core::config::settings::{ConfigSettings, RescueMode};
@@ -136,6 +136,14 @@ impl LoopContext {
     /// The agent with this name; the preferred one where none has it.
     pub fn agent(&self, name: Option<&str>) -> &LoopAgent {
         self.agents.iter().find(|agent| Some(agent.name.as_str()) == name).unwrap_or(&self.agents[0])
+    }
+
+    /// What is said of a program of the user's before its first session, where its command line names an agent.
+    pub fn recognised(&self, agent: &LoopAgent) -> Option<String> {
+        let SessionAgent::Program(argv) = &agent.worker else { return None };
+        let recognition = SessionRecognition::of_command(&self.command_env, None, argv);
+        let clause = recognition.clause(&self.settings().agent, self.effective.names_agent)?;
+        Some(if self.agents.len() > 1 { format!("{}: {clause}", agent.name) } else { clause })
     }
 
     /// Whether an agent is another than the preferred one, whose program the command line may name.

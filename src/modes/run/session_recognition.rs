@@ -8,7 +8,6 @@ use super::sighted_agent::{AgentSigns, SpokenDialect};
 use crate::agent::recognition::{AgentWords, NamedAgents, agents_in_command, known_agents};
 use crate::agent::stream::{StreamFormat, StreamTap};
 use crate::judge::command_env::CommandEnv;
-use crate::judge::judgement_input::JudgementInput;
 use crate::judge::session_agent::SightedAgent;
 use watchdog_core::config::PresetName;
 use watchdog_core::config::settings::AgentSettings;
@@ -63,15 +62,15 @@ impl SessionRecognition {
         (StreamTap::of_anyone(stream.as_ref()), ruled_by)
     }
 
-    /// What a person is told before the session begins; `None` where its command line names no agent.
-    pub fn clause(&self, input: &JudgementInput) -> Option<String> {
+    /// What a person is told before the session begins; `None` where its command line names no agent. `names_agent` = the configuration
+    /// names the agent of these settings.
+    pub fn clause(&self, settings: &AgentSettings, names_agent: bool) -> Option<String> {
         let title = |agent: &str| self.words(agent).map_or_else(|| agent.to_owned(), |words| words.title.clone());
-        let settings = &input.settings.agent;
         let configured = settings.preset.as_str();
         match &self.by_command {
             NamedAgents::None => None,
             NamedAgents::One(agent) => {
-                let other = input.names_agent && settings.probe.is_none() && configured != agent;
+                let other = names_agent && settings.probe.is_none() && configured != agent;
                 let other = if other { format!(" (agent.preset names {configured}, which did not run it)") } else { String::new() };
                 Some(format!("session of {}, as its command line says{other}", title(agent)))
             }

@@ -79,7 +79,8 @@ async fn try_run(command_env: &CommandEnv, request: RunRequest, signals: &mut Si
     prepared.unless(Ok(spent_before(&prepared.input, begun)))?;
     let recognition = SessionRecognition::of_command(command_env, None, &request.command);
     let options = request.options(&prepared, &recognition);
-    command_env.tell(&first_line(&prepared.input, &options, recognition.clause(&prepared.input)));
+    let clause = recognition.clause(&prepared.input.settings.agent, prepared.input.names_agent);
+    command_env.tell(&first_line(&prepared.input, &options, clause));
     let mut prepared = refuse_what_passes(prepared, signals).await?;
     prepared.journal.note(kind::BASELINE, baseline_data(&prepared.input.baseline));
 
