@@ -25,9 +25,9 @@ pub struct LocalApi {
     /// What makes a session be refused its tools; without it no such session can be made.
     #[serde(default)]
     pub refusal: Option<RefusalSetup>,
-    /// The variable whose absence means "no login"; without it the API says so.
+    /// The variables whose absence means "no login"; without them the API says so.
     #[serde(default)]
-    pub key_variable: Option<String>,
+    pub key_variables: Vec<String>,
     /// The tool that runs a command line.
     pub shell_tool: ShellTool,
     /// The faults that the CLI tells of before a person would give up. It keeps quiet about any other.
@@ -175,7 +175,7 @@ mod tests {
             ]
         );
         assert_eq!(block.shell_tool.input("ls"), json!({"cmd": "ls", "wait": 5}));
-        assert_eq!((block.session_args.len(), &block.refusal, &block.key_variable), (0, &None, &None));
+        assert_eq!((block.session_args.len(), &block.refusal, block.key_variables.len()), (0, &None, 0));
     }
 
     #[test]

@@ -40,7 +40,16 @@ pub enum SceneStep {
     /// `watchdog WORDS`
     Watchdog(&'static [&'static str]),
     /// `watchdog loop --agent NAME OPTIONS -- …`
-    Loop(&'static [&'static str]),
+    Loop(LoopStep),
+}
+
+/// A loop of sessions under `watchdog loop`.
+#[derive(Debug, Clone, Copy)]
+pub struct LoopStep {
+    /// Options of `watchdog loop`.
+    pub options: &'static [&'static str],
+    /// Further ones for an agent that cannot be asked between its sessions.
+    pub unasked_options: &'static [&'static str],
 }
 
 /// A session under `watchdog run`.
@@ -48,6 +57,8 @@ pub enum SceneStep {
 pub struct SessionStep {
     /// Options of `watchdog run`.
     pub options: &'static [&'static str],
+    /// The same for an agent that lacks what the scene needs; empty = the same ones.
+    pub lacking_options: &'static [&'static str],
     /// Whether its tools are refused.
     pub refused: bool,
     /// Whether there is no key to log in with.

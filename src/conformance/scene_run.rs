@@ -68,14 +68,15 @@ fn played(agent: &SceneAgent, scene: &ConformanceScene, stage: &SceneStage) -> i
     for step in scene.steps {
         let mut args: Vec<OsString> = vec!["--config".into(), config.clone().into()];
         let command = match step {
-            SceneStep::Session(session) => session_step(agent, stage, session, args)?,
+            SceneStep::Session(session) => session_step(agent, stage, session, lacking(agent, scene).is_some(), args)?,
             SceneStep::Watchdog(words) => {
                 args.extend(words.iter().map(Into::into));
                 stage.watchdog(args, StdinSource::Null, &BTreeMap::new(), None)?
             }
-            SceneStep::Loop(options) => {
+            SceneStep::Loop(step) => {
+                let unasked = if agent.capabilities.contains("asks_without_trace") { &[][..] } else { step.unasked_options };
                 args.extend(["loop".into(), "--agent".into(), agent.preset.name.as_str().into(), "--prompt".into(), prompt.clone().into()]);
-                args.extend(options.iter().map(Into::into));
+                args.extend(step.options.iter().chain(unasked).map(Into::into));
                 args.push("--".into());
                 args.extend(agent.local_api.session_args.iter().map(Into::into));
                 stage.watchdog(args, StdinSource::Null, &BTreeMap::new(), None)?
@@ -94,13 +95,20 @@ fn played(agent: &SceneAgent, scene: &ConformanceScene, stage: &SceneStage) -> i
     Ok(judged(agent, scene, &facts))
 }
 
-fn session_step(agent: &SceneAgent, stage: &SceneStage, session: &SessionStep, mut args: Vec<OsString>) -> io::Result<SceneCommand> {
+fn session_step(
+    agent: &SceneAgent,
+    stage: &SceneStage,
+    session: &SessionStep,
+    lacks: bool,
+    mut args: Vec<OsString>,
+) -> io::Result<SceneCommand> {
     let none = Vec::new();
     let refusal = agent.local_api.refusal.as_ref();
     let words = if session.refused { refusal.map_or(&none, |refusal| &refusal.args) } else { &agent.local_api.session_args };
     let command = agent.session(words, &stage.folder().join("PROMPT.md")).map_err(io::Error::other)?;
     args.push("run".into());
-    args.extend(session.options.iter().map(Into::into));
+    let options = if lacks && !session.lacking_options.is_empty() { session.lacking_options } else { session.options };
+    args.extend(options.iter().map(Into::into));
     args.push("--".into());
     args.extend(command.argv);
     let text = |text: OsString| text.to_string_lossy().into_owned();
@@ -109,7 +117,7 @@ fn session_step(agent: &SceneAgent, stage: &SceneStage, session: &SessionStep, m
         env.extend(refusal.iter().flat_map(|refusal| &refusal.env).map(|(name, value)| (name.clone(), Some(value.clone()))));
     }
     if session.without_key {
-        env.extend(agent.local_api.key_variable.iter().map(|name| (name.clone(), None)));
+        env.extend(agent.local_api.key_variables.iter().map(|name| (name.clone(), None)));
     }
     stage.watchdog(args, command.stdin, &env, session.signal)
 }
@@ -133,8 +141,13 @@ fn files(stage: &SceneStage) -> io::Result<BTreeSet<String>> {
     Ok(found)
 }
 
+/// What the scene needs and the agent cannot do.
+fn lacking(agent: &SceneAgent, scene: &ConformanceScene) -> Option<&'static str> {
+    scene.needs.filter(|needed| !agent.capabilities.contains(needed))
+}
+
 fn judged(agent: &SceneAgent, scene: &ConformanceScene, facts: &SceneFacts) -> SceneOutcome {
-    let lacking = scene.needs.filter(|needed| !agent.capabilities.contains(needed));
+    let lacking = lacking(agent, scene);
     let mut found = SceneFindings::default();
     match lacking {
         None => (scene.judge)(facts, &mut found),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::api_script::{ApiFault, ScriptRule, ScriptedReply};
-use super::scene::{ConformanceScene, SceneStep, SessionStep};
+use super::scene::{ConformanceScene, LoopStep, SceneStep, SessionStep};
 use super::scene_agent::TASK;
 use super::scene_judges as judges;
 use super::scene_stage::SceneSignal;
@@ -18,13 +18,20 @@ pub const PLAN: &str = "COMMIT PLAN";
 const BEGUN: &str = "half.txt";
 /// The commit of every session that commits.
 pub const SUBJECT: &str = "work: f";
+/// What the prompt of a loop says to a conversation that goes on.
+const GO_ON: &str = "Go on from where you are";
 /// What a session says before it is resumed.
 pub const FIRST_WORDS: &str = "I think about it first.";
 
-const SESSION: SceneStep = SceneStep::Session(SessionStep { options: &[], refused: false, without_key: false, signal: None });
-/// A session of which every request fails: an agent that keeps trying is ended.
-const FAILING: SceneStep =
-    SceneStep::Session(SessionStep { options: &["--timeout", "25s", "--grace", "2s"], refused: false, without_key: false, signal: None });
+/// A session without anything special.
+const PLAIN: SessionStep = SessionStep { options: &[], lacking_options: &[], refused: false, without_key: false, signal: None };
+const SESSION: SceneStep = SceneStep::Session(PLAIN);
+/// A session of which every request fails. An agent that reports it in the end has time for its retries; one that never does is ended.
+const FAILING: SceneStep = SceneStep::Session(SessionStep {
+    options: &["--timeout", "120s", "--grace", "2s"],
+    lacking_options: &["--timeout", "25s", "--grace", "2s"],
+    ..PLAIN
+});
 
 /// Every scene.
 pub const SCENES: [ConformanceScene; 16] = [
@@ -53,7 +60,7 @@ pub const SCENES: [ConformanceScene; 16] = [
         shows: "a session whose tools are refused is for a person, with the option that allows them",
         script: refused,
         config: "{}",
-        steps: &[SceneStep::Session(SessionStep { options: &["--timeout", "60s"], refused: true, without_key: false, signal: None })],
+        steps: &[SceneStep::Session(SessionStep { options: &["--timeout", "60s"], refused: true, ..PLAIN })],
         needs: Some("reports_refusals"),
         judge: judges::refused,
         lacks: judges::refused_untold,
@@ -93,12 +100,7 @@ pub const SCENES: [ConformanceScene; 16] = [
         shows: "an agent without a login fails, and a person is told",
         script: || vec![ScriptRule::new(ScriptedReply::Fault(ApiFault::NotLoggedIn)).always()],
         config: "{}",
-        steps: &[SceneStep::Session(SessionStep {
-            options: &["--timeout", "25s", "--grace", "2s"],
-            refused: false,
-            without_key: true,
-            signal: None,
-        })],
+        steps: &[SceneStep::Session(SessionStep { options: &["--timeout", "25s", "--grace", "2s"], without_key: true, ..PLAIN })],
         needs: None,
         judge: judges::login,
         lacks: judges::nothing,
@@ -108,12 +110,7 @@ pub const SCENES: [ConformanceScene; 16] = [
         shows: "a session that hears nothing more is ended with all that it started",
         script: || vec![ScriptRule::new(ScriptedReply::Text("late".into())).after(Duration::from_secs(300)).always()],
         config: "{}",
-        steps: &[SceneStep::Session(SessionStep {
-            options: &["--timeout", "40s", "--grace", "2s"],
-            refused: false,
-            without_key: false,
-            signal: None,
-        })],
+        steps: &[SceneStep::Session(SessionStep { options: &["--timeout", "40s", "--grace", "2s"], ..PLAIN })],
         needs: None,
         judge: judges::hang,
         lacks: judges::nothing,
@@ -123,12 +120,7 @@ pub const SCENES: [ConformanceScene; 16] = [
         shows: "a process that outlives the session is named, and nothing is complete before it ends",
         script: || works("(setsid sleep 100 >/dev/null 2>&1 </dev/null &) ; echo started"),
         config: "{}",
-        steps: &[SceneStep::Session(SessionStep {
-            options: &["--child-wait", "1s", "--no-probe"],
-            refused: false,
-            without_key: false,
-            signal: None,
-        })],
+        steps: &[SceneStep::Session(SessionStep { options: &["--child-wait", "1s", "--no-probe"], ..PLAIN })],
         needs: None,
         judge: judges::background,
         lacks: judges::nothing,
@@ -138,12 +130,7 @@ pub const SCENES: [ConformanceScene; 16] = [
         shows: "watchdog that is told to end takes the whole session with it, and keeps its work",
         script: hangs_in_a_tool,
         config: "{}",
-        steps: &[SceneStep::Session(SessionStep {
-            options: &["--grace", "3s"],
-            refused: false,
-            without_key: false,
-            signal: Some(SceneSignal::Watchdog(BEGUN)),
-        })],
+        steps: &[SceneStep::Session(SessionStep { options: &["--grace", "3s"], signal: Some(SceneSignal::Watchdog(BEGUN)), ..PLAIN })],
         needs: None,
         judge: judges::term,
         lacks: judges::nothing,
@@ -155,9 +142,8 @@ pub const SCENES: [ConformanceScene; 16] = [
         config: r#"{"rescue": {"mode": "single"}}"#,
         steps: &[SceneStep::Session(SessionStep {
             options: &["--end-survivors", "--child-wait", "1s", "--no-probe"],
-            refused: false,
-            without_key: false,
             signal: Some(SceneSignal::Agent(BEGUN)),
+            ..PLAIN
         })],
         needs: None,
         judge: judges::killed,
@@ -178,7 +164,7 @@ pub const SCENES: [ConformanceScene; 16] = [
         shows: "a conversation goes on by its id, without the questions between",
         script: resumed,
         config: "{}",
-        steps: &[SceneStep::Loop(&["--continue", "--max-iterations", "2"])],
+        steps: &[SceneStep::Loop(LoopStep { options: &["--continue", "--max-iterations", "2"], unasked_options: &["--no-probe"] })],
         needs: Some("resumes_by_id"),
         judge: judges::resume,
         lacks: judges::nothing,
@@ -198,7 +184,7 @@ pub const SCENES: [ConformanceScene; 16] = [
         shows: "a loop goes on until its check is met",
         script: one_by_one,
         config: r#"{"checks": [{"type": "command", "name": "two", "run": ["test", "-e", "two.txt"]}]}"#,
-        steps: &[SceneStep::Loop(&["--max-iterations", "3"])],
+        steps: &[SceneStep::Loop(LoopStep { options: &["--max-iterations", "3"], unasked_options: &[] })],
         needs: None,
         judge: judges::looped,
         lacks: judges::nothing,
@@ -208,7 +194,7 @@ pub const SCENES: [ConformanceScene; 16] = [
         shows: "the tokens of a session are those that its API counted",
         script: commits,
         config: "{}",
-        steps: &[SceneStep::Loop(&["--max-iterations", "1"])],
+        steps: &[SceneStep::Loop(LoopStep { options: &["--max-iterations", "1"], unasked_options: &[] })],
         needs: Some("reports_usage"),
         judge: judges::usage,
         lacks: judges::usage_untold,
@@ -273,8 +259,8 @@ fn resumed() -> Vec<ScriptRule> {
     vec![
         reports("working"),
         ScriptRule::new(text(FIRST_WORDS)).when(TASK).with_tools(),
-        // The prompt that goes on with a conversation does not say the task again.
-        ScriptRule::new(commit).with_tools(),
+        // The prompt that goes on with a conversation does not say the task again; the memory agent of Qwen Code has tools as well.
+        ScriptRule::new(commit).when(GO_ON).with_tools(),
     ]
 }
 
