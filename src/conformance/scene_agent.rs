@@ -26,6 +26,11 @@ pub struct SceneAgent {
 }
 
 impl SceneAgent {
+    /// Whether watchdog asks it about a session at all.
+    pub fn is_asked(&self) -> bool {
+        self.preset.question.as_ref().is_some_and(|question| question.by_id.is_some())
+    }
+
     /// The command of a session, as `watchdog loop --agent NAME -- ARGS` would start it.
     ///
     /// # Errors

@@ -39,19 +39,29 @@ pub fn forgets(facts: &SceneFacts, found: &mut SceneFindings) {
     found.nothing_left(facts);
 }
 
-/// Nobody can be asked: the work is kept, and nobody says that it is complete.
+/// Either nobody is asked: then the work is kept, and nobody says that it is complete. Or the agent is asked in a way that leaves a trace.
+/// The verdict says which capability is missing.
 pub fn forgets_unasked(facts: &SceneFacts, found: &mut SceneFindings) {
+    asked_or_kept(facts, found, forgets);
+}
+
+pub fn plan_unasked(facts: &SceneFacts, found: &mut SceneFindings) {
+    asked_or_kept(facts, found, plan);
+}
+
+fn asked_or_kept(facts: &SceneFacts, found: &mut SceneFindings, asked: fn(&SceneFacts, &mut SceneFindings)) {
+    let json = facts.json(0);
+    let said = [&json["notes"], &json["message"]].map(shown).join(" ");
+    if probes(facts, 0) > 0 {
+        found.that(said.contains("agent_lacks"), "a note about the trace that the question leaves (agent_lacks)", said);
+        return asked(facts, found);
+    }
     found.not_complete(facts, 0);
     let kept = facts.subjects.len() > 1 || facts.files.contains("f.txt") || facts.files.contains("a.txt");
     found.that(kept, "the work is kept", facts.subjects.join(", "));
-    says_it_cannot_ask(facts, 0, found);
-}
-
-fn says_it_cannot_ask(facts: &SceneFacts, step: usize, found: &mut SceneFindings) {
-    let json = facts.json(step);
-    let said = [&json["degraded"], &json["notes"], &json["message"], &json["outcome"]].map(shown).join(" ");
-    let says = ["asks_without_trace", "cannot be asked", "trace", "no_conversation", "cannot ask"].iter().any(|word| said.contains(word));
+    let says = said.contains("cannot be asked without a trace");
     found.that(says, "a verdict that says that this agent cannot be asked without a trace", said);
+    found.nothing_left(facts);
 }
 
 pub fn refused(facts: &SceneFacts, found: &mut SceneFindings) {

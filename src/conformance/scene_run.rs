@@ -74,7 +74,7 @@ fn played(agent: &SceneAgent, scene: &ConformanceScene, stage: &SceneStage) -> i
                 stage.watchdog(args, StdinSource::Null, &BTreeMap::new(), None)?
             }
             SceneStep::Loop(step) => {
-                let unasked = if agent.capabilities.contains("asks_without_trace") { &[][..] } else { step.unasked_options };
+                let unasked = if agent.is_asked() { &[][..] } else { step.unasked_options };
                 args.extend(["loop".into(), "--agent".into(), agent.preset.name.as_str().into(), "--prompt".into(), prompt.clone().into()]);
                 args.extend(step.options.iter().chain(unasked).map(Into::into));
                 args.push("--".into());

@@ -177,7 +177,7 @@ pub const SCENES: [ConformanceScene; 16] = [
         steps: &[SESSION],
         needs: Some("asks_without_trace"),
         judge: judges::plan,
-        lacks: judges::forgets_unasked,
+        lacks: judges::plan_unasked,
     },
     ConformanceScene {
         name: "loop",
