@@ -9,6 +9,9 @@ use super::reply_event::{ReplyEvent, said};
 use super::session_fold::SessionFold;
 use watchdog_facts::refused_tool::RefusalCause;
 
+/// Why a session that was stopped ended.
+const ABORTED: &str = "aborted";
+
 /// The part of an answer in one of Copilot's events.
 pub(super) fn reply(kind: Option<&str>, event: &Value) -> Option<ReplyEvent> {
     let data = event.get("data");
@@ -17,6 +20,8 @@ pub(super) fn reply(kind: Option<&str>, event: &Value) -> Option<ReplyEvent> {
             Some(0) => ReplyEvent::Recovered,
             _ => ReplyEvent::Failed { message: None, api_error_status: None },
         },
+        // Stopped: what it said before is no answer, whatever exit code its last event names.
+        "abort" => ReplyEvent::Aborted { message: Some("it was stopped".into()), api_error_status: None },
         "assistant.message" => said(data.and_then(|data| text(data, "content"))),
         "session.error" => ReplyEvent::Aborted {
             message: data.and_then(|data| text(data, "message")).map(str::to_owned),
@@ -42,7 +47,10 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
     let Some(data) = event.get("data").filter(|data| data.is_object()) else { return kind == "result" && result(gathered, event) };
     match kind {
         "user.message" => gathered.add_message("user", text(data, "content").unwrap_or_default()),
-        "assistant.turn_start" => gathered.figures.turn(),
+        "assistant.turn_start" => {
+            gathered.stop_reason = None;
+            gathered.figures.turn();
+        }
         "assistant.message" => gathered.says(text(data, "content").unwrap_or_default(), text(data, "messageId")),
         "tool.execution_start" => {
             let input = data.get("arguments").unwrap_or(&Value::Null);
@@ -54,7 +62,10 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
             gathered.fails(cut(text(data, "message").unwrap_or("unknown error"), 4000), status(data));
         }
         // The error of a request is the session's only where its last event says so.
-        "abort" => gathered.fails("it was stopped".into(), None),
+        "abort" => {
+            gathered.stop_reason = Some(ABORTED.into());
+            gathered.fails("it was stopped".into(), None);
+        }
         _ => return is_kind_of_copilot(kind) && event.get("timestamp").is_some(),
     }
     true
@@ -63,8 +74,14 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
 fn result(gathered: &mut SessionFold, event: &Value) -> bool {
     let Some(code) = event.get("exitCode").and_then(Value::as_i64) else { return false };
     gathered.session(text(event, "sessionId"));
-    gathered.ended = Some(if code == 0 { "success".into() } else { format!("exit code {code}") });
-    if code == 0 {
+    // Ended by TERM, it prints a last event with the exit code 0 all the same.
+    let aborted = gathered.stop_reason.as_deref() == Some(ABORTED);
+    gathered.ended = Some(match code {
+        0 if aborted => ABORTED.into(),
+        0 => "success".into(),
+        _ => format!("exit code {code}"),
+    });
+    if code == 0 && !aborted {
         gathered.recovers();
     } else if gathered.error.is_none() {
         gathered.fails(format!("exit code {code}"), None);

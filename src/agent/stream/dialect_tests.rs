@@ -107,6 +107,7 @@ fn only_a_reported_end_without_an_error_is_a_success() {
             None,
             Some("it was stopped"),
         ),
+        (copilot_session(&[copilot("abort", json!({"reason": "user_initiated"}))], 0), Some("aborted"), Some("it was stopped")),
         (
             qwen(&[json!({"type": "result", "subtype": "error_during_execution", "is_error": true, "error": {"message": "no"}})]),
             Some("error_during_execution"),
