@@ -1,5 +1,6 @@
 //! Answers and faults of Anthropic's Messages API, as Claude Code reads them. Pure.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::api_script::ApiFault;
@@ -54,8 +55,9 @@ pub fn fault(fault: ApiFault, now: i64) -> HttpReply {
     match fault {
         ApiFault::UsageLimit(Some(left)) => {
             let seconds = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);
-            let reset = now.saturating_add(seconds);
-            error(429, "rate_limit_error", &format!("You've hit your session limit|{reset}"))
+            // The clock time is all that Claude Code is told of it.
+            let reset = Timestamp::from_second(now.saturating_add(seconds)).unwrap_or_default().strftime("%-I:%M%P");
+            error(429, "rate_limit_error", &format!("You've hit your session limit · resets {reset} (UTC)"))
         }
         ApiFault::UsageLimit(None) => error(429, "rate_limit_error", "You've hit your session limit"),
         ApiFault::Overloaded => error(529, "overloaded_error", "Overloaded"),

@@ -24,6 +24,8 @@ pub struct SceneResult {
     pub outcome: SceneOutcome,
     /// Wall time.
     pub duration: Duration,
+    /// Whether the API saw a request.
+    pub asked_api: bool,
     /// The folder in which it played, where that was kept.
     pub kept: Option<PathBuf>,
 }
@@ -44,16 +46,16 @@ pub enum SceneOutcome {
 /// Plays a scene. A scene that could not be set up has failed, with the reason.
 pub fn play(agent: &SceneAgent, scene: &ConformanceScene, keep: bool, cancel: &CancelFlag) -> SceneResult {
     let begin = Instant::now();
-    let (outcome, kept) = match SceneStage::set(agent, ApiScript::new((scene.script)()), keep, cancel.clone()) {
+    let (outcome, kept, asked_api) = match SceneStage::set(agent, ApiScript::new((scene.script)()), keep, cancel.clone()) {
         Ok(stage) => {
             let kept = keep.then(|| stage.folder().to_owned());
-            let outcome = played(agent, scene, &stage).unwrap_or_else(|error| failed_to("play the scene", &error));
-            (outcome, kept)
+            let outcome = played(agent, scene, &stage).unwrap_or_else(|error| failed_to("a scene that can be played", &error));
+            (outcome, kept, !stage.api.requests().is_empty())
         }
-        Err(error) => (failed_to("make a scratch folder for the scene", &error), None),
+        Err(error) => (failed_to(&format!("a scratch folder in {}", std::env::temp_dir().display()), &error), None, false),
     };
     let outcome = if cancel.is_cancelled() { SceneOutcome::Interrupted } else { outcome };
-    SceneResult { scene: scene.name, outcome, duration: begin.elapsed(), kept }
+    SceneResult { scene: scene.name, outcome, duration: begin.elapsed(), asked_api, kept }
 }
 
 fn failed_to(what: &str, error: &io::Error) -> SceneOutcome {
@@ -156,12 +158,16 @@ fn judged(agent: &SceneAgent, scene: &ConformanceScene, facts: &SceneFacts) -> S
     if found.faults.is_empty() {
         return lacking.map_or(SceneOutcome::Passed, SceneOutcome::Cannot);
     }
+    if facts.requests.iter().all(Vec::is_empty) {
+        found.that(false, "a program that asks the scripted API", format!("no request from {}", agent.command.join(" ")));
+    }
     let output = facts.commands.last().map(|command| tail(&command.output)).unwrap_or_default();
     SceneOutcome::Failed(found.faults, output)
 }
 
-/// The last lines of an output.
+/// The last lines of an output, without the verdict: its message is among the faults.
 fn tail(output: &str) -> String {
-    let lines: Vec<&str> = output.lines().collect();
+    let is_json = |line: &&str| line.starts_with('{') && serde_json::from_str::<Map<String, Value>>(line).is_ok();
+    let lines: Vec<&str> = output.lines().filter(|line| !is_json(line)).collect();
     lines[lines.len().saturating_sub(12)..].join("\n")
 }

@@ -9,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use serde_json::Value;
 
 use super::api_script::ApiScript;
@@ -231,10 +231,12 @@ impl SceneStage {
     fn send(&self, signal: SceneSignal, watchdog: u32) {
         let (SceneSignal::Watchdog(file) | SceneSignal::Agent(file)) = signal;
         let file = self.repository().join(file);
-        if !self.wait_until(|| file.exists()) {
+        let watchdog = i32::try_from(watchdog).ok();
+        // A program that ends at once never comes there.
+        let ended = || watchdog.and_then(Pid::from_raw).is_none_or(has_ended);
+        if !self.wait_until(|| file.exists() || ended()) || !file.exists() {
             return;
         }
-        let watchdog = i32::try_from(watchdog).ok();
         match signal {
             SceneSignal::Watchdog(_) => {
                 if let Some(pid) = watchdog.and_then(Pid::from_raw) {
@@ -313,6 +315,12 @@ impl Drop for SceneStage {
             let _ = fs::remove_dir_all(&self.folder);
         }
     }
+}
+
+/// Whether a child has ended. It stays to be waited for.
+fn has_ended(pid: Pid) -> bool {
+    let now = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(waitid(WaitId::Pid(pid), now), Ok(None))
 }
 
 /// A new folder of the system's folder for temporary files, readable by its owner alone.

@@ -100,7 +100,7 @@ pub const SCENES: [ConformanceScene; 16] = [
         shows: "an agent without a login fails, and a person is told",
         script: || vec![ScriptRule::new(ScriptedReply::Fault(ApiFault::NotLoggedIn)).always()],
         config: "{}",
-        steps: &[SceneStep::Session(SessionStep { options: &["--timeout", "25s", "--grace", "2s"], without_key: true, ..PLAIN })],
+        steps: &[SceneStep::Session(SessionStep { options: &["--timeout", "60s", "--grace", "2s"], without_key: true, ..PLAIN })],
         needs: None,
         judge: judges::login,
         lacks: judges::nothing,

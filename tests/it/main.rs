@@ -83,6 +83,8 @@ mod hints;
 mod hook_sessions;
 // The hooks of agents beside Claude Code: their files, their words.
 mod agent_hooks;
+// The scenes of an agent's program on bad days: nothing is left of them.
+mod agent_test;
 // The agent's hooks: held by unmet checks alone, answered whatever happens; and the settings that name them.
 mod hooks;
 // Floods, endless lines and escape sequences.

@@ -91,7 +91,7 @@ fn opencode_is_ended_by_term_with_all_that_it_started() {
 }
 
 #[test]
-fn opencode_is_asked_and_its_session_stays_as_it_was() {
+fn opencode_is_asked_in_a_fork_that_knows_the_session_and_can_do_nothing() {
     plays("opencode", "question");
 }
 

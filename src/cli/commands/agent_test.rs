@@ -42,10 +42,15 @@ pub fn agent_test(terminal: &CommandTerminal, args: AgentTestArgs) -> Result<u8,
                     break;
                 }
                 let result = play(&agent, scene, keep, &raised);
+                // Another program, or one that cannot be pointed at the API: every further scene would fail as slowly.
+                let hopeless = results.is_empty() && !result.asked_api && matches!(result.outcome, SceneOutcome::Failed(..));
                 if !terminal.json {
                     show(&terminal, scene, &result);
                 }
                 results.push(tested(scene, result));
+                if hopeless {
+                    break;
+                }
             }
             results
         });
@@ -56,7 +61,8 @@ pub fn agent_test(terminal: &CommandTerminal, args: AgentTestArgs) -> Result<u8,
     }
     if cancel.is_cancelled() {
         let code = u8::try_from(128 + signal).unwrap_or(130);
-        let message = format!("the test was interrupted after {} of {count} scenes; nothing of it runs any more", results.len());
+        let played = results.iter().filter(|scene| scene.outcome != "interrupted").count();
+        let message = format!("the test was interrupted after {played} of {count} scenes; nothing of it runs any more");
         return Err(CommandFailure { code, reason: "interrupted", message, hint: None });
     }
     let of = |outcome: &str| results.iter().filter(|scene| scene.outcome == outcome).count();
@@ -66,6 +72,9 @@ pub fn agent_test(terminal: &CommandTerminal, args: AgentTestArgs) -> Result<u8,
         if number > 0 {
             summary.push_str(&format!(", {number} {word}"));
         }
+    }
+    if results.len() < count {
+        summary.push_str(&format!("; {} not played, because the first one reached no model API", count - results.len()));
     }
     if !terminal.json {
         terminal.line(&summary);
