@@ -52,11 +52,11 @@ fn a_program_that_asks_no_model_fails_the_first_scene_and_the_others_are_not_pla
 
 #[test]
 fn a_signal_ends_a_scene_whose_program_floods_and_leaves_nothing() {
-    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+    for (signal, code, more) in [(Signal::INT, 130, &[][..]), (Signal::TERM, 143, &["--json"])] {
         let env = TestEnv::new();
         let begun = env.root().join("begun");
         let script = format!("echo x >> {}; exec yes", begun.display());
-        let running = test(&env, &program(&env, &script), &[]).spawn();
+        let running = test(&env, &program(&env, &script), more).spawn();
         let begin = Instant::now();
         while !begun.exists() {
             assert!(begin.elapsed() < Duration::from_secs(60), "the program never began");
@@ -64,7 +64,10 @@ fn a_signal_ends_a_scene_whose_program_floods_and_leaves_nothing() {
         }
         running.signal(signal);
         let out = running.wait().expect(code);
-        assert!(out.stderr.contains("interrupted after 0 of 16 scenes"), "{out}");
+        match more {
+            [] => assert!(out.stderr.contains("interrupted after 0 of 16 scenes"), "{out}"),
+            _ => assert_eq!(out.json()["scenes"][0]["outcome"], "interrupted", "{out}"),
+        }
         assert_eq!(fs::read_to_string(&begun).expect("it began").lines().count(), 1, "no further scene\n{out}");
         assert_nothing_left(&env);
     }

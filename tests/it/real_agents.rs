@@ -71,7 +71,7 @@ fn gemini_is_ended_by_term_with_all_that_it_started() {
 }
 
 #[test]
-fn gemini_that_cannot_be_asked_without_a_trace_is_not_asked() {
+fn gemini_is_asked_without_a_trace() {
     plays("gemini", "question");
 }
 

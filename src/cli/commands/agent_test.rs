@@ -61,6 +61,10 @@ pub fn agent_test(terminal: &CommandTerminal, args: AgentTestArgs) -> Result<u8,
     }
     if cancel.is_cancelled() {
         let code = u8::try_from(128 + signal).unwrap_or(130);
+        if terminal.json {
+            // The rows say it: a second JSON value behind them could not be read.
+            return Ok(code);
+        }
         let played = results.iter().filter(|scene| scene.outcome != "interrupted").count();
         let message = format!("the test was interrupted after {played} of {count} scenes; nothing of it runs any more");
         return Err(CommandFailure { code, reason: "interrupted", message, hint: None });
