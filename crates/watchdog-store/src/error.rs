@@ -142,6 +142,14 @@ pub enum StoreError {
         /// How long the queue is.
         count: usize,
     },
+    /// The engine that machines share refused, or did not answer.
+    #[error("{why}")]
+    Shared {
+        /// What failed, and why.
+        why: String,
+        /// The remedy, for a person.
+        remedy: String,
+    },
     /// Not a fingerprint.
     #[error("'{text}' is not a hash: expected 64 hexadecimal digits")]
     NotAHash {
@@ -186,6 +194,7 @@ impl StoreError {
             }
             StoreError::Contended { .. } => "try again".to_string(),
             StoreError::TooMany { .. } => "see why they are not delivered with `watchdog events --all --kind notify`".to_string(),
+            StoreError::Shared { remedy, .. } => remedy.clone(),
             StoreError::NotAHash { .. } => "see `watchdog trust --list`".to_string(),
         }
     }

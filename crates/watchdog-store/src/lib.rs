@@ -32,6 +32,8 @@ pub mod journal;
 pub mod lock;
 pub mod measures;
 pub mod rebuild;
+#[cfg(any(test, feature = "conformance"))]
+pub mod shared_suite;
 mod sqlite;
 mod state_dir;
 pub mod tally;
