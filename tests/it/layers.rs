@@ -23,6 +23,7 @@ const HEIGHTS: &[(&str, u8)] = &[
     ("watch", 3),
     ("clock", 3),
     ("agent", 4),
+    ("fleet", 4),
     ("wire", 4),
     ("rescue", 5),
     ("session", 5),
@@ -45,8 +46,11 @@ const CRATES: &[(&str, &[&str])] = &[
     ("rusqlite", &["store"]),
     ("notify", &["watch"]),
     ("ureq", &["notify"]),
-    ("rustls", &["notify"]),
-    ("tokio", &["judge", "modes", "notify", "embed", "cli"]),
+    ("rustls", &["notify", "fleet"]),
+    ("rustls_platform_verifier", &["fleet"]),
+    ("tokio_rustls", &["fleet"]),
+    ("tokio_postgres", &["fleet"]),
+    ("tokio", &["judge", "modes", "notify", "fleet", "embed", "cli"]),
     ("backoff", &["clock"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
@@ -83,6 +87,7 @@ const OWNED: &[(&str, &[&str])] = &[
             "agent",
             "process",
             "store",
+            "fleet",
             "watch",
             "rescue",
             "session",
@@ -100,7 +105,7 @@ const OWNED: &[(&str, &[&str])] = &[
     (r"\bTimestamp::now\b", &["clock", "store", "rescue", "agent", "process", "judge", "modes", "notify", "session", "cli", "conformance"]),
     (
         r"\bInstant::now\b",
-        &["git", "agent", "process", "store", "watch", "rescue", "session", "judge", "modes", "notify", "cli", "conformance"],
+        &["git", "agent", "process", "store", "fleet", "watch", "rescue", "session", "judge", "modes", "notify", "cli", "conformance"],
     ),
 ];
 
@@ -135,7 +140,7 @@ fn assert_none(faults: &[String]) {
 /// that room.
 fn imported(text: &str, one_room: bool) -> Vec<String> {
     let path = Regex::new(r"\b(?:crate|watchdog_core)::(\{[^;]*?\}\s*;|[a-z_]+)").expect("a fixed pattern");
-    let other_crate = Regex::new(r"\bwatchdog_(facts|git|process|store)\b").expect("a fixed pattern");
+    let other_crate = Regex::new(r"\bwatchdog_(facts|fleet|git|process|store)\b").expect("a fixed pattern");
     let outermost = Regex::new(r"(?:^\{|,)\s*([a-z_]+)").expect("a fixed pattern");
     let mut rooms: Vec<String> = other_crate.captures_iter(text).map(|found| found[1].to_string()).collect();
     for found in path.captures_iter(text).filter(|found| !one_room || !found[0].starts_with("crate")) {

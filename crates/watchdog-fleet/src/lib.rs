@@ -1,0 +1,24 @@
+//! Only PostgreSQL: what several machines share, behind the trait that the machine's own database implements too.
+//!
+//! - [`connection_settings`]: where the server is and how to reach it, from an address and libpq's environment variables.
+//! - [`FleetServer`]: one connection, made again after a break, with a deadline for every call.
+//! - [`migrations`]: makes and migrates the tables; refuses those of a newer program.
+//! - [`FleetStore`]: rows, leases and events.
+//! - [`FleetError`]: what went wrong, why, and what to do; never with a password.
+//!
+//! Everything blocks, for at most [`CALL_DEADLINE`]; nothing may be called on the thread of an event loop.
+
+#![warn(missing_docs, unreachable_pub)]
+
+pub mod connection_settings;
+mod end_point;
+mod fleet_error;
+pub mod migrations;
+mod pass_file;
+mod server;
+mod shared_store;
+mod tls;
+
+pub use fleet_error::FleetError;
+pub use server::{CALL_DEADLINE, FleetServer};
+pub use shared_store::FleetStore;

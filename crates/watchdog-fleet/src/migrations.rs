@@ -1,0 +1,137 @@
+//! The tables of the fleet: made, migrated forward, and refused where a newer program made them.
+
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Error};
+
+use crate::fleet_error::FleetError;
+use crate::server::{FleetServer, INIT_DEADLINE, Repeat};
+
+/// Each step brings the tables from the format before to its own; what was released is never edited.
+const STEPS: &[(i32, &str)] = &[(1, include_str!("schema/001.sql"))];
+
+/// The rights of a role that works and owns nothing; `{worker}` stands for it.
+const WORKER_RIGHTS: &str = include_str!("schema/worker_rights.sql");
+
+/// The format that this program needs.
+pub const FLEET_FORMAT: i32 = 1;
+
+/// The role that is granted the rights of a worker where no other is named.
+pub const WORKER_ROLE: &str = "watchdog_worker";
+
+/// What making the tables came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MigrationOutcome {
+    /// The format before; `None` where there were no tables.
+    pub from: Option<i32>,
+    /// The format now.
+    pub to: i32,
+    /// The role that was granted the rights of a worker; `None` where there is no such role.
+    pub worker: Option<String>,
+}
+
+/// Makes the tables, or migrates them forward, and grants `worker` its rights where there is such a role: all in one transaction, under a
+/// lock, so that two at once, or one that is cut short, leave nothing half done.
+///
+/// # Errors
+/// Where a newer program made the tables, the role may not make them, or the server cannot be used.
+pub fn migrate(server: &FleetServer, worker: &str) -> Result<MigrationOutcome, FleetError> {
+    let done = server.call_within(INIT_DEADLINE, "make the fleet's tables", Repeat::Safe, async |call| {
+        let mark = call.before_commit();
+        let tx = call.client.transaction().await?;
+        tx.query_typed("SELECT pg_advisory_xact_lock(8317712, 1)", &[]).await?;
+        let from = format_of(tx.client()).await?;
+        if from.is_some_and(|found| found > FLEET_FORMAT) {
+            return Ok(Err(from.unwrap_or_default()));
+        }
+        for (version, sql) in STEPS.iter().filter(|(version, _)| from.is_none_or(|found| found < *version)) {
+            tx.batch_execute(sql).await?;
+            tx.query_typed(
+                "INSERT INTO watchdog.format (version, program) VALUES ($1, $2)",
+                &[(version, Type::INT4), (&env!("CARGO_PKG_VERSION"), Type::TEXT)],
+            )
+            .await?;
+        }
+        let found = tx.query_typed_opt("SELECT quote_ident(rolname) FROM pg_roles WHERE rolname = $1", &[(&worker, Type::TEXT)]).await?;
+        let is_there = found.is_some();
+        if let Some(row) = found {
+            tx.batch_execute(&WORKER_RIGHTS.replace("{worker}", row.try_get(0)?)).await?;
+        }
+        tx.query_typed("SELECT watchdog.prepare_days()", &[]).await?;
+        mark.committing();
+        tx.commit().await?;
+        Ok(Ok(MigrationOutcome { from, to: FLEET_FORMAT, worker: is_there.then(|| worker.to_owned()) }))
+    })?;
+    done.map_err(|found| FleetError::NewerSchema { found, known: FLEET_FORMAT })
+}
+
+/// The format of the tables; `None` where there are none.
+///
+/// # Errors
+/// Where the server cannot be used, or the role may not read it.
+pub fn found_format(server: &FleetServer) -> Result<Option<i32>, FleetError> {
+    Ok(server.call("read the fleet's format", Repeat::Safe, async |call| format_of(call.client).await)?)
+}
+
+/// See [`found_format`].
+pub(crate) async fn format_of(client: &Client) -> Result<Option<i32>, Error> {
+    // The catalogue says it to everybody, so that a missing right is told from a missing table.
+    let there = "SELECT EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+                                WHERE n.nspname = 'watchdog' AND c.relname = 'format')";
+    if !client.query_typed_one(there, &[]).await?.try_get::<_, bool>(0)? {
+        return Ok(None);
+    }
+    client.query_typed_one("SELECT max(version) FROM watchdog.format", &[]).await?.try_get(0)
+}
+
+/// What a database administrator would run instead of [`migrate`]: two roles, the tables made by the one, and the rights of the other.
+pub fn as_sql(database: &str, worker: &str) -> String {
+    let (database, worker) = (quoted(database), quoted(worker));
+    let mut text = format!(
+        "-- Run as a role that may make roles, in the database {database}. Passwords: \\password watchdog_owner, \\password {worker}
+CREATE ROLE watchdog_owner LOGIN;
+CREATE ROLE {worker} LOGIN;
+-- For a pooler in transaction mode, through which no program can say it by itself.
+ALTER ROLE {worker} SET statement_timeout = '10s';
+ALTER ROLE {worker} SET idle_in_transaction_session_timeout = '30s';
+GRANT CONNECT ON DATABASE {database} TO watchdog_owner, {worker};
+GRANT CREATE ON DATABASE {database} TO watchdog_owner;
+
+BEGIN;
+SET LOCAL ROLE watchdog_owner;
+"
+    );
+    for (version, sql) in STEPS {
+        text.push_str(sql);
+        text.push_str(&format!("INSERT INTO watchdog.format (version, program) VALUES ({version}, '{}');\n", env!("CARGO_PKG_VERSION")));
+    }
+    text.push_str(&WORKER_RIGHTS.replace("{worker}", &worker));
+    text.push_str("SELECT watchdog.prepare_days();\nCOMMIT;\n");
+    text
+}
+
+/// A name as SQL has it, as `quote_ident` writes it.
+fn quoted(name: &str) -> String {
+    let plain = |c: char| c == '_' || c.is_ascii_lowercase() || c.is_ascii_digit();
+    if name.starts_with(|c: char| c == '_' || c.is_ascii_lowercase()) && name.chars().all(plain) {
+        name.to_owned()
+    } else {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_steps_lead_without_a_gap_to_the_format_of_this_program() {
+        assert_eq!(STEPS.iter().map(|(version, _)| *version).collect::<Vec<_>>(), (1..=FLEET_FORMAT).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn names_in_the_printed_sql_cannot_break_out_of_it() {
+        let sql = as_sql("my db", "w\"; DROP TABLE x; --");
+        assert!(sql.contains("ON DATABASE \"my db\"") && sql.contains("TO \"w\"\"; DROP TABLE x; --\";"), "{sql}");
+        assert!(!sql.contains("{worker}"), "every place is filled");
+    }
+}

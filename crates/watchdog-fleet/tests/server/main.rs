@@ -1,0 +1,34 @@
+//! Tests against a real PostgreSQL server, which they start.
+
+#![allow(clippy::disallowed_methods, reason = "tests start programs by themselves")]
+
+mod conformance;
+mod hostile_server;
+mod order_of_events;
+mod test_database;
+
+use std::sync::Arc;
+
+use watchdog_fleet::connection_settings::ConnectionSettings;
+use watchdog_fleet::migrations::{WORKER_ROLE, migrate};
+use watchdog_fleet::{FleetError, FleetServer, FleetStore};
+
+use test_database::TestDatabase;
+
+fn settings(address: &str) -> ConnectionSettings {
+    ConnectionSettings::from_address(address, &|_| None).unwrap()
+}
+
+fn server(address: &str) -> Result<FleetServer, FleetError> {
+    FleetServer::new(settings(address))
+}
+
+/// Makes the tables, with the role `worker` as the worker.
+fn with_tables(database: &TestDatabase) {
+    migrate(&server(&database.full_address("owner")).unwrap(), "worker").unwrap();
+    let _ = WORKER_ROLE;
+}
+
+fn store(address: &str) -> FleetStore {
+    FleetStore::new(Arc::new(server(address).unwrap().needing_its_format()), "machine")
+}
