@@ -102,7 +102,10 @@ const OWNED: &[(&str, &[&str])] = &[
     ),
     (r"\benv::vars?(_os)?\b", &["agent", "process", "git", "store", "rescue", "embed", "cli", "conformance"]),
     (r"\bSystemTime::now\b", &["git", "agent", "process", "store"]),
-    (r"\bTimestamp::now\b", &["clock", "store", "rescue", "agent", "process", "judge", "modes", "notify", "session", "cli", "conformance"]),
+    (
+        r"\bTimestamp::now\b",
+        &["clock", "store", "fleet", "rescue", "agent", "process", "judge", "modes", "notify", "session", "cli", "conformance"],
+    ),
     (
         r"\bInstant::now\b",
         &["git", "agent", "process", "store", "fleet", "watch", "rescue", "session", "judge", "modes", "notify", "cli", "conformance"],

@@ -28,7 +28,7 @@ impl Source {
     /// The files that this one declares for tests only.
     fn test_files(&self) -> Vec<String> {
         let declared =
-            Regex::new(r#"#\[cfg\(test\)\]\s*(?:#\[path = "([^"]+)"\]\s*)?(?:pub(?:\([a-z]+\))? )?mod (\w+);"#).expect("a fixed pattern");
+            Regex::new(r#"#\[cfg\((?:test|any\(test, feature = "conformance"\))\)\]\s*(?:#\[path = "([^"]+)"\]\s*)?(?:pub(?:\([a-z]+\))? )?mod (\w+);"#).expect("a fixed pattern");
         let (folder, file) = self.name.rsplit_once('/').expect("every source is in a folder");
         let inner = if ["mod.rs", "lib.rs", "main.rs"].contains(&file) { folder.to_string() } else { self.name.replace(".rs", "") };
         let files = declared.captures_iter(&self.text).map(|found| match found.get(1) {
@@ -48,7 +48,8 @@ pub fn sources(folders: &[&str]) -> Vec<Source> {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let path = entry.path();
             if path.is_dir() {
-                open.push(path);
+                // What lies beside `src` of a crate are tests.
+                open.extend(Some(path).filter(|path| !(path.ends_with("tests") && folder.join("Cargo.toml").exists())));
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let name = path.strip_prefix(top).expect("below the top").to_string_lossy().replace('\\', "/");
                 found.push(Source { name, text: fs::read_to_string(&path).expect("a source file is text"), shipped: String::new() });

@@ -3,6 +3,7 @@
 //! - [`connection_settings`]: where the server is and how to reach it, from an address and libpq's environment variables.
 //! - [`FleetServer`]: one connection, made again after a break, with a deadline for every call.
 //! - [`migrations`]: makes and migrates the tables; refuses those of a newer program.
+//! - [`machines`]: who joined, and what a look at the server tells.
 //! - [`FleetStore`]: rows, leases and events.
 //! - [`FleetError`]: what went wrong, why, and what to do; never with a password.
 //!
@@ -13,6 +14,7 @@
 pub mod connection_settings;
 mod end_point;
 mod fleet_error;
+pub mod machines;
 pub mod migrations;
 mod pass_file;
 mod server;

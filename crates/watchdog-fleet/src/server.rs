@@ -11,6 +11,7 @@ use tokio::task::{JoinHandle, yield_now};
 use tokio::time::timeout;
 use tokio_postgres::config::{ChannelBinding, SslMode, TargetSessionAttrs};
 use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Config, Error};
 
 use crate::connection_settings::{ConnectionSettings, TlsMode};
@@ -58,6 +59,9 @@ impl From<CallFailure> for FleetError {
         }
     }
 }
+
+/// A value of a statement, with its type: nothing is asked of the server first.
+pub(crate) type SqlValue<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// What a call works with.
 pub(crate) struct ServerCall<'a> {
@@ -152,6 +156,11 @@ impl FleetServer {
     /// Whether the last connection went through a pooler that gives each transaction another session.
     pub fn is_through_pooler(&self) -> bool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).through_pooler
+    }
+
+    /// Whether the last connection is over TLS.
+    pub fn is_encrypted(&self) -> bool {
+        self.tls.is_encrypted()
     }
 
     /// The server's version, in its own words.
@@ -259,6 +268,7 @@ impl FleetServer {
 
     async fn connect(&self, through_pooler: &mut bool) -> Result<OpenConnection, FleetError> {
         let password = self.settings.password()?;
+        self.tls.begin();
         let connected = match self.config(password.as_deref(), *through_pooler).connect(self.tls.clone()).await {
             Err(error) if !*through_pooler && is_refused_by_pooler(&error) => {
                 *through_pooler = true;

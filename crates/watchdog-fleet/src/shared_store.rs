@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::Type;
 use tokio_postgres::{Error, Row};
 use watchdog_store::engine::{
     AppendOutcome, EngineTime, EventCursor, ExpectedRevision, Lease, LeaseRenewal, NewEvent, RowRevision, StoredEvent, StoredRow,
@@ -15,7 +15,7 @@ use watchdog_store::engine::{
 use watchdog_store::{RowKey, SharedStore, StoreError};
 
 use crate::fleet_error::FleetError;
-use crate::server::{CallFailure, FleetServer, Repeat};
+use crate::server::{CallFailure, FleetServer, Repeat, SqlValue};
 
 const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
@@ -58,9 +58,6 @@ const APPEND: &str = "WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(83
      SELECT (SELECT count(*) FROM guard), (SELECT count(*) FROM written)";
 
 const READ: &str = "SELECT seq, id, at, worktree, spec, kind, data::text FROM watchdog.event WHERE seq > $1 ORDER BY seq LIMIT $2";
-
-/// A value of a statement, with its type: nothing is asked of the server first.
-type SqlValue<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// What the machines of a fleet share.
 pub struct FleetStore {

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use rustls::client::WebPkiServerVerifier;
@@ -23,7 +24,10 @@ use crate::fleet_error::FleetError;
 
 /// Begins TLS with a server.
 #[derive(Clone)]
-pub(crate) struct ServerTls(TlsConnector);
+pub(crate) struct ServerTls {
+    connector: TlsConnector,
+    is_encrypted: Arc<AtomicBool>,
+}
 
 impl ServerTls {
     /// # Errors
@@ -49,7 +53,17 @@ impl ServerTls {
             .dangerous()
             .with_custom_certificate_verifier(verifier)
             .with_no_client_auth();
-        Ok(ServerTls(TlsConnector::from(Arc::new(config))))
+        Ok(ServerTls { connector: TlsConnector::from(Arc::new(config)), is_encrypted: Arc::default() })
+    }
+
+    /// A connection is made anew: nothing is encrypted yet.
+    pub(crate) fn begin(&self) {
+        self.is_encrypted.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether TLS was agreed on since.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.is_encrypted.load(Ordering::Relaxed)
     }
 }
 
@@ -81,7 +95,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for S
 
     fn make_tls_connect(&mut self, host: &str) -> Result<ServerHandshake, io::Error> {
         let name = ServerName::try_from(host.to_owned()).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        Ok(ServerHandshake { connector: self.0.clone(), name })
+        Ok(ServerHandshake { connector: self.connector.clone(), name, is_encrypted: self.is_encrypted.clone() })
     }
 }
 
@@ -89,6 +103,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for S
 pub(crate) struct ServerHandshake {
     connector: TlsConnector,
     name: ServerName<'static>,
+    is_encrypted: Arc<AtomicBool>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for ServerHandshake {
@@ -98,7 +113,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for Serve
 
     fn connect(self, stream: S) -> Self::Future {
         let begun = self.connector.connect(self.name, stream);
-        Box::pin(async { begun.await.map(EncryptedStream) })
+        Box::pin(async move {
+            let stream = begun.await?;
+            self.is_encrypted.store(true, Ordering::Relaxed);
+            Ok(EncryptedStream(stream))
+        })
     }
 }
 

@@ -1,16 +1,19 @@
 //! Tests against a real PostgreSQL server, which they start.
 
-#![allow(clippy::disallowed_methods, reason = "tests start programs by themselves")]
+#![expect(clippy::disallowed_methods, reason = "tests start programs by themselves")]
 
+mod broken_connections;
 mod conformance;
+mod cutting_proxy;
 mod hostile_server;
+mod joining;
 mod order_of_events;
 mod test_database;
 
 use std::sync::Arc;
 
 use watchdog_fleet::connection_settings::ConnectionSettings;
-use watchdog_fleet::migrations::{WORKER_ROLE, migrate};
+use watchdog_fleet::migrations::migrate;
 use watchdog_fleet::{FleetError, FleetServer, FleetStore};
 
 use test_database::TestDatabase;
@@ -26,7 +29,6 @@ fn server(address: &str) -> Result<FleetServer, FleetError> {
 /// Makes the tables, with the role `worker` as the worker.
 fn with_tables(database: &TestDatabase) {
     migrate(&server(&database.full_address("owner")).unwrap(), "worker").unwrap();
-    let _ = WORKER_ROLE;
 }
 
 fn store(address: &str) -> FleetStore {
