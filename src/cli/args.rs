@@ -82,6 +82,8 @@ pub enum Command {
     Watch(super::args_watch::WatchArgs),
     /// Run a queue of tasks, written as markdown files
     Task(super::args_task::TaskArgs),
+    /// Let several machines share a server
+    Fleet(super::args_fleet::FleetArgs),
     /// Answer agents' hooks, or install them
     Hook(HookArgs),
     /// Show the whole flow in a scratch repository; needs no agent

@@ -4,6 +4,7 @@ mod amounts;
 mod args;
 mod args_agent;
 mod args_explain;
+mod args_fleet;
 mod args_forget;
 mod args_global;
 mod args_hook;

@@ -22,8 +22,8 @@ use super::args::{Cli, Command};
 use super::args_global::{ColorWhen, GlobalArgs};
 use super::command_line::{calls_a_hook, read};
 use super::commands::{
-    agent, breaker, completions, demo, doctor, evaluate, events, explain, forget, hook, init, judging, logs, looping, manual, notify_test,
-    probe, replay, report, rescue, schema, snapshot, status, sweep, task, trust, watch,
+    agent, breaker, completions, demo, doctor, evaluate, events, explain, fleet, forget, hook, init, judging, logs, looping, manual,
+    notify_test, probe, replay, report, rescue, schema, snapshot, status, sweep, task, trust, watch,
 };
 use super::exit::{answer_all_the_same, complain, ended, without_room};
 use super::failure::{BUG, CommandFailure, USAGE};
@@ -145,6 +145,7 @@ fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailure> 
         Command::Breaker(args) => breaker::breaker(&around()?, terminal, args),
         Command::Trust(args) => trust::trust(&around()?, terminal, args),
         Command::Untrust(args) => trust::untrust(&around()?, terminal, args),
+        Command::Fleet(args) => fleet::fleet(&around()?, terminal, args),
         Command::Forget(args) => forget::forget(&around()?, terminal, args),
         Command::Init(args) => init::init(&around()?, terminal, args),
         Command::Doctor(args) => {

@@ -4,6 +4,8 @@
 pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod evaluate;
+#[cfg(feature = "fleet")]
+pub(crate) mod fleet;
 pub(crate) mod forget;
 pub(crate) mod hook;
 pub(crate) mod init;

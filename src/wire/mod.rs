@@ -11,6 +11,8 @@ pub(crate) mod event_words;
 pub mod explain_json;
 pub(crate) mod failure_json;
 pub(crate) mod figures_json;
+#[cfg(feature = "fleet")]
+pub(crate) mod fleet_json;
 pub(crate) mod forget_json;
 pub(crate) mod hook_events;
 pub(crate) mod judgement_events;

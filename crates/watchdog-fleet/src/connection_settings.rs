@@ -107,13 +107,13 @@ impl ConnectionSettings {
         let user = parts.user.or_else(|| variable("PGUSER")).or_else(|| variable("USER")).or_else(|| variable("LOGNAME"));
         let user = user.ok_or_else(|| bad("it names no user, and PGUSER is not set"))?;
         let database = parts.database.or_else(|| variable("PGDATABASE")).unwrap_or_else(|| user.clone());
-        let local = hosts.iter().all(ServerHost::is_of_this_machine);
+        let is_local = hosts.iter().all(ServerHost::is_of_this_machine);
         let tls = match (parts.tls, variable("PGSSLMODE")) {
             (Some(mode), _) => mode,
             (None, Some(word)) => {
                 TlsMode::from_word(&word).ok_or_else(|| FleetError::BadVariable { name: "PGSSLMODE", why: unknown_mode(&word) })?
             }
-            (None, None) if local => TlsMode::Prefer,
+            (None, None) if is_local => TlsMode::Prefer,
             (None, None) => TlsMode::VerifyFull,
         };
         let root_certificates = parts.root_certificates.or_else(|| variable("PGSSLROOTCERT")).filter(|path| path != "system");
@@ -131,9 +131,37 @@ impl ConnectionSettings {
         })
     }
 
+    /// The whole of it as one address, WITH the password where there is one: for a file that nobody else may read. Everything is said, so
+    /// that [`ConnectionSettings::from_address`] reads the same from it in another environment.
+    pub fn secret_address(&self) -> String {
+        let hosts: Vec<String> =
+            self.hosts.iter().map(|one| if one.host.starts_with('/') { encoded(&one.host) } else { one.to_string() }).collect();
+        let password = self.password.as_deref().map(|password| format!(":{}", encoded(password))).unwrap_or_default();
+        let mut address = format!(
+            "postgres://{}{password}@{}/{}?sslmode={}&sslrootcert={}",
+            encoded(&self.user),
+            hosts.join(","),
+            encoded(&self.database),
+            self.tls.as_str(),
+            self.root_certificates.as_ref().map_or_else(|| "system".into(), |path| encoded(&path.to_string_lossy())),
+        );
+        if let Some(path) = &self.pass_file {
+            address.push_str(&format!("&passfile={}", encoded(&path.to_string_lossy())));
+        }
+        if self.bound_to_channel {
+            address.push_str("&channel_binding=require");
+        }
+        address
+    }
+
     /// The hosts with their ports, for people.
     pub fn server(&self) -> String {
         self.hosts.iter().map(ServerHost::to_string).collect::<Vec<_>>().join(",")
+    }
+
+    /// Whether no network is in between.
+    pub fn is_on_this_machine(&self) -> bool {
+        self.hosts.iter().all(ServerHost::is_of_this_machine)
     }
 
     /// The password for the first host: its own, or that of the file.
@@ -227,6 +255,12 @@ fn unknown_mode(word: &str) -> String {
 
 fn given(text: &str) -> Result<Option<String>, FleetError> {
     if text.is_empty() { Ok(None) } else { decoded(text).map(Some) }
+}
+
+/// Everything but letters, digits and `-._` as `%41`.
+fn encoded(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
 /// `%41` as `A`.
@@ -343,6 +377,17 @@ mod tests {
         for (name, value) in [("PGPORT", "x"), ("PGSSLMODE", "on")] {
             let error = settings("postgres://me@h/x", &[(name, value)]).unwrap_err();
             assert!(matches!(error, FleetError::BadVariable { name: named, .. } if named == name), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_secret_address_says_everything_again_in_any_environment() {
+        let odd = "postgres://m%40e:p%3A%2F%3F%23%26%25ss@%2Frun%2Fpg,db.example:7000,[::1]/x%2Fy?sslmode=verify-ca&sslrootcert=/a%20b.pem&passfile=/p&channel_binding=require";
+        let variables =
+            [("PGPASSWORD", "other"), ("PGSSLMODE", "disable"), ("PGSSLROOTCERT", "/other"), ("PGPASSFILE", "/other"), ("PGPORT", "9")];
+        for address in [odd, "postgres://me@db.example/x?sslrootcert=system"] {
+            let found = settings(address, &[("HOME", "/h")]).unwrap();
+            assert_eq!(settings(&found.secret_address(), &variables[usize::from(found.password.is_none())..]).unwrap(), found, "{address}");
         }
     }
 

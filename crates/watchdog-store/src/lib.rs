@@ -41,6 +41,7 @@ pub mod trust;
 
 pub use engine::{LocalStore, SharedStore};
 pub use error::StoreError;
+pub use file::replace as replace_private_file;
 pub use key::RowKey;
 pub use open::open_store;
 pub use records::{

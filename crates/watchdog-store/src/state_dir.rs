@@ -91,6 +91,11 @@ impl StateDir {
         self.root.join(DATABASE)
     }
 
+    /// The file that says which fleet this machine is in, and how its server is reached.
+    pub fn fleet_setting(&self) -> PathBuf {
+        self.root.join("fleet.json")
+    }
+
     /// The folder of lock files.
     pub fn locks(&self) -> PathBuf {
         self.root.join("locks")

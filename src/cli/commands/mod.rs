@@ -11,6 +11,9 @@ pub mod doctor;
 pub mod evaluate;
 pub mod events;
 pub mod explain;
+pub mod fleet;
+#[cfg(feature = "fleet")]
+mod fleet_words;
 pub mod forget;
 mod from_session;
 pub mod hook;

@@ -61,6 +61,8 @@ fn gather(command_env: &CommandEnv, request: &DoctorRequest) -> (Vec<DoctorFindi
     let opened = Worktree::open(&command_env.worktree);
     let mut findings = vec![git_finding(), worktree_finding(&opened, commands)];
     findings.extend(state_findings(&command_env.state, commands));
+    #[cfg(feature = "fleet")]
+    findings.extend(super::fleet_findings::fleet_findings(&command_env.state));
     let worktree = opened.ok();
     let mut agent = ConfiguredAgent::usual();
     if let Some(worktree) = &worktree {

@@ -8,6 +8,8 @@ mod config_findings;
 mod cron_findings;
 mod diagnose;
 mod finding;
+#[cfg(feature = "fleet")]
+mod fleet_findings;
 mod git_findings;
 mod hook_findings;
 mod mend;

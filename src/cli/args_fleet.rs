@@ -1,0 +1,114 @@
+//! The words of `watchdog fleet`.
+
+use clap::{Args, Subcommand};
+
+const AFTER_HELP: &str = "\
+A fleet is several machines that share a PostgreSQL server (15 or later). Judging, rescue, locks and trust never need it: they stay with each \
+machine. URL is postgres://USER@HOST:PORT/DATABASE; what it leaves out comes from PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE, PGSSLMODE, \
+PGSSLROOTCERT and PGPASSFILE. Beyond this machine TLS is used and the server's certificate is checked, unless sslmode says otherwise.
+
+Examples:
+  watchdog fleet init postgres://watchdog_owner@db.example/fleet
+  watchdog fleet join postgres://watchdog_worker@db.example/fleet --name build-1
+  watchdog fleet status";
+
+const AFTER_INIT: &str = "\
+The tables are made in the schema watchdog of the database, in one transaction; those of an earlier version are migrated forward, those of a \
+newer one are refused. No superuser and no extension is needed: the role must be allowed to CREATE in the database.
+
+Examples:
+  watchdog fleet init postgres://watchdog_owner@db.example/fleet
+  watchdog fleet init --print-sql  both roles and the tables, for a DBA";
+
+const AFTER_JOIN: &str = "\
+The server is tried first; then the address is kept in the state directory, in a file that only you can read (0600), with the password where \
+URL or PGPASSWORD has one. A password of PGPASSFILE or ~/.pgpass stays in that file. Joining again under the same name renews the setting.
+
+Examples:
+  watchdog fleet join postgres://watchdog_worker@db.example/fleet --name build-1
+  PGPASSWORD=... watchdog fleet join postgres://w@db.example/fleet --name b2";
+
+/// Arguments of `watchdog fleet`.
+#[derive(Debug, Args)]
+#[command(after_long_help = AFTER_HELP)]
+pub struct FleetArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub command: FleetCommand,
+}
+
+/// What to do with a fleet.
+#[derive(Debug, Subcommand)]
+pub enum FleetCommand {
+    /// Make the tables of a fleet on a server, or migrate them
+    #[command(after_long_help = AFTER_INIT)]
+    Init {
+        /// The server, as a role that may make tables
+        #[arg(value_name = "URL", required_unless_present = "print_sql")]
+        url: Option<String>,
+        /// The role that gets the rights of a worker, where there is such a role
+        #[arg(long, value_name = "ROLE", default_value = "watchdog_worker")]
+        worker: String,
+        /// Print the SQL that a database administrator would run instead, and connect to nothing
+        #[arg(long)]
+        print_sql: bool,
+    },
+    /// Let this machine join a fleet
+    #[command(after_long_help = AFTER_JOIN)]
+    Join {
+        /// The server, as the role that works
+        #[arg(value_name = "URL")]
+        url: String,
+        /// The name of this machine in the fleet
+        #[arg(long, value_name = "NAME", value_parser = machine_name)]
+        name: String,
+        /// Do it although this is called from inside of a watched session
+        #[arg(long)]
+        from_session: bool,
+    },
+    /// Take this machine out of its fleet, and forget the server
+    #[command(after_long_help = AFTER_HELP)]
+    Leave {
+        /// Do it although this is called from inside of a watched session
+        #[arg(long)]
+        from_session: bool,
+    },
+    /// Show the server and the machines of the fleet
+    #[command(after_long_help = AFTER_HELP)]
+    Status,
+}
+
+/// A name that reads the same in a table, a file name and a ref.
+fn machine_name(text: &str) -> Result<String, String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if text.is_empty() || text.len() > 63 || text.starts_with(['-', '.']) || !text.chars().all(fits) {
+        return Err("a name has 1 to 63 letters, digits, '-', '_' and '.', and begins with a letter, a digit or '_'".into());
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use crate::cli::args::Cli;
+
+    #[test]
+    fn a_machine_needs_a_plain_name_and_a_fleet_a_server() {
+        for (line, valid) in [
+            ("watchdog fleet init postgres://h/x", true),
+            ("watchdog fleet init --print-sql", true),
+            ("watchdog fleet init", false),
+            ("watchdog fleet join postgres://h/x --name build-1.example", true),
+            ("watchdog fleet join postgres://h/x", false),
+            ("watchdog fleet join postgres://h/x --name a/b", false),
+            ("watchdog fleet join postgres://h/x --name .a", false),
+            ("watchdog fleet join postgres://h/x --name é", false),
+            ("watchdog fleet leave", true),
+            ("watchdog fleet status --json", true),
+            ("watchdog fleet", false),
+        ] {
+            assert_eq!(Cli::try_parse_from(line.split(' ')).is_ok(), valid, "{line}");
+        }
+    }
+}

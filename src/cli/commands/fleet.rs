@@ -1,0 +1,18 @@
+//! `watchdog fleet`: makes the tables of a fleet, joins, leaves, and shows who is in it.
+
+use crate::cli::args_fleet::FleetArgs;
+use crate::cli::failure::CommandFailure;
+use crate::cli::terminal::CommandTerminal;
+use crate::judge::command_env::CommandEnv;
+
+/// Does what the words after `fleet` say.
+#[cfg(feature = "fleet")]
+pub fn fleet(command_env: &CommandEnv, terminal: &CommandTerminal, args: FleetArgs) -> Result<u8, CommandFailure> {
+    super::fleet_words::fleet(command_env, terminal, args)
+}
+
+/// Says that this build has none.
+#[cfg(not(feature = "fleet"))]
+pub fn fleet(_: &CommandEnv, _: &CommandTerminal, _: FleetArgs) -> Result<u8, CommandFailure> {
+    Err(CommandFailure::usage("this watchdog was built without the fleet").hint("build it with --features fleet"))
+}

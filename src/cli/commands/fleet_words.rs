@@ -1,0 +1,254 @@
+//! What `watchdog fleet` does and says, in a build that has the fleet.
+
+use anstyle::Style;
+
+use crate::cli::args_fleet::{FleetArgs, FleetCommand};
+use crate::cli::failure::CommandFailure;
+use crate::cli::table::{TableColumns, terminal_width};
+use crate::cli::terminal::CommandTerminal;
+use crate::judge::command_env::CommandEnv;
+use crate::modes::fleet::{FleetSetting, FleetSettingError, join_fleet, leave_fleet};
+use crate::session::inside_of;
+use crate::wire::fleet_json::{FleetMachineJson, FleetServerJson, fleet_joined_json, fleet_made_json, fleet_status_json, no_fleet_json};
+use std::time::Duration;
+use watchdog_facts::display::{escape_to_one_line, plural, time_span};
+use watchdog_facts::verdict::Reason;
+use watchdog_fleet::connection_settings::ConnectionSettings;
+use watchdog_fleet::machines::{FleetSurvey, survey};
+use watchdog_fleet::migrations::{FLEET_FORMAT, MigrationOutcome, as_sql, migrate};
+use watchdog_fleet::{FleetError, FleetServer};
+use watchdog_store::open_store;
+
+use super::from_session::PrivilegedCommand;
+
+/// The database that the SQL is printed for where no address names one.
+const USUAL_DATABASE: &str = "fleet";
+
+/// Does what the words after `fleet` say.
+pub(super) fn fleet(command_env: &CommandEnv, terminal: &CommandTerminal, args: FleetArgs) -> Result<u8, CommandFailure> {
+    match args.command {
+        FleetCommand::Init { url, worker, print_sql } => init(terminal, url.as_deref(), &worker, print_sql),
+        FleetCommand::Join { url, name, from_session } => {
+            refuse_from_a_session(command_env, "watchdog fleet join", from_session)?;
+            join(command_env, terminal, &url, &name)
+        }
+        FleetCommand::Leave { from_session } => {
+            refuse_from_a_session(command_env, "watchdog fleet leave", from_session)?;
+            leave(command_env, terminal)
+        }
+        FleetCommand::Status => status(command_env, terminal),
+    }
+}
+
+/// Whom this machine shares its queue with is a person's word.
+fn refuse_from_a_session(command_env: &CommandEnv, command: &'static str, from_session: bool) -> Result<(), CommandFailure> {
+    command_env.state.ensure()?;
+    let store = open_store(&command_env.state)?;
+    let worktree_id = inside_of(store.as_ref())?.map(|(worktree_id, _)| worktree_id).unwrap_or_default();
+    PrivilegedCommand { command, store: store.as_ref(), worktree_id: &worktree_id, from_session }.allow()
+}
+
+fn settings(url: &str) -> Result<ConnectionSettings, FleetError> {
+    ConnectionSettings::from_address(url, &|name| std::env::var(name).ok())
+}
+
+fn init(terminal: &CommandTerminal, url: Option<&str>, worker: &str, print_sql: bool) -> Result<u8, CommandFailure> {
+    let named = url.map(settings).transpose()?;
+    let settings = match named {
+        Some(settings) if !print_sql => settings,
+        other => {
+            let database = other.map_or_else(|| USUAL_DATABASE.to_owned(), |settings| settings.database);
+            terminal.line(as_sql(&database, worker).trim_end());
+            return Ok(0);
+        }
+    };
+    let MigrationOutcome { from, to, worker: granted } = migrate(&FleetServer::new(settings.clone())?, worker)?;
+    if terminal.json {
+        terminal.value(&fleet_made_json(&settings.server(), &settings.database, from, to, granted.as_deref()));
+        return Ok(0);
+    }
+    let place = format!("database '{}' of {}", escape_to_one_line(&settings.database), settings.server());
+    terminal.sentence(&match from {
+        None => format!("A fleet was made in {place} (format {to})."),
+        Some(from) if from < to => format!("The fleet in {place} was migrated from format {from} to {to}."),
+        Some(_) => format!("The fleet in {place} has format {to} already; nothing was changed."),
+    });
+    match granted {
+        Some(role) => terminal.sentence(&format!("Role '{}' has the rights of a worker.", escape_to_one_line(&role))),
+        None => terminal.sentence(&format!(
+            "No role '{}' is there, so none was granted the rights of a worker: name one with --worker, or join as '{}'.",
+            escape_to_one_line(worker),
+            escape_to_one_line(&settings.user)
+        )),
+    }
+    terminal.sentence("On each machine: watchdog fleet join URL --name NAME");
+    Ok(0)
+}
+
+fn join(command_env: &CommandEnv, terminal: &CommandTerminal, url: &str, name: &str) -> Result<u8, CommandFailure> {
+    let settings = settings(url)?;
+    let server = settings.server();
+    let found = join_fleet(&command_env.state, settings, name)?;
+    if terminal.json {
+        terminal.value(&fleet_joined_json(true, name, &server, true));
+        return Ok(0);
+    }
+    let tls = if found.is_encrypted { "TLS" } else { "no TLS" };
+    terminal.sentence(&format!(
+        "This machine is '{name}' in the fleet on {server} (PostgreSQL {}, {tls}).",
+        escape_to_one_line(&found.version)
+    ));
+    Ok(0)
+}
+
+fn leave(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
+    let Some((setting, told)) = leave_fleet(&command_env.state)? else {
+        if terminal.json {
+            terminal.value(&no_fleet_json());
+        } else {
+            terminal.sentence("This machine is in no fleet.");
+        }
+        return Ok(0);
+    };
+    let (name, server) = (setting.name, setting.server.server());
+    if terminal.json {
+        terminal.value(&fleet_joined_json(false, &name, &server, told.is_err()));
+    } else {
+        terminal.sentence(&format!("This machine left the fleet on {server}."));
+    }
+    if let Err(error) = told {
+        terminal.complain(&format!("watchdog: the server still lists '{name}': {}", escape_to_one_line(&error.to_string())));
+    }
+    Ok(0)
+}
+
+fn status(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
+    let Some(setting) = FleetSetting::of(&command_env.state)? else {
+        if terminal.json {
+            terminal.value(&no_fleet_json());
+        } else {
+            terminal.sentence("This machine is in no fleet. To join one: watchdog fleet join URL --name NAME");
+        }
+        return Ok(0);
+    };
+    let found = survey(&setting.server()?)?;
+    if terminal.json {
+        terminal.value(&status_json(&setting, &found));
+    } else {
+        show(terminal, &setting, &found);
+    }
+    let is_fit = found.format == Some(FLEET_FORMAT) && !found.is_read_only && found.missing_rights.is_empty();
+    Ok(if is_fit { 0 } else { Reason::StoreError.status().exit_code() })
+}
+
+fn status_json(setting: &FleetSetting, found: &FleetSurvey) -> serde_json::Value {
+    let server = FleetServerJson {
+        machine: &setting.name,
+        server: &setting.server.server(),
+        database: &setting.server.database,
+        user: &setting.server.user,
+        version: &found.version,
+        format: found.format,
+        known_format: FLEET_FORMAT,
+        is_encrypted: found.is_encrypted,
+        sslmode: setting.server.tls.as_str(),
+        is_through_pooler: found.is_through_pooler,
+        is_read_only: found.is_read_only,
+        clock_ahead_ms: found.clock_ahead_ms,
+        missing_rights: &found.missing_rights,
+    };
+    let machines = found.machines.iter().map(|machine| FleetMachineJson {
+        name: &machine.name,
+        is_this: machine.id == setting.machine_id,
+        program: &machine.program,
+        joined_at: machine.joined_at,
+        seen_at: machine.seen_at,
+        silent_seconds: machine.silent_seconds,
+        clock_ahead_ms: machine.clock_ahead_ms,
+    });
+    fleet_status_json(&server, machines)
+}
+
+fn show(terminal: &CommandTerminal, setting: &FleetSetting, found: &FleetSurvey) {
+    let place = &setting.server;
+    let tls = match (found.is_encrypted, found.is_through_pooler) {
+        (true, false) => format!("TLS ({})", place.tls.as_str()),
+        (true, true) => format!("TLS ({}), a pooler in transaction mode", place.tls.as_str()),
+        (false, false) => "no TLS".to_owned(),
+        (false, true) => "no TLS, a pooler in transaction mode".to_owned(),
+    };
+    let format = match found.format {
+        None => "no fleet".to_owned(),
+        Some(format) if format == FLEET_FORMAT => format!("format {format}"),
+        Some(format) => format!("format {format}, and this watchdog needs {FLEET_FORMAT}"),
+    };
+    terminal.line(&format!(
+        "server    {} as '{}', database '{}'",
+        place.server(),
+        escape_to_one_line(&place.user),
+        escape_to_one_line(&place.database)
+    ));
+    terminal.line(&format!("          PostgreSQL {}, {tls}, {format}", escape_to_one_line(&found.version)));
+    if found.is_read_only {
+        terminal.line("          read-only: nothing can be shared now");
+    }
+    if !found.missing_rights.is_empty() {
+        terminal.line(&format!("          rights that are missing: {}", found.missing_rights.join(", ")));
+    }
+    terminal.line(&format!("clock     {}", apart(found.clock_ahead_ms)));
+    if found.machines.is_empty() {
+        return;
+    }
+    terminal.line("");
+    let rows: Vec<[String; 4]> = found
+        .machines
+        .iter()
+        .map(|machine| {
+            let this = if machine.id == setting.machine_id { " (this one)" } else { "" };
+            [
+                format!("{}{this}", escape_to_one_line(&machine.name)),
+                format!("{} ago", time_span(Duration::from_secs(machine.silent_seconds))),
+                escape_to_one_line(&machine.program),
+                apart(machine.clock_ahead_ms),
+            ]
+        })
+        .collect();
+    let columns = TableColumns::new(["MACHINE", "SEEN", "WATCHDOG", "CLOCK"], &[], &rows).within(terminal_width());
+    terminal.line(&columns.head());
+    for row in &rows {
+        terminal.line(&columns.line(row, Style::new().bold()));
+    }
+    terminal.tell(&plural(rows.len() as u64, "machine"));
+}
+
+/// How far a clock is from the server's.
+fn apart(ahead_ms: i64) -> String {
+    let length = time_span(Duration::from_millis(ahead_ms.unsigned_abs()));
+    match ahead_ms {
+        -999..=999 => "with the server's".to_owned(),
+        1000.. => format!("{length} ahead of the server's"),
+        _ => format!("{length} behind the server's"),
+    }
+}
+
+impl From<FleetError> for CommandFailure {
+    fn from(error: FleetError) -> Self {
+        let failure = match error {
+            FleetError::BadAddress { .. } | FleetError::BadVariable { .. } | FleetError::NameTaken { .. } => {
+                CommandFailure::usage(error.to_string())
+            }
+            _ => CommandFailure::new(Reason::StoreError, error.to_string()),
+        };
+        failure.hint(error.hint())
+    }
+}
+
+impl From<FleetSettingError> for CommandFailure {
+    fn from(error: FleetSettingError) -> Self {
+        match error {
+            FleetSettingError::Server(error) => error.into(),
+            FleetSettingError::State(error) => error.into(),
+            FleetSettingError::Unusable { .. } => CommandFailure::new(Reason::StoreError, error.to_string()).hint(error.hint()),
+        }
+    }
+}

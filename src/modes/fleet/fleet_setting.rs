@@ -1,0 +1,106 @@
+//! The file in the state directory that says which fleet this machine is in. It may hold a password, so it is its owner's alone.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+
+use crate::wire::fleet_json::{FleetSettingFields, fleet_setting_text, read_fleet_setting};
+use watchdog_fleet::connection_settings::ConnectionSettings;
+use watchdog_fleet::{FleetError, FleetServer};
+use watchdog_store::{StateDir, StoreError, replace_private_file};
+
+/// Why there is no answer to which fleet this machine is in.
+#[derive(Debug, thiserror::Error)]
+pub enum FleetSettingError {
+    /// The file cannot be used.
+    #[error("cannot use {path}: {why}")]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The server, or its address.
+    #[error(transparent)]
+    Server(#[from] FleetError),
+    /// The state directory.
+    #[error(transparent)]
+    State(#[from] StoreError),
+}
+
+impl FleetSettingError {
+    /// The remedy, for a person.
+    pub fn hint(&self) -> String {
+        match self {
+            FleetSettingError::Unusable { .. } => "join again with: watchdog fleet join URL --name NAME".into(),
+            FleetSettingError::Server(error) => error.hint(),
+            FleetSettingError::State(error) => error.hint(),
+        }
+    }
+}
+
+/// Which fleet this machine is in, and how its server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FleetSetting {
+    /// Its name there.
+    pub name: String,
+    /// Names its state.
+    pub machine_id: String,
+    /// How the server is reached.
+    pub server: ConnectionSettings,
+}
+
+impl FleetSetting {
+    /// The setting of a state directory; `None` where this machine is in no fleet. Connects to nothing.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, is open to others, or is not understood.
+    pub fn of(state: &StateDir) -> Result<Option<Self>, FleetSettingError> {
+        let path = state.fleet_setting();
+        let unusable = |why: String| FleetSettingError::Unusable { path: path.clone(), why };
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            other => other.map_err(|error| unusable(error.to_string()))?,
+        };
+        let mode = fs::symlink_metadata(&path).map_err(|error| unusable(error.to_string()))?.mode() & 0o777;
+        if mode & 0o077 != 0 {
+            return Err(unusable(format!("other users may read it (mode {mode:o}), and it may hold a password; change that password")));
+        }
+        let FleetSettingFields { name, machine_id, address } = read_fleet_setting(&text).map_err(unusable)?;
+        // Everything is in the address, so that the environment of the moment changes nothing.
+        let server = ConnectionSettings::from_address(&address, &|_| None)?;
+        Ok(Some(FleetSetting { name, machine_id, server }))
+    }
+
+    /// Keeps it.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn keep(&self, state: &StateDir) -> Result<(), FleetSettingError> {
+        state.ensure()?;
+        let address = self.server.secret_address();
+        let fields = FleetSettingFields { name: self.name.clone(), machine_id: self.machine_id.clone(), address };
+        Ok(replace_private_file(&state.fleet_setting(), fleet_setting_text(&fields).as_bytes())?)
+    }
+
+    /// Forgets it; one that is gone already is no fault.
+    ///
+    /// # Errors
+    /// Where the file cannot be removed.
+    pub fn forget(state: &StateDir) -> Result<(), FleetSettingError> {
+        let path = state.fleet_setting();
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(FleetSettingError::Unusable { path, why: error.to_string() }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The server, not connected to yet.
+    ///
+    /// # Errors
+    /// Where the file of authorities cannot be read.
+    pub fn server(&self) -> Result<FleetServer, FleetError> {
+        FleetServer::new(self.server.clone())
+    }
+}

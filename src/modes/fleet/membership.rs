@@ -1,0 +1,52 @@
+//! Joining a fleet and leaving it. The server is tried and told first; then the setting is kept here.
+
+use crate::clock::now;
+use watchdog_fleet::connection_settings::ConnectionSettings;
+use watchdog_fleet::machines::{FleetSurvey, join, leave, survey};
+use watchdog_fleet::migrations::FLEET_FORMAT;
+use watchdog_fleet::{FleetError, FleetServer};
+use watchdog_store::StateDir;
+use watchdog_store::journal::event_id;
+
+use super::fleet_setting::{FleetSetting, FleetSettingError};
+
+/// Lets this machine join under a name, and keeps the setting.
+///
+/// # Errors
+/// Where the server cannot be used as a worker, another machine has the name, or the setting cannot be kept. Nothing is kept then.
+pub fn join_fleet(state: &StateDir, settings: ConnectionSettings, name: &str) -> Result<FleetSurvey, FleetSettingError> {
+    let server = FleetServer::new(settings.clone())?;
+    let found = survey(&server)?;
+    let (at, database) = (settings.server(), settings.database.clone());
+    match found.format {
+        None => return Err(FleetError::NoSchema { server: at, database }.into()),
+        Some(newer) if newer > FLEET_FORMAT => return Err(FleetError::NewerSchema { found: newer, known: FLEET_FORMAT }.into()),
+        Some(older) if older < FLEET_FORMAT => return Err(FleetError::OlderSchema { found: older, known: FLEET_FORMAT }.into()),
+        Some(_) => {}
+    }
+    if found.is_read_only {
+        return Err(FleetError::ReadOnly { doing: "join the fleet", server: at }.into());
+    }
+    if !found.missing_rights.is_empty() {
+        let why = format!("it lacks {}", found.missing_rights.join(", "));
+        return Err(FleetError::NoRight { doing: "join the fleet", user: settings.user, why }.into());
+    }
+    // A setting that cannot be read is replaced; its name on the server is then another machine's.
+    let before = FleetSetting::of(state).unwrap_or_default();
+    let machine_id = before.map_or_else(|| event_id(now()), |before| before.machine_id);
+    join(&server, name, &machine_id)?;
+    FleetSetting { name: name.to_owned(), machine_id, server: settings }.keep(state)?;
+    Ok(found)
+}
+
+/// Takes this machine out and forgets the setting; `None` where it is in no fleet. The setting goes in any case; the second value says why
+/// the server could not be told.
+///
+/// # Errors
+/// Where the setting cannot be read or removed.
+pub fn leave_fleet(state: &StateDir) -> Result<Option<(FleetSetting, Result<(), FleetError>)>, FleetSettingError> {
+    let Some(setting) = FleetSetting::of(state)? else { return Ok(None) };
+    let told = setting.server().and_then(|server| leave(&server, &setting.machine_id)).map(|_| ());
+    FleetSetting::forget(state)?;
+    Ok(Some((setting, told)))
+}

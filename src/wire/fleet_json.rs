@@ -1,0 +1,153 @@
+//! A fleet as JSON: what `watchdog fleet` prints, and the file that says which one this machine is in.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+/// The newest form of the file that this program reads.
+const SETTING_VERSION: u64 = 1;
+
+/// Which fleet this machine is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FleetSettingFields {
+    /// Its name there.
+    pub name: String,
+    /// Names its state, so that a namesake is told from it.
+    pub machine_id: String,
+    /// The server's address with everything that is needed to connect, passwords included.
+    pub address: String,
+}
+
+/// The text of the file.
+pub fn fleet_setting_text(setting: &FleetSettingFields) -> String {
+    let FleetSettingFields { name, machine_id, address } = setting;
+    format!("{:#}\n", json!({"v": SETTING_VERSION, "name": name, "machine_id": machine_id, "address": address}))
+}
+
+/// The setting of such a text.
+///
+/// # Errors
+/// Says why it cannot be read, without repeating what it holds.
+pub fn read_fleet_setting(text: &str) -> Result<FleetSettingFields, String> {
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("it is no JSON (line {})", error.line()))?;
+    match value["v"].as_u64() {
+        Some(SETTING_VERSION) => {}
+        Some(newer) if newer > SETTING_VERSION => return Err(format!("it has format {newer}, and this watchdog knows {SETTING_VERSION}")),
+        _ => return Err("it names no format".into()),
+    }
+    let field = |name: &str| value[name].as_str().map(str::to_owned).ok_or_else(|| format!("it has no text '{name}'"));
+    Ok(FleetSettingFields { name: field("name")?, machine_id: field("machine_id")?, address: field("address")? })
+}
+
+/// `watchdog fleet init --json`.
+pub fn fleet_made_json(server: &str, database: &str, from: Option<i32>, format: i32, worker: Option<&str>) -> Value {
+    json!({"schema": 1, "server": server, "database": database, "from": from, "format": format, "worker": worker})
+}
+
+/// `watchdog fleet join --json`, and that of `leave`.
+pub fn fleet_joined_json(joined: bool, machine: &str, server: &str, server_knows: bool) -> Value {
+    json!({"schema": 1, "joined": joined, "machine": machine, "server": server, "server_knows": server_knows})
+}
+
+/// `watchdog fleet status --json` of a machine that is in none.
+pub fn no_fleet_json() -> Value {
+    json!({"schema": 1, "joined": false})
+}
+
+/// A machine of the fleet.
+#[derive(Debug, Clone, Copy)]
+pub struct FleetMachineJson<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Whether it is this one.
+    pub is_this: bool,
+    /// The version of its watchdog.
+    pub program: &'a str,
+    /// When it joined.
+    pub joined_at: Timestamp,
+    /// Its last heartbeat.
+    pub seen_at: Timestamp,
+    /// Seconds since then, by the server's clock.
+    pub silent_seconds: u64,
+    /// How far its clock was ahead of the server's, in milliseconds.
+    pub clock_ahead_ms: i64,
+}
+
+/// The server of a fleet, as it was found.
+#[derive(Debug, Clone, Copy)]
+pub struct FleetServerJson<'a> {
+    /// This machine's name.
+    pub machine: &'a str,
+    /// Hosts and ports.
+    pub server: &'a str,
+    /// The database.
+    pub database: &'a str,
+    /// The role.
+    pub user: &'a str,
+    /// The server's version.
+    pub version: &'a str,
+    /// The format of the tables.
+    pub format: Option<i32>,
+    /// The format that this program needs.
+    pub known_format: i32,
+    /// Whether the connection is over TLS.
+    pub is_encrypted: bool,
+    /// How much of TLS was asked for.
+    pub sslmode: &'a str,
+    /// Whether a pooler is in between.
+    pub is_through_pooler: bool,
+    /// Whether it takes no writes.
+    pub is_read_only: bool,
+    /// How far this machine's clock is ahead of the server's, in milliseconds.
+    pub clock_ahead_ms: i64,
+    /// Rights that the role lacks.
+    pub missing_rights: &'a [String],
+}
+
+/// `watchdog fleet status --json`.
+pub fn fleet_status_json<'a>(found: &FleetServerJson<'_>, machines: impl Iterator<Item = FleetMachineJson<'a>>) -> Value {
+    let machines = machines.map(|machine| {
+        json!({
+            "name": machine.name, "this": machine.is_this, "program": machine.program, "joined_at": machine.joined_at.to_string(),
+            "seen_at": machine.seen_at.to_string(), "silent_seconds": machine.silent_seconds, "clock_ahead_ms": machine.clock_ahead_ms,
+        })
+    });
+    json!({
+        "schema": 1,
+        "joined": true,
+        "machine": found.machine,
+        "server": found.server,
+        "database": found.database,
+        "user": found.user,
+        "version": found.version,
+        "format": found.format,
+        "known_format": found.known_format,
+        "tls": found.is_encrypted,
+        "sslmode": found.sslmode,
+        "pooler": found.is_through_pooler,
+        "read_only": found.is_read_only,
+        "clock_ahead_ms": found.clock_ahead_ms,
+        "missing_rights": found.missing_rights,
+        "machines": machines.collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_setting_reads_back_and_a_newer_or_broken_one_is_refused_without_its_content() {
+        let setting = FleetSettingFields { name: "a".into(), machine_id: "7".into(), address: "postgres://u:hush@h/x".into() };
+        let text = fleet_setting_text(&setting);
+        assert_eq!(read_fleet_setting(&text), Ok(setting));
+        for (text, why) in [
+            (text.replace("\"v\": 1", "\"v\": 2"), "format 2"),
+            (text.replace("\"name\"", "\"nome\""), "no text 'name'"),
+            (text.replace('{', ""), "no JSON"),
+            ("{}".into(), "names no format"),
+        ] {
+            let error = read_fleet_setting(&text).unwrap_err();
+            assert!(error.contains(why) && !error.contains("hush"), "{error}");
+        }
+    }
+}
