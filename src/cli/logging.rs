@@ -19,7 +19,8 @@ use super::log_lines::LogLines;
 pub const FILTER_VARIABLE: &str = "WATCHDOG_LOG";
 
 /// Every target, without the `watchdog::` that they have in common. docs/logging.md says what each is for.
-pub const TARGETS: [&str; 11] = ["decision", "git", "agent", "checks", "store", "rescue", "session", "sweep", "watch", "task", "notify"];
+pub const TARGETS: [&str; 12] =
+    ["decision", "git", "agent", "checks", "store", "rescue", "session", "sweep", "watch", "task", "notify", "fleet"];
 
 /// The levels, for people.
 const LEVELS: &str = "off, error, warn, info, debug or trace";

@@ -42,6 +42,8 @@ mod cron_week;
 mod decision_tree;
 // What was seen and decided, and following it.
 mod events;
+// Machines that join a fleet on a real server.
+mod fleet;
 // What watchdog left, shown and removed.
 mod forget;
 // False aborts in virtual time: the goals of `examples/false_abort`.

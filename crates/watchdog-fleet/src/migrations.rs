@@ -95,6 +95,8 @@ ALTER ROLE {worker} SET statement_timeout = '10s';
 ALTER ROLE {worker} SET idle_in_transaction_session_timeout = '30s';
 GRANT CONNECT ON DATABASE {database} TO watchdog_owner, {worker};
 GRANT CREATE ON DATABASE {database} TO watchdog_owner;
+-- So that whoever runs this may act as the owner below.
+GRANT watchdog_owner TO CURRENT_USER;
 
 BEGIN;
 SET LOCAL ROLE watchdog_owner;

@@ -17,6 +17,9 @@ mod repo;
 pub mod scratch_repo;
 mod screen;
 mod scripted_model;
+#[path = "../../../crates/watchdog-fleet/tests/server/test_database.rs"]
+#[expect(dead_code, reason = "the crate's own tests use the rest")]
+pub mod test_database;
 mod wait;
 mod wall_clock;
 pub mod watch;
