@@ -6,6 +6,8 @@ use std::time::Duration;
 use tokio_postgres::error::{DbError, SqlState};
 use watchdog_store::StoreError;
 
+use crate::server::CALL_DEADLINE;
+
 /// Why the fleet's server could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
@@ -232,7 +234,7 @@ impl ServerNames {
     pub(crate) fn error(&self, doing: &'static str, error: &tokio_postgres::Error) -> FleetError {
         match error.as_db_error() {
             Some(said) => self.refusal(doing, said),
-            None => self.broken(error),
+            None => self.broken(doing, error),
         }
     }
 
@@ -259,6 +261,9 @@ impl ServerNames {
         if *code == SqlState::READ_ONLY_SQL_TRANSACTION {
             return FleetError::ReadOnly { doing, server };
         }
+        if *code == SqlState::QUERY_CANCELED || *code == SqlState::LOCK_NOT_AVAILABLE {
+            return FleetError::Late { server, doing, within: CALL_DEADLINE };
+        }
         if *code == SqlState::DISK_FULL || *code == SqlState::OUT_OF_MEMORY {
             return FleetError::Full { doing, server, why };
         }
@@ -268,10 +273,14 @@ impl ServerNames {
         FleetError::Refused { doing, server, why }
     }
 
-    fn broken(&self, error: &tokio_postgres::Error) -> FleetError {
+    fn broken(&self, doing: &'static str, error: &tokio_postgres::Error) -> FleetError {
         let server = self.server.clone();
         let kind = error.to_string();
         let cause = innermost(error);
+        // The driver's words where none of several hosts takes writes.
+        if cause.contains("does not allow writes") {
+            return FleetError::ReadOnly { doing, server };
+        }
         if kind.contains("TLS handshake") || is_tls(error) {
             return FleetError::Tls { server, why: if cause == kind { kind } else { cause } };
         }

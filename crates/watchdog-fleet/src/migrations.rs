@@ -38,6 +38,8 @@ pub fn migrate(server: &FleetServer, worker: &str) -> Result<MigrationOutcome, F
     let done = server.call_within(INIT_DEADLINE, "make the fleet's tables", Repeat::Safe, async |call| {
         let mark = call.before_commit();
         let tx = call.client.transaction().await?;
+        // Whoever makes the tables at this moment is waited for, longer than a statement may take otherwise.
+        tx.batch_execute(&format!("SET LOCAL statement_timeout = {}", INIT_DEADLINE.as_millis())).await?;
         tx.query_typed("SELECT pg_advisory_xact_lock(8317712, 1)", &[]).await?;
         let from = format_of(tx.client()).await?;
         if from.is_some_and(|found| found > FLEET_FORMAT) {

@@ -243,7 +243,12 @@ impl FleetServer {
             // The server undid the whole transaction for the sake of another one.
             let undone =
                 said.is_some_and(|said| [&SqlState::T_R_SERIALIZATION_FAILURE, &SqlState::T_R_DEADLOCK_DETECTED].contains(&said.code()));
-            if !(broke || undone) || tries_left == 0 {
+            // Of several hosts another one may have become the primary.
+            let moved = matches!(failure, FleetError::ReadOnly { .. }) && self.settings.hosts.len() > 1;
+            if moved {
+                state.open = None;
+            }
+            if !(broke || undone || moved) || tries_left == 0 {
                 return Err(CallFailure::Failed(failure));
             }
         }
@@ -291,12 +296,12 @@ impl FleetServer {
             return Err(FleetError::OldServer { server: self.names.server.clone(), found: open.version.clone() });
         }
         if self.needs_format {
-            self.look_at_the_format(&open.client).await?;
+            self.check_format(&open.client).await?;
         }
         Ok(open)
     }
 
-    async fn look_at_the_format(&self, client: &Client) -> Result<(), FleetError> {
+    async fn check_format(&self, client: &Client) -> Result<(), FleetError> {
         let found = format_of(client).await.map_err(|error| self.names.error("read the fleet's format", &error))?;
         match found {
             None => Err(FleetError::NoSchema { server: self.names.server.clone(), database: self.names.database.clone() }),

@@ -7,7 +7,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::table::{TableColumns, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
-use crate::modes::fleet::{FleetSetting, FleetSettingError, join_fleet, leave_fleet};
+use crate::modes::fleet::{FleetSetting, FleetSettingError, LeftFleet, join_fleet, leave_fleet};
 use crate::session::inside_of;
 use crate::wire::fleet_json::{FleetMachineJson, FleetServerJson, fleet_joined_json, fleet_made_json, fleet_status_json, no_fleet_json};
 use std::time::Duration;
@@ -67,11 +67,11 @@ fn init(terminal: &CommandTerminal, url: Option<&str>, worker: &str, print_sql: 
         terminal.value(&fleet_made_json(&settings.server(), &settings.database, from, to, granted.as_deref()));
         return Ok(0);
     }
-    let place = format!("database '{}' of {}", escape_to_one_line(&settings.database), settings.server());
+    let database = format!("database '{}' of {}", escape_to_one_line(&settings.database), settings.server());
     terminal.sentence(&match from {
-        None => format!("A fleet was made in {place} (format {to})."),
-        Some(from) if from < to => format!("The fleet in {place} was migrated from format {from} to {to}."),
-        Some(_) => format!("The fleet in {place} has format {to} already; nothing was changed."),
+        None => format!("A fleet was made in {database} (format {to})."),
+        Some(from) if from < to => format!("The fleet in {database} was migrated from format {from} to {to}."),
+        Some(_) => format!("The fleet in {database} has format {to} already; nothing was changed."),
     });
     match granted {
         Some(role) => terminal.sentence(&format!("Role '{}' has the rights of a worker.", escape_to_one_line(&role))),
@@ -102,7 +102,7 @@ fn join(command_env: &CommandEnv, terminal: &CommandTerminal, url: &str, name: &
 }
 
 fn leave(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
-    let Some((setting, told)) = leave_fleet(&command_env.state)? else {
+    let Some(LeftFleet { setting, still_listed }) = leave_fleet(&command_env.state)? else {
         if terminal.json {
             terminal.value(&no_fleet_json());
         } else {
@@ -112,11 +112,11 @@ fn leave(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, Com
     };
     let (name, server) = (setting.name, setting.server.server());
     if terminal.json {
-        terminal.value(&fleet_joined_json(false, &name, &server, told.is_err()));
+        terminal.value(&fleet_joined_json(false, &name, &server, still_listed.is_some()));
     } else {
         terminal.sentence(&format!("This machine left the fleet on {server}."));
     }
-    if let Err(error) = told {
+    if let Some(error) = still_listed {
         terminal.complain(&format!("watchdog: the server still lists '{name}': {}", escape_to_one_line(&error.to_string())));
     }
     Ok(0)
@@ -170,10 +170,10 @@ fn status_json(setting: &FleetSetting, found: &FleetSurvey) -> serde_json::Value
 }
 
 fn show(terminal: &CommandTerminal, setting: &FleetSetting, found: &FleetSurvey) {
-    let place = &setting.server;
+    let server = &setting.server;
     let tls = match (found.is_encrypted, found.is_through_pooler) {
-        (true, false) => format!("TLS ({})", place.tls.as_str()),
-        (true, true) => format!("TLS ({}), a pooler in transaction mode", place.tls.as_str()),
+        (true, false) => format!("TLS ({})", server.tls.as_str()),
+        (true, true) => format!("TLS ({}), a pooler in transaction mode", server.tls.as_str()),
         (false, false) => "no TLS".to_owned(),
         (false, true) => "no TLS, a pooler in transaction mode".to_owned(),
     };
@@ -184,9 +184,9 @@ fn show(terminal: &CommandTerminal, setting: &FleetSetting, found: &FleetSurvey)
     };
     terminal.line(&format!(
         "server    {} as '{}', database '{}'",
-        place.server(),
-        escape_to_one_line(&place.user),
-        escape_to_one_line(&place.database)
+        server.server(),
+        escape_to_one_line(&server.user),
+        escape_to_one_line(&server.database)
     ));
     terminal.line(&format!("          PostgreSQL {}, {tls}, {format}", escape_to_one_line(&found.version)));
     if found.is_read_only {
@@ -195,7 +195,7 @@ fn show(terminal: &CommandTerminal, setting: &FleetSetting, found: &FleetSurvey)
     if !found.missing_rights.is_empty() {
         terminal.line(&format!("          rights that are missing: {}", found.missing_rights.join(", ")));
     }
-    terminal.line(&format!("clock     {}", apart(found.clock_ahead_ms)));
+    terminal.line(&format!("clock     {}", clock_difference(found.clock_ahead_ms)));
     if found.machines.is_empty() {
         return;
     }
@@ -209,7 +209,7 @@ fn show(terminal: &CommandTerminal, setting: &FleetSetting, found: &FleetSurvey)
                 format!("{}{this}", escape_to_one_line(&machine.name)),
                 format!("{} ago", time_span(Duration::from_secs(machine.silent_seconds))),
                 escape_to_one_line(&machine.program),
-                apart(machine.clock_ahead_ms),
+                clock_difference(machine.clock_ahead_ms),
             ]
         })
         .collect();
@@ -222,7 +222,7 @@ fn show(terminal: &CommandTerminal, setting: &FleetSetting, found: &FleetSurvey)
 }
 
 /// How far a clock is from the server's.
-fn apart(ahead_ms: i64) -> String {
+fn clock_difference(ahead_ms: i64) -> String {
     let length = time_span(Duration::from_millis(ahead_ms.unsigned_abs()));
     match ahead_ms {
         -999..=999 => "with the server's".to_owned(),

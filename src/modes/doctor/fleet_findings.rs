@@ -9,7 +9,7 @@ use watchdog_fleet::migrations::FLEET_FORMAT;
 use watchdog_store::StateDir;
 
 /// Clocks that differ by more are worth a note, in milliseconds: leases go by the server's alone, the times of events do not.
-const CLOCKS_APART: u64 = 5_000;
+const CLOCK_TOLERANCE_MS: u64 = 5_000;
 
 /// What there is to say of the fleet; nothing where this machine is in none.
 pub(super) fn fleet_findings(state: &StateDir) -> Vec<DoctorFinding> {
@@ -54,7 +54,7 @@ fn of_survey(setting: &FleetSetting, found: &FleetSurvey) -> Vec<DoctorFinding> 
         wrong(lacks, "see which rights are needed: watchdog fleet init --print-sql");
     }
     let mut note = |detail: String, mend: &str| findings.push(DoctorFinding::note("fleet", detail, mend));
-    if found.clock_ahead_ms.unsigned_abs() > CLOCKS_APART {
+    if found.clock_ahead_ms.unsigned_abs() > CLOCK_TOLERANCE_MS {
         let seconds = found.clock_ahead_ms.unsigned_abs() / 1000;
         let side = if found.clock_ahead_ms > 0 { "ahead of" } else { "behind" };
         note(format!("this machine's clock is {seconds} s {side} the server's"), "have both follow a time server");

@@ -39,14 +39,22 @@ pub fn join_fleet(state: &StateDir, settings: ConnectionSettings, name: &str) ->
     Ok(found)
 }
 
-/// Takes this machine out and forgets the setting; `None` where it is in no fleet. The setting goes in any case; the second value says why
-/// the server could not be told.
+/// A fleet that was left.
+#[derive(Debug)]
+pub struct LeftFleet {
+    /// The setting that was forgotten.
+    pub setting: FleetSetting,
+    /// Why the server still lists this machine; `None` where it does not.
+    pub still_listed: Option<FleetError>,
+}
+
+/// Takes this machine out and forgets the setting, even where the server cannot be reached; `None` where it is in no fleet.
 ///
 /// # Errors
 /// Where the setting cannot be read or removed.
-pub fn leave_fleet(state: &StateDir) -> Result<Option<(FleetSetting, Result<(), FleetError>)>, FleetSettingError> {
+pub fn leave_fleet(state: &StateDir) -> Result<Option<LeftFleet>, FleetSettingError> {
     let Some(setting) = FleetSetting::of(state)? else { return Ok(None) };
-    let told = setting.server().and_then(|server| leave(&server, &setting.machine_id)).map(|_| ());
+    let still_listed = setting.server().and_then(|server| leave(&server, &setting.machine_id)).err();
     FleetSetting::forget(state)?;
-    Ok(Some((setting, told)))
+    Ok(Some(LeftFleet { setting, still_listed }))
 }

@@ -4,4 +4,4 @@ mod fleet_setting;
 mod membership;
 
 pub use fleet_setting::{FleetSetting, FleetSettingError};
-pub use membership::{join_fleet, leave_fleet};
+pub use membership::{LeftFleet, join_fleet, leave_fleet};

@@ -169,6 +169,22 @@ fn a_read_only_server_is_named_and_reading_goes_on() {
 }
 
 #[test]
+fn of_several_hosts_one_that_takes_writes_is_wanted() {
+    let database = TestDatabase::new();
+    with_tables(&database);
+    let port = database.port();
+    let several = database.full_address("worker").replace(&format!("localhost:{port}"), &format!("127.0.0.1:{port},localhost:{port}"));
+    let key = RowKey::new("test", &["a"]);
+    assert!(matches!(store(&several).cas(&key, ExpectedRevision::Absent, b"1").unwrap(), SwapOutcome::Ok(_)));
+    database.sql(&format!("ALTER DATABASE {} SET default_transaction_read_only = on", database.name));
+    let error = store(&several).get(&key).unwrap_err();
+    assert!(error.to_string().contains("read-only") && error.hint().contains("primary"), "{error}");
+    let dead = several.replacen(&format!("127.0.0.1:{port}"), "127.0.0.1:1", 1);
+    database.sql(&format!("BEGIN READ WRITE; ALTER DATABASE {} RESET default_transaction_read_only; COMMIT", database.name));
+    assert_eq!(store(&dead).get(&key).unwrap().unwrap().1, b"1", "the first of them is gone");
+}
+
+#[test]
 fn the_worker_can_do_its_work_and_nothing_else() {
     let database = TestDatabase::new();
     with_tables(&database);
