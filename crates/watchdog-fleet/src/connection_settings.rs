@@ -134,8 +134,11 @@ impl ConnectionSettings {
     /// The whole of it as one address, WITH the password where there is one: for a file that nobody else may read. Everything is said, so
     /// that [`ConnectionSettings::from_address`] reads the same from it in another environment.
     pub fn secret_address(&self) -> String {
-        let hosts: Vec<String> =
-            self.hosts.iter().map(|one| if one.host.starts_with('/') { encoded(&one.host) } else { one.to_string() }).collect();
+        let hosts: Vec<String> = self
+            .hosts
+            .iter()
+            .map(|one| if one.host.starts_with('/') { format!("{}:{}", encoded(&one.host), one.port) } else { one.to_string() })
+            .collect();
         let password = self.password.as_deref().map(|password| format!(":{}", encoded(password))).unwrap_or_default();
         let mut address = format!(
             "postgres://{}{password}@{}/{}?sslmode={}&sslrootcert={}",
@@ -294,7 +297,11 @@ fn hosts_of(text: &str, ports: Option<&str>) -> Result<Vec<ServerHost>, FleetErr
                 let (host, port) = rest.split_once(']').ok_or_else(|| bad("an IP address in [ ] is not closed"))?;
                 (host, port.strip_prefix(':'))
             }
-            None if one.starts_with('/') => (one, None),
+            // A folder may have a colon in its name; a port is a number.
+            None if one.starts_with('/') => match one.rsplit_once(':') {
+                Some((folder, port)) if port.parse::<u16>().is_ok() => (folder, Some(port)),
+                _ => (one, None),
+            },
             None => one.split_once(':').map_or((one, None), |(host, port)| (host, Some(port))),
         };
         let (port, fault) = match (port, ports.get(index).or(ports.first())) {
