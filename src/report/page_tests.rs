@@ -58,5 +58,12 @@ fn the_page_names_no_other_place_and_its_policy_allows_its_own_parts_alone() {
 fn the_page_holds_what_it_shows_and_no_more() {
     let read = figures(&["a", "b"]).to_json();
     assert_eq!(read["words"], serde_json::json!(["judged/session/new_commits", "sessions_started"]), "tokens are not shown");
+    let mut of_agents = figures(&["a"]);
+    let sums = r#"{"agent/sessions_ended/codex": 2, "agent/cost_micros/codex": 250000, "agent/cost_micros/a/path.json": 20000}"#;
+    let own = serde_json::from_str(sums).unwrap();
+    of_agents.days = BTreeMap::from([(date(2026, 3, 2), BTreeMap::from([(("w".to_owned(), "a".to_owned()), own)]))]);
+    let of_agents = of_agents.to_json();
+    let words = ["agent/cost_micros/a/path.json", "agent/cost_micros/codex", "agent/sessions_ended/codex"];
+    assert_eq!(of_agents["words"], serde_json::json!(words), "what each agent did is");
     assert_eq!((&read["works"], &read["names"]), (&serde_json::json!([[0, 1], [0, 2]]), &serde_json::json!(["(w)", "a", "b"])));
 }

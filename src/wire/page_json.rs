@@ -36,7 +36,8 @@ const WORDS: [&str; 16] = [
 const MONEY: [&str; 2] = [word::COST, word::QUESTION_COST];
 /// Millionths in a cent.
 const CENT: u64 = 10_000;
-const BEGINNINGS: [&str; 8] = [
+const BEGINNINGS: [&str; 9] = [
+    word::AGENT,
     measure::JUDGED,
     measure::ABORTS,
     measure::WENT_ON,
@@ -121,7 +122,7 @@ impl PageFigures {
                 last = at;
                 for (word, count) in sums.below("") {
                     if WORDS.contains(&word) || BEGINNINGS.iter().any(|beginning| word.starts_with(beginning)) {
-                        columns.entry(word).or_default().add(cell, count, MONEY.contains(&word));
+                        columns.entry(word).or_default().add(cell, count, is_money(word));
                     }
                 }
                 cell += 1;
@@ -158,6 +159,12 @@ impl PageFigures {
         columns.iter().for_each(|column| bits.column(column));
         bits.bytes
     }
+}
+
+/// Whether a word counts millionths of a US dollar, of all agents or of one.
+fn is_money(word: &str) -> bool {
+    let of_agent = word.strip_prefix(word::AGENT).and_then(|rest| rest.split_once('/')).map(|(counter, _)| counter);
+    MONEY.contains(&of_agent.unwrap_or(word))
 }
 
 /// The counts of a word that are not zero.

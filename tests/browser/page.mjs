@@ -45,14 +45,14 @@ const drawn = () => page.$eval("#chart-days canvas", (canvas) => {
 });
 
 async function choose(id, value) {
-  await (id === "reason" ? page.selectOption("#reason", value) : page.fill(`#${id}`, value));
-  return { shown: (await texts("#shown"))[0], specs: await rows("table-specs"), days: await rows("table-days"), held: await rows("table-held"), chart: await drawn() };
+  await (["reason", "agent"].includes(id) ? page.selectOption(`#${id}`, value) : page.fill(`#${id}`, value));
+  return { shown: (await texts("#shown"))[0], specs: await rows("table-specs"), agents: await rows("table-agents"), cost: (await texts("#cost-told"))[0], days: await rows("table-days"), held: await rows("table-held"), chart: await drawn() };
 }
 
 async function look() {
   await page.goto(url);
   found.light = { headings: await texts("h1, h2"), key: await texts("#key > div"), shown: (await texts("#shown"))[0], notes: await texts("#notes p"),
-    specs: await rows("table-specs"), aborts: await rows("table-aborts"), held: await rows("table-held"), strikes: await rows("table-strikes"), chart: await drawn(),
+    specs: await rows("table-specs"), agents: await rows("table-agents"), aborts: await rows("table-aborts"), held: await rows("table-held"), strikes: await rows("table-strikes"), chart: await drawn(),
     violations: await contrast() };
   await page.screenshot({ path: join(folder, "light.png"), fullPage: true });
   await page.screenshot({ path: join(folder, "top.png") });
@@ -111,6 +111,10 @@ async function filter() {
   found.filters.reasons = reasons;
   found.filters.reason = await choose("reason", reasons.at(-1));
   await choose("reason", "");
+  const agents = await page.$$eval("#agent option", (all) => all.map((each) => each.value).filter(Boolean));
+  found.filters.agents = {};
+  for (const agent of agents) found.filters.agents[agent] = await choose("agent", agent);
+  await choose("agent", "");
   const to = await page.getAttribute("#to", "max");
   found.filters.span = await choose("from", to);
   await page.click("button[type=reset]");

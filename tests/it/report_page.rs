@@ -1,6 +1,7 @@
 //! `watchdog report --html`: the page in a real browser, and the file that it is written to.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -76,7 +77,7 @@ fn the_page_shows_in_a_browser_what_happened_and_filters_count_it_anew() {
     let names: Vec<&str> = steps.iter().map(|step| step["name"].as_str().unwrap()).collect();
     let mut distinct = names.clone();
     distinct.dedup();
-    let order = ["Skip to the figures", "worktree", "spec", "from", "to", "reason", "Show all", "These figures as a table"];
+    let order = ["Skip to the figures", "worktree", "spec", "from", "to", "reason", "agent", "Show all", "These figures as a table"];
     assert_eq!(distinct[..order.len()], order, "{names:?}");
     let shown = |step: &&Value| step["outlined"] == true || ["from", "to"].contains(&step["name"].as_str().unwrap());
     assert_eq!(steps.iter().filter(shown).count(), steps.len(), "whatever has the focus shows it: {steps:?}");
@@ -101,6 +102,57 @@ fn the_page_shows_in_a_browser_what_happened_and_filters_count_it_anew() {
         "on paper: white, no filters"
     );
     assert_eq!(found["print"]["key"], found["light"]["key"]);
+}
+
+#[test]
+fn sessions_tokens_and_price_are_shown_and_filtered_by_agent() {
+    let mut env = TestEnv::new();
+    let prints = |env: &mut TestEnv, name: &str, events: &[Value]| {
+        let lines: Vec<String> = events.iter().map(|event| format!("echo '{event}'")).collect();
+        let commit = "echo $$ > f.txt; git add -A; git commit -qm 'feat: f'";
+        let path = env.write(&format!("programs/{name}"), format!("#!/bin/sh\n{commit}\n{}\n", lines.join("\n")));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        env.install(name, &path);
+    };
+    let usage = json!({"input_tokens": 3000, "cached_input_tokens": 0, "output_tokens": 60});
+    prints(
+        &mut env,
+        "codex",
+        &[
+            json!({"type": "thread.started", "thread_id": "01a20210-5f8a-7a32-b14b-ca588022d080"}),
+            json!({"type": "turn.completed", "usage": usage}),
+        ],
+    );
+    prints(
+        &mut env,
+        "claude",
+        &[json!({
+            "type": "result", "subtype": "success", "is_error": false, "result": "done", "total_cost_usd": 0.25,
+            "session_id": "97d38b7d-137f-44c8-a906-ac97e99b783f", "usage": {"input_tokens": 100, "output_tokens": 20},
+        })],
+    );
+    let (shop, site) = (env.repo_named("shop"), env.repo_named("site"));
+    shop.watchdog(&["run", "--spec", "auth", "--", "codex", "exec", "--json", "do it"]).expect(0);
+    for _ in 0..2 {
+        site.watchdog(&["run", "--spec", "pages", "--", "claude", "-p", "do it"]).expect(0);
+    }
+    let page = env.root().join("report.html");
+    env.watchdog(&env.root(), &["report", "--html", "report.html"]).expect(0);
+    let found = look(&env, &page);
+    assert_eq!((&found["errors"], &found["light"]["violations"]), (&json!([]), &json!([])), "{found:#}");
+    let (claude, codex) = ("claude 2 200 40 2 $0.50 2", "codex 1 3,000 60 1 \u{2013} 0");
+    assert_eq!(texts(&found["light"]["agents"]), [claude, codex], "what was not told is no zero");
+    let of = |agent: &str| &found["filters"]["agents"][agent];
+    assert_eq!((texts(&of("=claude")["agents"]), texts(&of("=codex")["agents"])), (vec![claude], vec![codex]));
+    assert_eq!(
+        (of("=claude")["cost"].as_str(), of("=codex")["cost"].as_str()),
+        (Some("Told by 2 of 2 sessions."), Some("No session told what it cost."))
+    );
+    let specs = |agent: &str| texts(&of(agent)["specs"]).join("\n");
+    assert!(specs("=codex").starts_with("auth ") && !specs("=codex").contains("pages"), "{found:#}");
+    assert!(specs("=claude").contains("pages") && specs("=claude").contains("$0.50") && !specs("=claude").contains("auth"), "{found:#}");
+    assert!(of("=codex")["shown"].as_str().is_some_and(|shown| shown.contains("of the agent codex, judgements of all")), "{found:#}");
+    assert_eq!(found["filters"]["reset"], found["light"]["shown"]);
 }
 
 #[test]

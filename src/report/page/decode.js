@@ -30,6 +30,13 @@ function bitReader(text) {
   return { number: () => bits(40), column };
 }
 
+// The counter and the agent of a word of one agent's sessions, "agent/sessions_ended/codex"; an empty name stands for agents that are not known.
+function ofAgent(word) {
+  if (!word.startsWith("agent/")) return null;
+  const [, counter, ...name] = word.split("/");
+  return { counter, agent: name.join("/") };
+}
+
 function decode(data) {
   const read = bitReader(data.cells);
   const days = read.number(), gaps = read.column(days), specs = read.column(days);
@@ -46,7 +53,7 @@ function decode(data) {
   const columns = new Map();
   for (const word of data.words) {
     const count = read.number(), skipped = read.column(count), counts = read.column(count), own = new Uint32Array(count);
-    const unit = word.endsWith("cost_micros") ? 10000 : 1;
+    const unit = (ofAgent(word)?.counter ?? word).endsWith("cost_micros") ? 10000 : 1;
     for (let at = 0, next = 0; at < count; at++) {
       own[at] = next += skipped[at];
       next++;

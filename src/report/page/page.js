@@ -31,6 +31,7 @@
   // A name from outside stands in an element of its own, so that it cannot turn the text beside it.
   const name = (text) => element("bdi", {}, text);
   const put = (id, ...children) => one(id).replaceChildren(...children);
+  const agentName = (agent) => agent || "(not known)";
   const nameOf = (index) => data.names[index] || "(not told apart)";
 
   // `make` turns a row into its cells, and is called for those that are shown.
@@ -116,7 +117,7 @@
       return Number.isFinite(day) ? Math.min(Math.max(day, 0), lastDay) : otherwise;
     };
     const from = dayOf("from", 0);
-    return { from, to: Math.max(dayOf("to", lastDay), from), reason: one("reason").value, works: data.works.map(([path, own]) => worktree[path] && spec[own]) };
+    return { from, to: Math.max(dayOf("to", lastDay), from), reason: one("reason").value, agent: one("agent").value ? one("agent").value.slice(1) : null, works: data.works.map(([path, own]) => worktree[path] && spec[own]) };
   }
 
   let last = null;
@@ -131,8 +132,8 @@
     const seconds = spread(found.completed.map((each) => each.seconds));
     const cost = of("cost_told") ? of("cost_micros") / 1e6 : null;
     const questionCost = of("question_cost_told") ? of("question_cost_micros") / 1e6 : null;
-    const active = [...found.specs.values()].filter((own) => own.judged || (!chosen.reason && (own.sessions || own.completed.length)));
-    put("shown", `${plural(sessions, "session")} judged in ${plural(active.length, "spec")}, ${isoDay(chosen.from)} to ${isoDay(chosen.to)}${chosen.reason ? `, reason ${chosen.reason}` : ""}`);
+    const active = [...found.specs.values()].filter((own) => chosen.agent !== null ? own.sessions : own.judged || (!chosen.reason && (own.sessions || own.completed.length)));
+    put("shown", `${plural(sessions, "session")} judged in ${plural(active.length, "spec")}, ${isoDay(chosen.from)} to ${isoDay(chosen.to)}${chosen.reason ? `, reason ${chosen.reason}` : ""}${chosen.agent !== null ? `; sessions, tokens and cost of the agent ${agentName(chosen.agent)}, judgements of all` : ""}`);
 
     const figure = (label, value, more) => element("div", {}, element("dt", {}, label), element("dd", { class: "value" }, value), element("dd", { class: "more" }, more));
     put("key",
@@ -167,6 +168,13 @@
       ["Rescues tried", number(of("rescues"))], ["Rescues that kept everything", number(of("rescues_kept"))],
       ["Times that a breaker opened", number(of("breaker_trips"))],
     ], 40));
+    const agents = [...found.agents].sort((a, b) => (b[1].sessions_ended || 0) - (a[1].sessions_ended || 0));
+    put("table-agents", table("Agents", [{ text: "Agent", name: true }, ...["Sessions", "Tokens read", "Tokens written", "Tokens told by", "Cost", "Cost told by"].map((text) => ({ text }))],
+      agents.map(([agent, own]) => {
+        const told = (by, word, shown) => (own[by] ? shown(own[word] || 0) : unknown);
+        return [name(agentName(agent)), number(own.sessions_ended || 0), told("tokens_told", "input_tokens", number), told("tokens_told", "output_tokens", number), number(own.tokens_told || 0),
+          told("cost_told", "cost_micros", (micros) => dollars(micros / 1e6)), number(own.cost_told || 0)];
+      }), 40));
     active.sort((a, b) => b.judged - a.judged || b.sessions - a.sessions);
     const cells = (own) => {
       const [path, spec] = data.works[own.work];
@@ -219,6 +227,8 @@
     const statuses = new Set([...reasons].map((reason) => data.statuses[reason]).filter(Boolean));
     const group = (label, words) => element("optgroup", { label }, ...[...words].sort().map((word) => element("option", { value: word }, word)));
     one("reason").append(group("Status", statuses), group("Reason", reasons));
+    const agents = new Set([...figures.columns.keys()].map(ofAgent).filter((own) => own?.counter === "sessions_ended").map((own) => own.agent));
+    one("agent").append(...[...agents].sort().map((agent) => element("option", { value: `=${agent}` }, agentName(agent))));
     for (const id of ["from", "to"]) { one(id).min = data.from; one(id).max = data.to; }
     if (!data.measured_since) put("notes", element("p", { class: "note" }, "Nothing was measured in this period."), ...one("notes").childNodes);
     const form = one("filters");
