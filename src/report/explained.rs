@@ -4,14 +4,23 @@ use watchdog_core::decision::record::explanation::{JudgementExplanation, explain
 use watchdog_core::decision::record::form;
 use watchdog_core::decision::record::what_if::{ChangedEnd, SingleChange, what_if};
 use watchdog_facts::verdict::Reason;
-use watchdog_store::engine::StoredEvent;
+use watchdog_store::engine::{EventCursor, StoredEvent};
 use watchdog_store::verdict_row::RECORD;
+use watchdog_store::{LocalStore, StoreError};
+
+use crate::wire::worked_agents::{WorkHistory, WorkedSession};
+
+/// Events that are read at a time, and how often.
+const BATCH: usize = 500;
+const BATCHES: usize = 10;
 
 /// A verdict of the journal, explained as far as its facts are recorded.
 #[derive(Debug)]
 pub struct ExplainedVerdict {
     /// Its event.
     pub event: StoredEvent,
+    /// The sessions that it is about, oldest first.
+    pub sessions: Vec<WorkedSession>,
     /// The facts and rules; or why there are none.
     pub facts: Result<ExplainedFacts, String>,
 }
@@ -32,9 +41,27 @@ const WITHOUT_FACTS: [Reason; 5] =
     [Reason::BreakerOpen, Reason::SessionActive, Reason::Locked, Reason::Dependencies, Reason::DeadlineExceeded];
 
 /// Explains the verdict of an event.
-pub fn explained(event: StoredEvent) -> ExplainedVerdict {
-    let facts = facts_of(&event);
-    ExplainedVerdict { event, facts }
+///
+/// # Errors
+/// Where the journal cannot be read.
+pub fn explained(store: &dyn LocalStore, event: StoredEvent) -> Result<ExplainedVerdict, StoreError> {
+    let (facts, sessions) = (facts_of(&event), sessions_before(store, &event)?);
+    Ok(ExplainedVerdict { event, sessions, facts })
+}
+
+/// The sessions that the verdict is about, oldest first.
+fn sessions_before(store: &dyn LocalStore, event: &StoredEvent) -> Result<Vec<WorkedSession>, StoreError> {
+    let mut history = WorkHistory::default();
+    let mut end = store.cursor_at(event.at)?;
+    for _ in 0..BATCHES {
+        let (events, before) = store.read_back(end, Some(&event.worktree), BATCH)?;
+        let goes_on = events.iter().rev().all(|earlier| history.take(earlier, event.spec.as_deref()));
+        if !goes_on || events.is_empty() || before == EventCursor::START {
+            break;
+        }
+        end = before;
+    }
+    Ok(history.finish())
 }
 
 fn facts_of(event: &StoredEvent) -> Result<ExplainedFacts, String> {

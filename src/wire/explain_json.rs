@@ -10,6 +10,8 @@ use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::verdict_row::RECORD;
 
+use super::worked_agents::{WorkedSession, worked_session_json};
+
 /// JSON Schema (2020-12) of an explanation.
 pub const EXPLAIN_SCHEMA: &str = include_str!("../../docs/schema/explain.json");
 
@@ -23,7 +25,7 @@ pub struct ExplainedFields<'a> {
 }
 
 /// An explained verdict; without its facts, why there are none.
-pub fn explain_json(event: &StoredEvent, facts: Result<ExplainedFields<'_>, &str>) -> Value {
+pub fn explain_json(event: &StoredEvent, sessions: &[WorkedSession], facts: Result<ExplainedFields<'_>, &str>) -> Value {
     let mut verdict = event.data.clone();
     if let Some(verdict) = verdict.as_object_mut() {
         verdict.remove(RECORD);
@@ -36,6 +38,7 @@ pub fn explain_json(event: &StoredEvent, facts: Result<ExplainedFields<'_>, &str
         "at": event.at.to_string(),
         "spec": event.spec,
         "verdict": verdict,
+        "sessions": sessions.iter().map(worked_session_json).collect::<Vec<_>>(),
         "lacks": facts.err(),
         "steps": steps.unwrap_or_default(),
         "today": facts.ok().map(|facts| end_json(&facts.explanation.end)),

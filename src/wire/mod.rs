@@ -37,3 +37,4 @@ pub(crate) mod task_json;
 pub(crate) mod task_work_json;
 pub(crate) mod trust_json;
 pub(crate) mod verdict_json;
+pub(crate) mod worked_agents;

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::loop_resumed::kill_in_its_session;
-use crate::support::{CommandOutput, Repo, TestEnv};
+use crate::support::{CommandOutput, Repo, TestEnv, full_screen, wait_until};
 
 const CLAUDE_ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
 const CODEX_ID: &str = "01a20210-5f8a-7a32-b14b-ca588022d080";
@@ -154,7 +154,43 @@ fn at_a_limit_the_next_agent_takes_over_with_what_is_done_and_the_first_comes_ba
     assert_eq!(spent, (&json!({"usd": 0.25, "told_by": 1, "of": 2}), &json!(300), &Value::Null), "{report}");
     let text = repo.watchdog(&["report"]).expect(0).stdout;
     assert!(text.contains("AGENT") && text.lines().any(|line| line.contains("$0.25") && line.ends_with("claude")), "{text}");
+    let explained = repo.watchdog(&["explain"]).expect(0).stdout;
+    for part in [
+        "Who worked\n  session of claude, ended ",
+        "\n  codex took over from claude (usage limit, until ",
+        "\n  claude took over from codex (reset): session of claude, ended ",
+        ", 0.25 USD\n",
+    ] {
+        assert!(explained.contains(part), "{part:?} is missing in\n{explained}");
+    }
+    let sessions = repo.watchdog(&["explain", "--json"]).expect(0).json()["sessions"].clone();
+    assert_eq!((sessions.as_array().map(Vec::len), &sessions[1]["took_over"]["why"]), (Some(3), &json!("usage_limit")), "{sessions}");
     env.assert_nothing_left();
+}
+
+#[test]
+fn the_live_view_names_the_agent_of_a_session_and_who_took_over_for_whom() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let (up, go) = (env.root().join("up"), env.root().join("go"));
+    claude(&env, &format!("limit {}", Timestamp::now().as_second() + 7200));
+    let waits = format!("touch {}; while [ ! -e {} ]; do sleep 0.05; done", up.display(), go.display());
+    codex(&env, &format!("{waits}; commit ok.txt; answer done"));
+    let task = env.write("PROMPT.md", "Build the thing.");
+    let config = config(&env, needs("ok.txt"));
+    let args = ["loop", "--config", &config, "--prompt", task.to_str().expect("UTF-8"), "--agent", "claude", "--fallback", "codex"];
+    let running = repo.watchdog_command(&args).timeout(Duration::from_secs(120)).spawn();
+    wait_until("codex works", Duration::from_secs(60), || up.exists());
+    let mut live = env.watchdog_command(&env.root(), &["status", "--watch"]).at_terminal_of(140, "xterm-256color");
+    let has = |words: &str| full_screen(&live.shown(), (140, 40)).unwrap_or_default().iter().any(|line| line.contains(words));
+    let said = "session of codex; codex takes over from claude (usage limit), until ";
+    wait_until("the view names the agents", Duration::from_secs(60), || has(said));
+    live.press(&["\r"]);
+    let has = |words: &str| full_screen(&live.shown(), (140, 40)).unwrap_or_default().iter().any(|line| line.contains(words));
+    wait_until("the head of the detail names it", Duration::from_secs(60), || has(" of codex"));
+    live.press(&["q"]);
+    fs::write(&go, "").expect("it can be written");
+    running.wait().expect(0);
 }
 
 #[test]

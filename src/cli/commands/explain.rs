@@ -11,6 +11,7 @@ use crate::report::explained::{ExplainedFacts, ExplainedVerdict, explained};
 use crate::report::verdict_choice::{JournalScope, VerdictChoice, choose};
 use crate::wire::explain_json::{ExplainedFields, explain_json};
 use crate::wire::last_verdict::LastVerdict;
+use crate::wire::worked_agents::{asked_line, worked_session_line};
 use watchdog_core::decision::record::explanation::ExplainedStep;
 use watchdog_core::decision::record::run::RunEnd;
 use watchdog_core::decision::record::what_if::ChangedEnd;
@@ -28,7 +29,7 @@ pub fn explain(command_env: &CommandEnv, terminal: &CommandTerminal, args: Expla
             let why = format!("the verdict of event {} cannot be read: its row is damaged", escape_to_one_line(&event.id));
             return Err(CommandFailure::new(Reason::StoreError, why).hint(format!("judge again with: {}", commands.watchdog("check"))));
         }
-        VerdictChoice::Found(event) => explained(*event),
+        VerdictChoice::Found(event) => explained(store.as_ref(), *event)?,
         VerdictChoice::Ambiguous(count) => {
             let name = escape_to_one_line(named.unwrap_or_default());
             return Err(CommandFailure::usage(format!("events of {count} verdicts begin with '{name}'"))
@@ -38,7 +39,7 @@ pub fn explain(command_env: &CommandEnv, terminal: &CommandTerminal, args: Expla
     };
     if terminal.json {
         let facts = found.facts.as_ref().map(|facts| ExplainedFields { explanation: &facts.explanation, changes: &facts.changes });
-        terminal.value(&explain_json(&found.event, facts.map_err(String::as_str)));
+        terminal.value(&explain_json(&found.event, &found.sessions, facts.map_err(String::as_str)));
     } else {
         show(terminal, &found);
     }
@@ -77,6 +78,13 @@ fn show(terminal: &CommandTerminal, found: &ExplainedVerdict) {
     terminal.sentence(&format!("  evidence: {}; worktree: {}", text("evidence"), text("worktree")));
     terminal.sentence(&format!("  event: {}", escape_to_one_line(&event.id)));
     terminal.line("");
+    let who = found.sessions.iter().map(worked_session_line).chain(asked_line(data));
+    let who: Vec<String> = who.map(|line| format!("  {}", escape_to_one_line(&line))).collect();
+    if !who.is_empty() {
+        terminal.line("Who worked");
+        who.iter().for_each(|line| terminal.sentence(line));
+        terminal.line("");
+    }
     match &found.facts {
         Err(why) => terminal.sentence(&format!("Not known: {}.", escape_to_one_line(why))),
         Ok(facts) => show_facts(terminal, facts),

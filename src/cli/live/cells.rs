@@ -1,6 +1,6 @@
 //! The words and figures of a row, each fit for a terminal. Pure.
 
-use super::live_data::{RowFacts, ShownFact};
+use super::live_data::{LiveRowKey, RowFacts, ShownFact};
 use super::model::LiveModel;
 use crate::cli::amounts::age;
 use crate::cli::progress_text::{clock, dollars};
@@ -105,6 +105,14 @@ pub fn last_line_text(facts: Option<&RowFacts>) -> String {
     facts.map(|facts| escape_to_one_line(facts.last_line.trim())).unwrap_or_default()
 }
 
+/// The agent of the session that runs, and the last change of the agent; `None` where neither is known.
+pub fn agent_text(row: &StatusRow, facts: Option<&RowFacts>) -> Option<String> {
+    let runs = row.session.as_ref().and_then(|session| session.agent.as_ref()).map(|agent| format!("session of {agent}"));
+    let change = facts.and_then(|facts| facts.agent_change.clone());
+    let said = [runs, change].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    (!said.is_empty()).then(|| escape_to_one_line(&said))
+}
+
 /// In sentences: what is known of a row beyond its cells, what needs a person first.
 pub fn about(model: &LiveModel, row: &StatusRow) -> Vec<String> {
     let found = attention(row, &model.commands, &model.now);
@@ -115,6 +123,7 @@ pub fn about(model: &LiveModel, row: &StatusRow) -> Vec<String> {
     if let Some(command) = found.command {
         lines.push(format!("type: {command}"));
     }
+    lines.extend(agent_text(row, model.facts.get(&LiveRowKey::of(row))));
     if let Some(verdict) = row.verdict.as_ref().filter(|verdict| verdict.since_baseline && !row.gone) {
         let reason = verdict.text("reason").map(|reason| format!(" ({})", escape_to_one_line(reason))).unwrap_or_default();
         let status = verdict.status.map_or("unknown", Status::as_str);

@@ -55,6 +55,9 @@ fn draw_head(paper: &mut LivePaper<'_>, page: &DetailPage) {
     let mut rest = format!("  {}", escape_to_one_line(&row.spec));
     if row.session.is_some() {
         rest.push_str(&format!("  session {}", session_text(model, row)));
+        if let Some(agent) = row.session.as_ref().and_then(|session| session.agent.as_ref()) {
+            rest.push_str(&format!(" of {}", escape_to_one_line(agent)));
+        }
     }
     let room = paper.width().saturating_sub(state.chars().count() + 2);
     let path = without_middle(&worktree_text(model, row), room.max(12));

@@ -46,6 +46,8 @@ pub struct RowFacts {
     pub cost: ShownFact<f64>,
     /// What the session said last. Not escaped.
     pub last_line: String,
+    /// Which agent took over last, why and until when. Not escaped.
+    pub agent_change: Option<String>,
 }
 
 /// A page of the detail.
@@ -115,6 +117,8 @@ pub struct RowQuery {
     pub log: Option<PathBuf>,
     /// The agent that runs it, by the name or path of its preset, and the preset that its output is read as where that is unknown.
     pub agent: (Option<String>, Option<String>),
+    /// Whether its loop has several agents.
+    pub has_fallback: bool,
     /// When the row changed last: a later time is a reason to read again.
     pub changed: Timestamp,
 }

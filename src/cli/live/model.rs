@@ -273,6 +273,7 @@ impl LiveModel {
             runs: row.runs(),
             log: row.session.as_ref().and_then(|session| session.log.clone()),
             agent: row.session.as_ref().map(|session| (session.agent.clone(), session.read_as.clone())).unwrap_or_default(),
+            has_fallback: row.looped.as_ref().is_some_and(|looped| looped.standing.agents.len() > 1),
             changed: last_change(row),
         };
         self.order.iter().skip(self.top).take(self.list_height()).map(|at| query(&self.rows[*at])).collect()

@@ -9,8 +9,11 @@ use std::time::{Duration, Instant};
 use super::input::LiveInput;
 use super::live_data::{LiveRowKey, RowFacts, RowQuery, ShownFact};
 use crate::agent::stream::StreamTap;
+use crate::clock::local_now;
+use crate::clock::local_time::local_time;
 use crate::judge::command_env::CommandEnv;
 use crate::session::LogReader;
+use crate::wire::event_sentences::sentence;
 use crate::wire::session_events::ended_session_cost;
 use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_process::OutputReader as _;
@@ -116,6 +119,10 @@ fn read_worktree(query: &RowQuery, state: &StateDir, facts: &mut RowFacts) {
         let listed = changes.paths.len() as u64;
         if changes.paths.len() < watchdog_facts::evidence::Changes::LISTED { listed } else { counted.max(listed) }
     }));
+    if query.has_fallback {
+        let work = (worktree.worktree_id(), query.key.spec.clone());
+        facts.agent_change = open_store(state).ok().and_then(|store| last_agent_change(store.as_ref(), work));
+    }
     if query.log.is_none() {
         let work = (worktree.worktree_id(), query.key.spec.clone());
         facts.cost = open_store(state).map_or(ShownFact::Unreadable, |store| last_cost(store.as_ref(), work));
@@ -135,6 +142,13 @@ fn last_cost(store: &dyn LocalStore, work: (String, String)) -> ShownFact<f64> {
         }
         Err(_) => ShownFact::Unreadable,
     }
+}
+
+/// The last change of the agent, in words.
+fn last_agent_change(store: &dyn LocalStore, work: (String, String)) -> Option<String> {
+    let found = store.newest_of(&[work], &[WantedKind::any(kind::AGENT_CHANGED)], HISTORY).ok()?;
+    let here = local_now();
+    found.into_iter().flatten().next().map(|event| sentence(&event, &|at| local_time(at, &here)))
 }
 
 fn read_log(query: &RowQuery, command_env: &CommandEnv, logs: &mut HashMap<LiveRowKey, TailedLog>, facts: &mut RowFacts) {

@@ -114,6 +114,7 @@ pub fn model(size: (u16, u16)) -> LiveModel {
         unsaved: ShownFact::Known(12),
         cost: ShownFact::Known(1.5),
         last_line: "Edit · I fix the \x1b[31mparser 日本語".into(),
+        agent_change: None,
     };
     model.facts.insert(key("/home/me/projects/auth", "spec/auth"), facts);
     let unread = RowFacts { commits: ShownFact::Unreadable, unsaved: ShownFact::Unreadable, ..RowFacts::default() };
