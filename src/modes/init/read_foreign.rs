@@ -8,6 +8,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use watchdog_core::config::MAX_BYTES;
+use watchdog_facts::display::plural;
 
 use super::file_words::boxes;
 use super::foreign_file::{ForeignCriterion, ForeignFile, ForeignSetting};
@@ -143,7 +144,8 @@ impl ForeignReader<'_> {
             return None;
         }
         let found = folder::read(self.root, &named).ok().filter(|found| !found.tasks.is_empty())?;
-        let mut notes = vec![format!("{} tasks; `watchdog trust {named}` allows the commands that they name", found.tasks.len())];
+        let mut notes =
+            vec![format!("{}; `watchdog trust {named}` allows the commands of tasks", plural(found.tasks.len() as u64, "task"))];
         notes.extend(found.problems.iter().take(3).map(ToString::to_string));
         Some(ForeignFile {
             path: named.clone(),

@@ -18,10 +18,7 @@ pub(super) fn ask(context: &CheckContext<'_>, args: &[&str], timeout: Duration) 
     let failed = |why: String| Err(CheckJudgement::Failed { why: format!("GitHub could not be asked: {why}") });
     match context.capabilities.run_command(&CommandRequest::new(&line, timeout)) {
         CommandRun::Unrunnable { why } => Err(CheckJudgement::Unrunnable {
-            why: format!(
-                "GitHub is asked through its command line gh, which cannot be run: {}; install it, then type: gh auth login",
-                one_line(&why)
-            ),
+            why: format!("GitHub is asked through its command line, which cannot be run: {}; then type: gh auth login", one_line(&why)),
         }),
         CommandRun::HeadroomError { why } => failed(one_line(&why)),
         CommandRun::TimedOut { .. } => {

@@ -296,8 +296,18 @@ fn gravity(outcome: CheckOutcome) -> u8 {
 
 /// One sentence after the other; where one has several lines, each on lines of its own.
 fn joined(words: &[String]) -> String {
-    let separator = if words.iter().any(|words| words.contains('\n')) { "\n" } else { " " };
-    bounded(words.join(separator), 2 * MAX_CHARS)
+    let several_lines = words.iter().any(|words| words.contains('\n'));
+    let mut all = String::new();
+    for sentence in words {
+        all.push_str(match all.chars().last() {
+            None => "",
+            Some(_) if several_lines => "\n",
+            Some('.' | '?' | '!') => " ",
+            Some(_) => "; ",
+        });
+        all.push_str(sentence);
+    }
+    bounded(all, 2 * MAX_CHARS)
 }
 
 /// How a suite is smaller than it was, where both counts are known: a pass then says less than it did.

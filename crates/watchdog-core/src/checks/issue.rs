@@ -95,13 +95,16 @@ impl CompletionCheck for IssueCheck {
     fn description(&self) -> String {
         let wanted = &self.criterion;
         let mut parts = Vec::new();
-        if let Some(number) = wanted.number {
+        let named = match (wanted.number, wanted.pull_request) {
+            (Some(number), _) => Some(format!("issue #{number}")),
+            (None, None) => Some("the issue that --var issue=N names".to_owned()),
+            (None, Some(_)) => None,
+        };
+        if let Some(issue) = named {
             match (&wanted.label, wanted.closed) {
-                (None, _) => parts.push(format!("issue #{number} is closed")),
-                (Some(label), true) => parts.push(format!("issue #{number} is closed and has the label \"{}\"", one_line(label))),
-                (Some(label), false) => {
-                    parts.push(format!("issue #{number} has the label \"{}\" (do not close the issue)", one_line(label)));
-                }
+                (None, _) => parts.push(format!("{issue} is closed")),
+                (Some(label), true) => parts.push(format!("{issue} is closed and has the label \"{}\"", one_line(label))),
+                (Some(label), false) => parts.push(format!("{issue} has the label \"{}\" (do not close the issue)", one_line(label))),
             }
         }
         parts.extend(wanted.pull_request.map(|number| format!("pull request #{number} is merged")));
@@ -182,6 +185,8 @@ mod tests {
         check(merged.clone(), asked(pr, gh(0, r#"{"state": "MERGED"}"#, "")), Pass, "");
         check(merged.clone(), asked(pr, gh(0, r#"{"state": "CLOSED"}"#, "")), Unmet, "pull request #9 is not merged");
         assert_eq!(IssueCheck::new(merged).description(), "pull request #9 is merged");
+        let nameless = IssueCheck::new(IssueCriterion::new(None)).description();
+        assert_eq!(nameless, "the issue that --var issue=N names is closed", "an issue without a number is described, too");
         assert!(IssueCheck::new(labelled(false)).description().contains("do not close the issue"));
     }
 

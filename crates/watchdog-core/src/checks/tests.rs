@@ -237,19 +237,19 @@ fn groups_stop_as_soon_as_they_can_know() {
         ("[t-]", TimedOut, "T late"),
         ("(p-)", Pass, ""),
         ("(xp-)", Pass, ""),
-        ("(xx)", Unmet, "X failed X failed"),
+        ("(xx)", Unmet, "X failed; X failed"),
         ("(up-)", Pass, ""),
-        ("(xu)", Unrunnable, "X failed U cannot"),
-        ("(uxw)", Unrunnable, "U cannot X failed W waits"),
-        ("(xw)", Waiting, "X failed W waits"),
-        ("(tfw)", Failed, "T late F unknown W waits"),
-        ("(xt)", TimedOut, "X failed T late"),
+        ("(xu)", Unrunnable, "X failed; U cannot"),
+        ("(uxw)", Unrunnable, "U cannot; X failed; W waits"),
+        ("(xw)", Waiting, "X failed; W waits"),
+        ("(tfw)", Failed, "T late; F unknown; W waits"),
+        ("(xt)", TimedOut, "X failed; T late"),
         ("<xp->", Pass, ""),
-        ("<xx>", Unmet, "X failed X failed"),
+        ("<xx>", Unmet, "X failed; X failed"),
         ("[(xp-)p]", Pass, ""),
         ("[(xp-)x]", Unmet, "X failed"),
         ("([px-]p)", Pass, ""),
-        ("([px-]u)", Unrunnable, "X failed U cannot"),
+        ("([px-]u)", Unrunnable, "X failed; U cannot"),
         ("[[[(<xp->)]]]", Pass, ""),
     ] {
         let found = judged(tree);
@@ -350,9 +350,9 @@ fn everything_that_is_missing_is_told_at_once_where_that_is_asked_for() {
     let judged = |tree: &str, context: CheckContext<'_>| parse_tree(&mut tree.chars()).unwrap().evaluate(CheckOrder::CheapFirst, &context);
     let every = || CheckContext::new(&fake).asking_every(true);
     for (tree, outcome, feedback, asked) in [
-        ("[xup]", CheckOutcome::Unmet, "X failed U cannot", "xup"),
-        ("[ux]", CheckOutcome::Unrunnable, "U cannot X failed", "ux"),
-        ("[p[xw]t]", CheckOutcome::Unmet, "X failed W waits T late", "pxwt"),
+        ("[xup]", CheckOutcome::Unmet, "X failed; U cannot", "xup"),
+        ("[ux]", CheckOutcome::Unrunnable, "U cannot; X failed", "ux"),
+        ("[p[xw]t]", CheckOutcome::Unmet, "X failed; W waits; T late", "pxwt"),
         ("[pp]", CheckOutcome::Pass, "", "pp"),
         ("(xp-)", CheckOutcome::Pass, "", "xp"),
     ] {

@@ -231,7 +231,7 @@ mod tests {
         );
         assert_eq!((found.mode, found.on_no_criteria), (Mode::First, OnNoCriteria::Review));
         assert_eq!((found.require_evidence, found.order), (Evidence::Verified, CheckOrder::Given));
-        fails(r#"{"mode": "al"}"#, "mode: unknown word \"al\", did you mean `all`?; it must be one of `all`, `any`, `first`");
+        fails(r#"{"mode": "al"}"#, "mode: unknown word \"al\", did you mean `all`? It must be one of `all`, `any`, `first`");
         assert_eq!(reads(r#"{"require_evidence": "committed"}"#).require_evidence, Evidence::Committed);
         fails(r#"{"require_evidence": "verify"}"#, "did you mean `verified`?");
         fails(r#"{"order": 1}"#, "order: expected one of `cheap_first`, `given`, found the number 1");

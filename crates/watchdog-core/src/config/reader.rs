@@ -190,7 +190,7 @@ impl<'a> ConfigNode<'a> {
         if found.is_none() {
             self.report.problem(self.json.at, &self.path, || {
                 let words = || words.iter().map(|(word, _)| *word);
-                format!("unknown word {}{}; it must be one of {}", shown(text), hint(text, words()), listed(words()))
+                unknown_word(text, words())
             });
         }
         found
@@ -380,8 +380,13 @@ pub(super) fn put<T>(slot: &mut T, read: Option<T>) {
 
 /// Why the name of a preset is refused that is none of these.
 pub fn unknown_preset<'k>(text: &str, known: impl Iterator<Item = &'k str> + Clone) -> String {
+    format!("{}, or the path of a preset file that ends in `.json`", unknown_word(text, known))
+}
+
+fn unknown_word<'k>(text: &str, known: impl Iterator<Item = &'k str> + Clone) -> String {
     let (near, known) = (hint(text, known.clone()), listed(known));
-    format!("unknown word {}{near}; it must be one of {known}, or the path of a preset file that ends in `.json`", shown(text))
+    let it = if near.ends_with('?') { " It" } else { "; it" };
+    format!("unknown word {}{near}{it} must be one of {known}", shown(text))
 }
 
 /// Words as a list in a sentence.

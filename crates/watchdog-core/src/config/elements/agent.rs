@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn an_unknown_preset_names_the_nearest() {
-        let refused = "agent.preset: unknown word \"Cluade\", did you mean `claude`?; it must be one of `claude`, `codex`, `gemini`, `opencode`, `qwen`, `copilot`, `cursor`, `amp`, \
+        let refused = "agent.preset: unknown word \"Cluade\", did you mean `claude`? It must be one of `claude`, `codex`, `gemini`, `opencode`, `qwen`, `copilot`, `cursor`, `amp`, \
                        or the path of a preset file that ends in `.json`";
         fails(r#"{"agent": {"preset": "Cluade"}}"#, refused);
         fails(r#"{"agent": {"preset": 7}}"#, "agent.preset: expected the name of an agent, found the number 7");
@@ -136,7 +136,7 @@ mod tests {
         let problem = |named: &NamedPreset| Some(unknown_preset(named.name.as_str(), ["claude", "mine"].into_iter()));
         let refused = parsed.check_presets(Path::new("c.json"), problem).unwrap_err().to_string();
         let expected =
-            "c.json:2:37: agents[0].preset: unknown word \"cluade\", did you mean `claude`?; it must be one of `claude`, `mine`, or";
+            "c.json:2:37: agents[0].preset: unknown word \"cluade\", did you mean `claude`? It must be one of `claude`, `mine`, or";
         assert!(refused.starts_with(expected), "{refused}");
         assert!(parsed.check_presets(Path::new("c.json"), |_| None).is_ok());
     }

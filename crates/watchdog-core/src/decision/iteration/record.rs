@@ -86,6 +86,7 @@ impl IterationRecord {
         let made = match self.commits {
             Some(0) => "no commit".to_string(),
             Some(n) => format!("{} ({})", plural(n, "commit"), self.subjects.join("; ")),
+            None if self.reason == Reason::AgentUnrunnable => "no session began".to_string(),
             None => "the commits could not be read".to_string(),
         };
         let crash = self.crash.as_deref().map(|why| format!("; the session ended badly: {why}")).unwrap_or_default();
@@ -127,6 +128,13 @@ mod tests {
         assert_eq!(first_line(Some(" \n ")), "Iteration 2: ...");
         assert_eq!(first_line(Some("two\nlines")), "Iteration 2: two lines");
         assert_eq!(first_line(Some(&format!("{}🦀🦀", "a".repeat(199)))), format!("Iteration 2: {}🦀", "a".repeat(199)));
+    }
+
+    #[test]
+    fn a_session_that_did_not_begin_is_told_so() {
+        let verdict = Verdict::new(Reason::AgentUnrunnable, "the agent cannot be run");
+        let record = IterationRecord::new(1, Timestamp::UNIX_EPOCH, Duration::ZERO, &verdict);
+        assert!(record.summary_line().ends_with("Judged failed (agent_unrunnable): no session began"), "{}", record.summary_line());
     }
 
     #[test]
