@@ -186,6 +186,17 @@ fn an_agent_that_never_tells_its_version_is_named_and_keeps_nobody_waiting() {
 }
 
 #[test]
+fn a_version_is_one_short_line_or_told_to_be_unknown() {
+    for (says, shown) in [("exit 0", "claude runs, and does not tell its version"), ("head -c 9000 /dev/zero | tr '\\0' x", "xxx")] {
+        let env = TestEnv::new();
+        let repo = env.repo();
+        install(&env, "claude", says);
+        let (state, detail, _) = the_one(&doctor(&repo), "agent");
+        assert!(state == "ok" && detail.starts_with(shown) && detail.len() < 200, "{detail}");
+    }
+}
+
+#[test]
 fn every_preset_file_that_is_named_and_not_trusted_is_told_with_the_command_that_trusts_it() {
     let env = TestEnv::new();
     let repo = env.repo();

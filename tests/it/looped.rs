@@ -413,3 +413,25 @@ fn nothing_is_started_while_the_criteria_are_not_trusted() {
     let out = repo.watchdog(&args).expect(0);
     assert_eq!((out.verdict().as_str(), started(&env)), ("complete/checks_passed", 1), "{out}");
 }
+
+#[test]
+fn a_dry_run_says_that_nothing_would_begin_in_the_middle_of_a_rebase() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let commit = |text: &str| {
+        repo.write("a.txt", text);
+        repo.commit_all(text);
+    };
+    commit("start");
+    repo.git(&["checkout", "-qb", "other"]);
+    commit("theirs");
+    repo.git(&["checkout", "-q", "main"]);
+    commit("ours");
+    assert_ne!(repo.try_git(&["rebase", "other"]).code, Some(0));
+    let args = ["loop", "--json", "--no-probe", "--spec", "work"];
+    let plan = |more: &[&str]| repo.watchdog(&[&args[..], more, &["--dry-run", "--", "true"]].concat()).expect(0).json()["refused"].clone();
+    assert!(plan(&[]).as_str().is_some_and(|why| why.starts_with("a rebase was in progress")), "{}", plan(&[]));
+    assert_eq!(plan(&["--adopt"]), Value::Null, "the agent is to finish it");
+    let out = repo.watchdog(&[&args[..], &["--", "true"]].concat()).expect(12);
+    assert_eq!(out.json()["message"], plan(&[]), "and so it is");
+}

@@ -12,10 +12,6 @@ use super::agent_login::{AgentLogin, login_of};
 use super::finding::DoctorFinding;
 use super::program_version::{ProgramVersion, version_of};
 use crate::agent::preset::{AgentPreset, PresetCatalog};
-use watchdog_facts::display::bounded;
-
-/// The longest version that is shown.
-const VERSION: usize = 100;
 
 /// An agent whose program is on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,7 +94,7 @@ impl FoundAgent {
     /// What it says about its version, short.
     pub fn version_text(&self) -> Option<String> {
         match &self.version {
-            ProgramVersion::Known(text) if !text.trim().is_empty() => Some(bounded(text.trim(), VERSION)),
+            ProgramVersion::Known(text) if !text.is_empty() => Some(text.clone()),
             ProgramVersion::Known(_) | ProgramVersion::Failed(_) | ProgramVersion::Missing(_) => None,
         }
     }

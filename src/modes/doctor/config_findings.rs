@@ -117,6 +117,9 @@ pub(super) fn agent_finding(agent: &ConfiguredAgent, program: Option<&OsStr>, se
     }
     let install = format!("install {usual}, or name another with agent.preset or agent.probe");
     match version_of(usual.as_ref(), folder) {
+        ProgramVersion::Known(text) if text.is_empty() => {
+            DoctorFinding::ok("agent", format!("{usual} runs, and does not tell its version"))
+        }
         ProgramVersion::Known(text) => DoctorFinding::ok("agent", text),
         ProgramVersion::Failed(why) | ProgramVersion::Missing(why) if agent.named => DoctorFinding::wrong("agent", why, install),
         ProgramVersion::Failed(why) => DoctorFinding::wrong("agent", why, install),

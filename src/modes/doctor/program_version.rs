@@ -4,15 +4,18 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
+use watchdog_facts::display::bounded;
 use watchdog_process::{ProgramRun, StartError};
 
+/// The longest version that is shown, in bytes.
+const LONGEST: usize = 100;
 /// How long a program may take to tell it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a program says about its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramVersion {
-    /// The first line of its words.
+    /// The first line of its words, short; empty where it says nothing.
     Known(String),
     /// It runs, and does not tell.
     Failed(String),
@@ -25,9 +28,10 @@ pub(super) fn version_of(program: &OsStr, folder: &Path) -> ProgramVersion {
     let mut command = ProgramRun::new([program, "--version".as_ref()], folder);
     command.deadline = PATIENCE;
     match command.run() {
-        Ok(finished) if finished.exit.success() => {
-            ProgramVersion::Known(String::from_utf8_lossy(&finished.stdout.bytes).lines().next().unwrap_or_default().to_owned())
-        }
+        Ok(finished) if finished.exit.success() => ProgramVersion::Known(bounded(
+            String::from_utf8_lossy(&finished.stdout.bytes).lines().next().unwrap_or_default().trim(),
+            LONGEST,
+        )),
         Ok(finished) if finished.timed_out => {
             ProgramVersion::Failed(format!("{} --version did not answer in {} s", program.to_string_lossy(), PATIENCE.as_secs()))
         }

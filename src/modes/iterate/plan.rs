@@ -12,6 +12,7 @@ use watchdog_core::decision::termination::may_begin;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 
 use crate::clock::now;
+use crate::judge::admission::refuse_half_done;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
 use crate::judge::open_worktree::OpenWorktree;
@@ -71,6 +72,13 @@ pub fn plan_loop(command_env: &CommandEnv, request: &LoopRequest) -> Result<Loop
         agents: agents.iter().map(|agent| agent.name.clone()).collect(),
         refused: match &effective.trust {
             ConfigTrust::Untrusted { allow_with } => Some(format!("completion.json is not trusted; read it, then type: {allow_with}")),
+            // As the loop itself: only before its first session.
+            ConfigTrust::Settled
+                if iteration == 1
+                    && let Err(half_done) = refuse_half_done(&open.worktree, &request.overrides) =>
+            {
+                Some(half_done.into_verdict().message)
+            }
             ConfigTrust::Settled => may_begin(&limits, &standing.spent, standing.finished.into(), now()).map(|stop| stop.why),
         },
         notes: effective.notes.iter().map(|note| note.detail.clone()).collect(),
