@@ -78,7 +78,7 @@ impl TranscriptSource {
         }
         let since = since.map(|since| SystemTime::from(since.min(Timestamp::now())) - COARSE);
         let (mut candidates, mut complete) = self.candidates(&root, since);
-        candidates.sort_by(|a, b| b.0.cmp(&a.0));
+        candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.0));
         let mut files = Vec::new();
         for (opened, (_, path)) in candidates.iter().enumerate() {
             if opened == OPENED {

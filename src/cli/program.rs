@@ -149,7 +149,7 @@ fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailure> 
         Command::Forget(args) => forget::forget(&around()?, terminal, args),
         Command::Init(args) => init::init(&around()?, terminal, args),
         Command::Doctor(args) => {
-            doctor::doctor(&environment_to_look_at(global, terminal, agent.clone(), notifications.clone())?, terminal, args)
+            doctor::doctor(&environment_of_doctor(global, terminal, agent.clone(), notifications.clone())?, terminal, args)
         }
         Command::Evaluate(args) => evaluate::evaluate(around, global.worktree.is_some(), terminal, args),
         Command::Status(args) if args.watch => live::watch(&around()?, global.worktree.is_some(), terminal, args, run_words),
@@ -213,7 +213,7 @@ pub fn command_env(
 }
 
 /// The same for a look at what is wrong: that there is no place for the state is one of its findings.
-fn environment_to_look_at(
+fn environment_of_doctor(
     global: &GlobalArgs,
     terminal: &CommandTerminal,
     agent_program: Option<OsString>,

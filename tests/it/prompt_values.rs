@@ -81,7 +81,7 @@ fn the_number_that_an_agents_description_lacks_is_named_on_the_command_line() {
     fs::set_permissions(&gh, fs::Permissions::from_mode(0o755)).expect("a program");
     env.install("gh", &gh);
     let verdict = r#"{"type": "poll:state", "config": {"resourceType": "github-issue"}}"#;
-    let config = env.write("agent.json", &format!(r#"{{"name": "fixer", "runner": {{"verdict": {verdict}}}}}"#));
+    let config = env.write("agent.json", format!(r#"{{"name": "fixer", "runner": {{"verdict": {verdict}}}}}"#));
     let config = config.to_string_lossy().into_owned();
     let named = ["--config", &config, "--json", "--no-probe"];
     let work = ["--", "sh", "-c", "echo ok > ok.txt; git add -A; git commit -qm ok"];

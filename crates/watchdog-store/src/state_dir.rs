@@ -12,7 +12,7 @@ use super::file::create_private_dir;
 const DATABASE: &str = "watchdog.db";
 
 /// No file can be below a device, so that nothing is ever found or made here.
-const NOWHERE: &str = "/dev/null/watchdog";
+const UNPLACED_ROOT: &str = "/dev/null/watchdog";
 
 /// The state directory: one per user, shared by every watchdog that this user runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl StateDir {
 
     /// A directory that holds nothing and cannot be made, for a command that looks at the rest where no place for one is known.
     pub fn unplaced() -> Self {
-        StateDir { root: NOWHERE.into(), named: false }
+        StateDir { root: UNPLACED_ROOT.into(), named: false }
     }
 
     /// The same directory, of which the environment of every later command knows.
@@ -60,7 +60,7 @@ impl StateDir {
 
     /// Creates what is missing (0700), and refuses a directory that others could write to or redirect.
     pub fn ensure(&self) -> Result<(), StoreError> {
-        if self.root == Path::new(NOWHERE) {
+        if self.root == Path::new(UNPLACED_ROOT) {
             return Err(StoreError::NoPlace);
         }
         let root = match owned(&self.root)? {
