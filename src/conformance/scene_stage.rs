@@ -21,7 +21,7 @@ use watchdog_facts::evidence::ProcessExit;
 use watchdog_process::{CancelFlag, MirrorTarget, SessionLaunch, SessionProcess, StdinSource};
 
 /// What one command may take, from its start to its end.
-const DEADLINE: Duration = Duration::from_secs(150);
+const DEADLINE: Duration = Duration::from_secs(300);
 /// How long something is waited for that must happen in a session.
 const PATIENCE: Duration = Duration::from_secs(90);
 /// Bytes of a file that is looked at for a conversation.

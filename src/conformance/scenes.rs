@@ -29,7 +29,7 @@ const SESSION: SceneStep = SceneStep::Session(PLAIN);
 /// A session of which every request fails. An agent that reports it in the end has time for its retries; one that never does is ended.
 const FAILING: SceneStep = SceneStep::Session(SessionStep {
     options: &["--timeout", "120s", "--grace", "2s"],
-    lacking_options: &["--timeout", "25s", "--grace", "2s"],
+    lacking_options: &["--timeout", "40s", "--grace", "2s"],
     ..PLAIN
 });
 
