@@ -1,7 +1,7 @@
 //! How a CLI is pointed at a model API on this machine, so that it can be tried without tokens and without a login: the block
 //! `local_api` of a preset. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -30,35 +30,6 @@ pub struct LocalApi {
     pub key_variables: Vec<String>,
     /// The tool that runs a command line.
     pub shell_tool: ShellTool,
-    /// The faults that the CLI tells of before a person would give up. It keeps quiet about any other.
-    #[serde(default)]
-    pub reports: BTreeSet<ReportedFault>,
-}
-
-/// A fault that a CLI may tell of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReportedFault {
-    /// A usage limit.
-    Limits,
-    /// When a usage limit ends.
-    LimitEnd,
-    /// A service without room.
-    Overload,
-    /// A tool that it refused to its model.
-    Refusals,
-}
-
-impl ReportedFault {
-    /// The name of the capability.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ReportedFault::Limits => "reports_limits",
-            ReportedFault::LimitEnd => "reports_limit_end",
-            ReportedFault::Overload => "reports_overload",
-            ReportedFault::Refusals => "reports_refusals",
-        }
-    }
 }
 
 /// A protocol of model APIs.

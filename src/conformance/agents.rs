@@ -15,8 +15,7 @@ pub fn known_agents() -> Vec<&'static str> {
 /// The agent of a preset; `None` where it does not say how it can be tried.
 pub fn scene_agent(preset: Arc<AgentPreset>) -> Option<SceneAgent> {
     let local_api = preset.local_api.clone()?;
-    let mut capabilities: BTreeSet<&'static str> = preset.capabilities.iter().map(|capability| capability.as_str()).collect();
-    capabilities.extend(local_api.reports.iter().map(|fault| fault.as_str()));
+    let capabilities: BTreeSet<&'static str> = preset.capabilities.iter().map(|capability| capability.as_str()).collect();
     Some(SceneAgent { preset, command: Vec::new(), local_api, capabilities })
 }
 

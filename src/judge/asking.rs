@@ -2,6 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::agent::preset::verdict_basis::VerdictBasis;
 use crate::agent::probe::{self, AskedSession, ProbeRequest};
 use crate::agent::prompt::{QuestionFacts, probe_prompt};
 use crate::agent::reply_claims::ReplyClaims;
@@ -275,9 +276,14 @@ impl ActionExecutor {
     /// Adds a reused or new answer to the verdict and the records. Returns whether the verdict is the same as before, so that
     /// no count includes it twice.
     pub fn settle_answer(&self, store: &dyn LocalStore, verdict: &mut Verdict) -> Result<bool, StoreError> {
-        if !verdict.probes.is_empty() && self.agent.probe.is_none() {
+        let asked_own = self.agent.probe.is_some();
+        if !verdict.probes.is_empty() && !asked_own || self.ran.agent.is_some() {
             let preset = self.command_env.agent_preset(&self.root, &self.agent.preset);
-            let lacks = preset.ok().and_then(|preset| preset.question_lacks());
+            let basis = VerdictBasis::of(verdict);
+            // A program of the user's own was asked in its place; one that no record names ran no session that is known.
+            let basis = if self.ran.agent.is_some() { basis } else { VerdictBasis { asked: basis.asked, ..VerdictBasis::default() } };
+            let basis = VerdictBasis { asked: basis.asked && !asked_own, ..basis };
+            let lacks = preset.ok().and_then(|preset| basis.weakened_by(&preset));
             verdict.degraded.extend(lacks.map(|detail| Degradation { code: WarningCode::AgentLacks, detail }));
         }
         verdict.probe_usage = verdict.probes.iter().fold(self.spent_beside(), |sum, record| sum.plus(record.usage));

@@ -83,6 +83,8 @@ mod help;
 mod hints;
 // Begins and ends of sessions as the agent's hooks tell of them.
 mod hook_sessions;
+// What an agent cannot report, said before its session and in its verdict.
+mod agent_gaps;
 // The hooks of agents beside Claude Code: their files, their words.
 mod agent_hooks;
 // The scenes of an agent's program on bad days: nothing is left of them.

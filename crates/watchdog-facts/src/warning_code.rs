@@ -6,7 +6,7 @@ word_table! {
     /// A warning about a verdict, as a code that programs may match.
     enum WarningCode;
 
-    /// The agent cannot be asked as harmlessly as others: what it lacks is named.
+    /// The agent cannot be asked as harmlessly as others, or does not report what this verdict rests on: what it lacks is named.
     AgentLacks = "agent_lacks",
     /// The verdict is complete, and the anchor could not follow it.
     AnchorUnmoved = "anchor_unmoved",

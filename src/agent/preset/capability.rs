@@ -20,6 +20,14 @@ pub enum AgentCapability {
     ReportsUsage,
     /// The output names a price.
     ReportsCost,
+    /// The output names tools that were refused.
+    ReportsRefusals,
+    /// The output tells of a usage limit.
+    ReportsLimits,
+    /// The output says when a usage limit ends.
+    ReportsLimitEnd,
+    /// The output tells of a service without room.
+    ReportsOverload,
     /// A hook can keep it at work.
     Holds,
     /// The session that the preset starts may commit.
@@ -28,7 +36,7 @@ pub enum AgentCapability {
 
 impl AgentCapability {
     /// Every capability, in the order in which they are shown.
-    pub const ALL: [AgentCapability; 9] = [
+    pub const ALL: [AgentCapability; 13] = [
         AgentCapability::AsksWithoutTrace,
         AgentCapability::AsksWithoutTools,
         AgentCapability::AsksWithoutProjectCode,
@@ -36,6 +44,10 @@ impl AgentCapability {
         AgentCapability::SchemaAnswers,
         AgentCapability::ReportsUsage,
         AgentCapability::ReportsCost,
+        AgentCapability::ReportsRefusals,
+        AgentCapability::ReportsLimits,
+        AgentCapability::ReportsLimitEnd,
+        AgentCapability::ReportsOverload,
         AgentCapability::Holds,
         AgentCapability::CommitsByDefault,
     ];
@@ -50,6 +62,10 @@ impl AgentCapability {
             AgentCapability::SchemaAnswers => "schema_answers",
             AgentCapability::ReportsUsage => "reports_usage",
             AgentCapability::ReportsCost => "reports_cost",
+            AgentCapability::ReportsRefusals => "reports_refusals",
+            AgentCapability::ReportsLimits => "reports_limits",
+            AgentCapability::ReportsLimitEnd => "reports_limit_end",
+            AgentCapability::ReportsOverload => "reports_overload",
             AgentCapability::Holds => "holds",
             AgentCapability::CommitsByDefault => "commits_by_default",
         }
@@ -72,6 +88,16 @@ impl AgentCapability {
             (AgentCapability::ReportsUsage, false) => "tokens are unknown",
             (AgentCapability::ReportsCost, true) => "the price is reported",
             (AgentCapability::ReportsCost, false) => "the price is unknown",
+            (AgentCapability::ReportsRefusals, true) => "tools that were refused are reported",
+            (AgentCapability::ReportsRefusals, false) => {
+                "a refused tool may go unreported, so that a session which left nothing may have been refused its tools"
+            }
+            (AgentCapability::ReportsLimits, true) => "a usage limit is reported",
+            (AgentCapability::ReportsLimits, false) => "a usage limit may look like silence",
+            (AgentCapability::ReportsLimitEnd, true) => "when a usage limit ends is reported",
+            (AgentCapability::ReportsLimitEnd, false) => "when a usage limit ends is not reported",
+            (AgentCapability::ReportsOverload, true) => "a service without room is reported",
+            (AgentCapability::ReportsOverload, false) => "a service without room may look like silence",
             (AgentCapability::Holds, true) => "a hook can keep it at work",
             (AgentCapability::Holds, false) => "no hook can keep it at work; `watchdog loop` can",
             (AgentCapability::CommitsByDefault, true) => "the session that the preset starts may commit",

@@ -232,15 +232,13 @@ impl AgentPreset {
         self.capabilities.contains(&capability)
     }
 
-    /// What a question to it may do that one to another agent does not, as a sentence; `None` = nothing.
-    pub fn question_lacks(&self) -> Option<String> {
+    /// What a question to it may do that one to another agent does not, as sentences.
+    pub fn question_gaps(&self) -> Vec<&'static str> {
         let wanted = [AgentCapability::AsksWithoutTrace, AgentCapability::AsksWithoutTools, AgentCapability::AsksWithoutProjectCode];
         let has_question = self.question.as_ref().is_some_and(|question| question.by_id.is_some() || question.latest.is_some());
         let missing = wanted.into_iter().filter(|capability| !self.can(*capability));
         // One that is never asked lacks the way to be asked, and nothing beside that.
-        let missing: Vec<&str> =
-            missing.take(if has_question { wanted.len() } else { 1 }).map(|capability| capability.sentence(false)).collect();
-        (!missing.is_empty()).then(|| format!("{}: {}", self.title, missing.join("; ")))
+        missing.take(if has_question { wanted.len() } else { 1 }).map(|capability| capability.sentence(false)).collect()
     }
 
     /// The programs that it makes watchdog run, for `watchdog trust` to show.

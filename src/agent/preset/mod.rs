@@ -12,6 +12,7 @@ mod problem;
 pub mod question;
 pub mod refusal;
 pub(super) mod template;
+pub mod verdict_basis;
 
 pub use capability::AgentCapability;
 pub use catalog::PresetCatalog;

@@ -13,6 +13,7 @@ use tracing::Instrument as _;
 
 use crate::agent::envelope::session_id_in;
 use crate::agent::preset::refusal::RefusalAdvice;
+use crate::agent::preset::verdict_basis::unheld_limits;
 use crate::agent::preset::{AgentPreset, PresetCatalog};
 use crate::agent::stream::{SessionSummary, StreamDialect, StreamFormat, StreamTap};
 use crate::session::EndedSession;
@@ -198,6 +199,10 @@ async fn run_in_span(
     tracing::debug!(target: "watchdog::session", pid = session.pid(), "the session runs");
     journal.write(kind::SESSION_STARTED, session_started_data(session.pid(), &shown(&options.command), named_agent.as_deref()));
     recognition.watch(session.meter().command_lines(), command_env);
+    let known = named_agent.as_deref().and_then(PresetName::parse).and_then(|name| command_env.agent_preset(&root, &name).ok());
+    if let Some(unheld) = known.and_then(|preset| unheld_limits(&preset, &input.settings.limits, options.agent_budget.is_some())) {
+        command_env.tell(&unheld);
+    }
     let watched = WatchedSession {
         meter: session.meter(),
         tap: options.tap.clone(),
