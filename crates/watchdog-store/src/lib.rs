@@ -3,7 +3,7 @@
 //! - `state_dir`: where everything lives, and who may touch it ([`StateDir`]).
 //! - [`engine`]: the traits [`SharedStore`] and [`LocalStore`], which know nothing of SQLite; `sqlite` implements both ([`SqliteStore`]);
 //!   [`open_store`] opens the records of this machine.
-//! - [`journal`], [`anchor`], [`answer`], [`baseline`], [`breaker`], [`check_cache`], [`conversation`], [`expiry`], [`figures`],
+//! - [`journal`], [`anchor`], [`answer`], [`baseline`], [`breaker`], [`check_cache`], [`conversation`], [`copied`], [`expiry`], [`figures`],
 //!   [`hook_session`], [`left_rows`], [`looped`], [`notice_record`], [`outbox`], [`progress`], [`refs`], [`session`], [`sweep_cache`],
 //!   [`task`], [`uncommitted`]: typed, versioned rows over any [`LocalStore`].
 //! - [`tally`]: what events add to the figures; [`measures`]: what several events of a spec come to together.
@@ -45,8 +45,9 @@ pub use file::replace as replace_private_file;
 pub use key::RowKey;
 pub use open::open_store;
 pub use records::{
-    RowsByWorktree, anchor, answer, baseline, before, breaker, check_cache, conversation, expiry, figures, hook_session, left_rows, looped,
-    notice_record, outbox, progress, refs, rescued, rows_of_worktrees, session, sweep_cache, task, uncommitted, verdict_parts, verdict_row,
+    RowsByWorktree, anchor, answer, baseline, before, breaker, check_cache, conversation, copied, expiry, figures, hook_session, left_rows,
+    looped, notice_record, outbox, progress, refs, rescued, rows_of_worktrees, session, sweep_cache, task, uncommitted, verdict_parts,
+    verdict_row,
 };
 pub use sqlite::{STORE_FORMAT, SqliteStore};
 pub use state_dir::StateDir;

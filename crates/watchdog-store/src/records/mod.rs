@@ -10,6 +10,7 @@ pub mod before;
 pub mod breaker;
 pub mod check_cache;
 pub mod conversation;
+pub mod copied;
 pub mod expiry;
 pub mod figures;
 pub mod hook_session;

@@ -1,0 +1,132 @@
+//! How far this machine's journal was copied to a fleet. The journal is the outbox: nothing is written twice, and a server that is away costs
+//! nothing but the copies that wait.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::row::{self, SingleVersionRecord};
+use crate::engine::{EventCursor, Lease, LocalStore};
+use crate::error::StoreError;
+use crate::key::RowKey;
+use std::time::Duration;
+
+/// The state of the copies to one fleet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyProgress {
+    /// Every event up to here was copied, or is none that is shared.
+    through: i64,
+    /// Events that were deleted for their age before they were copied; at most so many of them were to be shared.
+    pub missed: u64,
+    /// Since when the server could not be reached, or refused; `None` while copies arrive.
+    pub failing_since: Option<Timestamp>,
+}
+
+impl SingleVersionRecord for CopyProgress {
+    const NAME: &'static str = "copied";
+}
+
+impl CopyProgress {
+    /// A machine that joins at this place of its journal: what happened before stays its own.
+    pub fn from(through: EventCursor) -> Self {
+        CopyProgress { through: through.0, ..CopyProgress::default() }
+    }
+
+    /// Everything up to here was copied.
+    pub fn through(&self) -> EventCursor {
+        EventCursor(self.through)
+    }
+}
+
+fn key(fleet: &str) -> RowKey {
+    RowKey::new(CopyProgress::NAME, &[fleet])
+}
+
+/// The state; `None` where this machine never joined.
+pub fn of(store: &dyn LocalStore, fleet: &str) -> Result<Option<CopyProgress>, StoreError> {
+    row::load(store, &key(fleet))
+}
+
+/// Begins at the end of the journal, where nothing was copied to this fleet yet.
+pub fn begin(store: &dyn LocalStore, fleet: &str) -> Result<(), StoreError> {
+    let end = store.cursor_at(Timestamp::MAX)?;
+    row::create(store, &key(fleet), &CopyProgress::from(end)).map(drop)
+}
+
+/// Goes on to `through`, never back: whoever copied further meanwhile is right.
+pub fn advance(store: &dyn LocalStore, fleet: &str, through: EventCursor, missed: u64) -> Result<(), StoreError> {
+    row::update(store, &key(fleet), |found: Option<CopyProgress>| {
+        let before = found.unwrap_or_default();
+        let further = through.0 > before.through;
+        let missed = if further { before.missed.saturating_add(missed) } else { before.missed };
+        (CopyProgress { through: before.through.max(through.0), missed, failing_since: None }, ())
+    })
+}
+
+/// Notes that the server took nothing. Returns whether that is news.
+pub fn failed(store: &dyn LocalStore, fleet: &str, now: Timestamp) -> Result<bool, StoreError> {
+    row::update(store, &key(fleet), |found: Option<CopyProgress>| {
+        let before = found.unwrap_or_default();
+        (CopyProgress { failing_since: before.failing_since.or(Some(now)), ..before }, before.failing_since.is_none())
+    })
+}
+
+/// Forgets a fleet that this machine left.
+pub fn forget(store: &dyn LocalStore, fleet: &str) -> Result<(), StoreError> {
+    row::remove::<CopyProgress>(store, &key(fleet))
+}
+
+/// Takes the right to copy, so that two processes do not send the same; `None` while another one copies.
+pub fn lease(store: &dyn LocalStore, fleet: &str, ttl: Duration) -> Result<Option<Lease>, StoreError> {
+    store.acquire(&RowKey::new("copying", &[fleet]), &format!("process {}", std::process::id()), ttl)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SharedStore;
+    use crate::SqliteStore;
+    use crate::journal::{event, kind};
+    use crate::sqlite::tests::Scratch;
+
+    #[test]
+    fn a_machine_that_joins_shares_nothing_that_happened_before() {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        let happened = || event(Timestamp::UNIX_EPOCH, "wt", None, kind::VERDICT, serde_json::json!({}));
+        let _ = store.append(&[happened()], None).unwrap();
+        begin(&store, "f").unwrap();
+        let _ = store.append(&[happened()], None).unwrap();
+        let begun = of(&store, "f").unwrap().expect("it joined");
+        assert_eq!(store.read(begun.through(), 9).unwrap().0.len(), 1);
+        begin(&store, "f").unwrap();
+        assert_eq!(of(&store, "f").unwrap(), Some(begun), "joining again begins nothing anew");
+    }
+
+    #[test]
+    fn it_never_goes_back_and_says_once_that_the_server_is_away() {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        advance(&store, "f", EventCursor(7), 2).unwrap();
+        advance(&store, "f", EventCursor(5), 9).unwrap();
+        let standing = of(&store, "f").unwrap().unwrap();
+        assert_eq!((standing.through(), standing.missed), (EventCursor(7), 2));
+        let now = Timestamp::UNIX_EPOCH;
+        assert!(failed(&store, "f", now).unwrap());
+        assert!(!failed(&store, "f", now).unwrap());
+        assert_eq!(of(&store, "f").unwrap().unwrap().failing_since, Some(now));
+        advance(&store, "f", EventCursor(8), 0).unwrap();
+        assert!(failed(&store, "f", now).unwrap(), "it was back in between");
+        forget(&store, "f").unwrap();
+        assert_eq!(of(&store, "f").unwrap(), None);
+    }
+
+    #[test]
+    fn one_process_copies_at_a_time() {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        let minute = Duration::from_secs(60);
+        let held = lease(&store, "f", minute).unwrap().expect("nobody copies");
+        assert_eq!(lease(&store, "f", minute).unwrap(), None);
+        assert!(store.release(&held).unwrap());
+    }
+}
