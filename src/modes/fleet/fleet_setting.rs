@@ -96,6 +96,11 @@ impl FleetSetting {
         }
     }
 
+    /// Names the fleet among those that this machine was in: its server and database.
+    pub fn fleet(&self) -> String {
+        format!("{}/{}", self.server.server(), self.server.database)
+    }
+
     /// The server, not connected to yet.
     ///
     /// # Errors

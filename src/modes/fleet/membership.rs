@@ -5,9 +5,10 @@ use watchdog_fleet::connection_settings::ConnectionSettings;
 use watchdog_fleet::machines::{FleetSurvey, join, leave, survey};
 use watchdog_fleet::migrations::FLEET_FORMAT;
 use watchdog_fleet::{FleetError, FleetServer};
-use watchdog_store::StateDir;
 use watchdog_store::journal::event_id;
+use watchdog_store::{StateDir, open_store};
 
+use super::copies::{begin_sharing, end_sharing};
 use super::fleet_setting::{FleetSetting, FleetSettingError};
 
 /// Lets this machine join under a name, and keeps the setting.
@@ -33,9 +34,16 @@ pub fn join_fleet(state: &StateDir, settings: ConnectionSettings, name: &str) ->
     }
     // A setting that cannot be read is replaced; its name on the server is then another machine's.
     let before = FleetSetting::of(state).unwrap_or_default();
-    let machine_id = before.map_or_else(|| event_id(now()), |before| before.machine_id);
+    let machine_id = before.as_ref().map_or_else(|| event_id(now()), |before| before.machine_id.clone());
     join(&server, name, &machine_id)?;
-    FleetSetting { name: name.to_owned(), machine_id, server: settings }.keep(state)?;
+    let setting = FleetSetting { name: name.to_owned(), machine_id, server: settings };
+    state.ensure()?;
+    let local = open_store(state)?;
+    if let Some(before) = before.filter(|before| before.fleet() != setting.fleet()) {
+        end_sharing(local.as_ref(), &before)?;
+    }
+    begin_sharing(local.as_ref(), &setting)?;
+    setting.keep(state)?;
     Ok(found)
 }
 
@@ -56,5 +64,6 @@ pub fn leave_fleet(state: &StateDir) -> Result<Option<LeftFleet>, FleetSettingEr
     let Some(setting) = FleetSetting::of(state)? else { return Ok(None) };
     let still_listed = setting.server().and_then(|server| leave(&server, &setting.machine_id)).err();
     FleetSetting::forget(state)?;
+    end_sharing(open_store(state)?.as_ref(), &setting)?;
     Ok(Some(LeftFleet { setting, still_listed }))
 }

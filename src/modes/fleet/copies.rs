@@ -1,0 +1,115 @@
+//! The copies of this machine to the fleet that it is in: which fleet, how it is reached, and what waits.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use watchdog_fleet::machines::join;
+use watchdog_fleet::{FleetServer, FleetStore};
+use watchdog_store::{LocalStore, SharedStore, StoreError, copied, open_store};
+
+use super::copy_worker::{CopyWorker, FleetLink};
+use super::copying::{CopiedEvents, CopyIdentity, copy_events, waiting};
+use super::fleet_setting::{FleetSetting, FleetSettingError};
+use crate::judge::command_env::CommandEnv;
+
+/// Beyond this many, waiting events are not counted.
+pub const COUNTED: usize = 10_000;
+
+/// The server of the fleet, as this machine.
+struct JoinedFleet {
+    server: Arc<FleetServer>,
+    store: FleetStore,
+    setting: FleetSetting,
+}
+
+impl JoinedFleet {
+    fn new(setting: &FleetSetting) -> Result<Self, StoreError> {
+        let server = Arc::new(setting.server()?.needing_its_format());
+        let store = FleetStore::new(Arc::clone(&server), &setting.name);
+        Ok(JoinedFleet { server, store, setting: setting.clone() })
+    }
+}
+
+impl FleetLink for JoinedFleet {
+    fn store(&self) -> &dyn SharedStore {
+        &self.store
+    }
+
+    fn heartbeat(&self) -> Result<(), StoreError> {
+        Ok(join(&self.server, &self.setting.name, &self.setting.machine_id)?)
+    }
+}
+
+fn identity(setting: &FleetSetting) -> CopyIdentity {
+    CopyIdentity { fleet: setting.fleet(), machine: setting.name.clone() }
+}
+
+/// Begins to copy beside a command that stays; `None` where this machine is in no fleet. A setting that cannot be read is told, and nothing
+/// waits for it.
+pub fn begin_copies(command_env: &CommandEnv) -> Option<CopyWorker> {
+    let setting = match FleetSetting::of(&command_env.state) {
+        Ok(setting) => setting?,
+        Err(error) => {
+            command_env.tell(&format!("nothing is copied to the fleet: {error}; {}", error.hint()));
+            return None;
+        }
+    };
+    // A store that cannot be opened is told by the command itself.
+    let local = open_store(&command_env.state).ok()?;
+    let connect = {
+        let setting = setting.clone();
+        Box::new(move || Ok(Box::new(JoinedFleet::new(&setting)?) as Box<dyn FleetLink>))
+    };
+    Some(CopyWorker::begin(local, identity(&setting), connect, Arc::clone(&command_env.narrate)))
+}
+
+/// Copies everything that waits, now; `None` where this machine is in no fleet.
+///
+/// # Errors
+/// Where the setting or a store cannot be used. What was not copied waits.
+pub fn copy_now(command_env: &CommandEnv) -> Result<Option<(FleetSetting, CopiedEvents)>, FleetSettingError> {
+    let Some(setting) = FleetSetting::of(&command_env.state)? else { return Ok(None) };
+    let local = open_store(&command_env.state)?;
+    let fleet = JoinedFleet::new(&setting)?;
+    fleet.heartbeat()?;
+    let done = copy_events(local.as_ref(), fleet.store(), &identity(&setting), usize::MAX)?;
+    Ok(Some((setting, done)))
+}
+
+/// What waits on this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WaitingCopies {
+    /// Events of the journal that were not looked at yet, at most [`COUNTED`].
+    pub events: usize,
+    /// Events that were deleted for their age before they were copied.
+    pub missed: u64,
+    /// Since when the server has taken nothing.
+    pub failing_since: Option<Timestamp>,
+}
+
+/// What waits to be copied.
+///
+/// # Errors
+/// Where the records of this machine cannot be read.
+pub fn waiting_copies(command_env: &CommandEnv, setting: &FleetSetting) -> Result<WaitingCopies, StoreError> {
+    let local = open_store(&command_env.state)?;
+    let progress = copied::of(local.as_ref(), &setting.fleet())?.unwrap_or_default();
+    let events = waiting(local.as_ref(), &setting.fleet(), COUNTED)?;
+    Ok(WaitingCopies { events, missed: progress.missed, failing_since: progress.failing_since })
+}
+
+/// A machine that joins shares what happens from now on; what happened before stays its own.
+///
+/// # Errors
+/// Where it cannot be written down.
+pub fn begin_sharing(local: &dyn LocalStore, setting: &FleetSetting) -> Result<(), StoreError> {
+    copied::begin(local, &setting.fleet())
+}
+
+/// A machine that left shares nothing any more: what waited stays here, also if it joins again.
+///
+/// # Errors
+/// Where it cannot be written down.
+pub fn end_sharing(local: &dyn LocalStore, setting: &FleetSetting) -> Result<(), StoreError> {
+    copied::forget(local, &setting.fleet())
+}

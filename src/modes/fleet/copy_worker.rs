@@ -1,0 +1,176 @@
+//! Copies in a thread of its own, for commands that stay: `loop`, `watch`, `task work`. Nothing ever waits for it but the end of the command,
+//! and that for a bounded time.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use watchdog_store::{LocalStore, SharedStore, StoreError, copied};
+
+use super::copying::{CopiedEvents, CopyIdentity, copy_events};
+use crate::clock::{now, pauses};
+
+/// How long an event waits for its copy at most, while the server answers.
+const EVERY: Duration = Duration::from_secs(5);
+/// The longest pause after the server could not be reached.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// How many batches are sent before the thread looks whether the command ends.
+const BATCHES: usize = 5;
+
+/// How often this machine says that it is there, while such a command runs.
+const HEARTBEAT: Duration = Duration::from_secs(30);
+/// How long the end of a command waits for the last copies.
+const AT_THE_END: Duration = Duration::from_secs(1);
+
+/// The fleet as the thread knows it. Every call ends within a deadline of its own.
+pub trait FleetLink: Send {
+    /// Where copies go.
+    fn store(&self) -> &dyn SharedStore;
+
+    /// Says that this machine is there.
+    ///
+    /// # Errors
+    /// Where the server cannot be used.
+    fn heartbeat(&self) -> Result<(), StoreError>;
+}
+
+/// Reaches the fleet.
+pub type ConnectFleet = Box<dyn Fn() -> Result<Box<dyn FleetLink>, StoreError> + Send>;
+
+/// Receives one line for a person.
+pub type TellPerson = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// A thread that copies until this is dropped, which sends what is left where the server answers. What is not sent waits for the next such
+/// command, or for `watchdog fleet sync`.
+#[must_use = "dropping it ends the copying"]
+pub struct CopyWorker(Arc<WorkerShared>);
+
+#[derive(Default)]
+struct WorkerShared {
+    state: Mutex<WorkerState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct WorkerState {
+    /// The server did not answer the last time: nobody waits for it.
+    is_away: bool,
+    /// The command ends: one last round.
+    closing: bool,
+    /// The thread ended.
+    ended: bool,
+}
+
+impl CopyWorker {
+    /// Begins to copy. `tell` gets one line when the server is away, and one when it is back.
+    pub fn begin(local: Arc<dyn LocalStore>, identity: CopyIdentity, connect: ConnectFleet, tell: TellPerson) -> Self {
+        let shared = Arc::new(WorkerShared::default());
+        let begun = std::thread::Builder::new().name("fleet copies".into()).spawn({
+            let shared = Arc::clone(&shared);
+            move || CopyThread { shared, local, identity, connect, tell, link: None, failures: 0 }.work()
+        });
+        // Without a thread the copies wait for the next command.
+        shared.state().ended = begun.is_err();
+        CopyWorker(shared)
+    }
+
+    /// Sends what it can within `bound`.
+    fn finish(&self, bound: Duration) {
+        let deadline = Instant::now() + bound;
+        let mut state = self.0.state();
+        state.closing = true;
+        self.0.changed.notify_all();
+        while !state.ended && !state.is_away {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            state = self.0.changed.wait_timeout(state, left).expect("mutex poisoned").0;
+        }
+    }
+}
+
+impl Drop for CopyWorker {
+    fn drop(&mut self) {
+        self.finish(AT_THE_END);
+    }
+}
+
+impl WorkerShared {
+    fn state(&self) -> MutexGuard<'_, WorkerState> {
+        self.state.lock().expect("mutex poisoned")
+    }
+}
+
+struct CopyThread {
+    shared: Arc<WorkerShared>,
+    local: Arc<dyn LocalStore>,
+    identity: CopyIdentity,
+    connect: ConnectFleet,
+    tell: TellPerson,
+    link: Option<(Box<dyn FleetLink>, Option<Instant>)>,
+    failures: u32,
+}
+
+impl CopyThread {
+    fn work(mut self) {
+        loop {
+            let closing = self.shared.state().closing;
+            let pause = self.round();
+            let mut state = self.shared.state();
+            state.is_away = self.failures > 0;
+            if closing && pause.is_some() {
+                state.ended = true;
+            }
+            self.shared.changed.notify_all();
+            if state.ended {
+                return;
+            }
+            let due = Instant::now() + pause.unwrap_or_default();
+            while !state.closing {
+                let left = due.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    break;
+                }
+                state = self.shared.changed.wait_timeout(state, left).expect("mutex poisoned").0;
+            }
+        }
+    }
+
+    /// Copies some batches. Returns how long to wait for the next ones; `None` where more may wait already.
+    fn round(&mut self) -> Option<Duration> {
+        match self.copy() {
+            Ok(done) => {
+                if std::mem::take(&mut self.failures) > 0 {
+                    (self.tell)("the fleet's server answers again; what waited is being copied");
+                }
+                (done.busy || done.read == 0).then_some(EVERY)
+            }
+            Err(error) => {
+                // A connection that failed may be half open.
+                self.link = None;
+                self.failures += 1;
+                let is_news = copied::failed(self.local.as_ref(), &self.identity.fleet, now()).unwrap_or(self.failures == 1);
+                if is_news {
+                    (self.tell)(&format!("{error}; the work goes on, and what happens is copied to the fleet later"));
+                }
+                Some(pauses::pause(self.failures, LONGEST_PAUSE))
+            }
+        }
+    }
+
+    fn copy(&mut self) -> Result<CopiedEvents, StoreError> {
+        let (link, beaten) = match &mut self.link {
+            Some(link) => link,
+            none => none.insert(((self.connect)()?, None)),
+        };
+        if beaten.is_none_or(|beaten| beaten.elapsed() >= HEARTBEAT) {
+            link.heartbeat()?;
+            *beaten = Some(Instant::now());
+        }
+        copy_events(self.local.as_ref(), link.store(), &self.identity, BATCHES)
+    }
+}
+
+#[cfg(test)]
+#[path = "copy_worker_tests.rs"]
+mod tests;

@@ -1,0 +1,104 @@
+//! The thread beside the work: nothing waits for it, and a server that comes back gets everything.
+
+use std::sync::atomic::Ordering;
+
+use jiff::Timestamp;
+use watchdog_store::engine::NewEvent;
+use watchdog_store::journal::{event, kind};
+use watchdog_store::{SqliteStore, StateDir};
+
+use super::super::copying::waiting;
+use super::*;
+
+fn verdict_at(second: i64) -> NewEvent {
+    let at = Timestamp::from_second(second).expect("a second of this era");
+    event(at, "wt", None, kind::VERDICT, serde_json::Value::Null)
+}
+
+fn identity() -> CopyIdentity {
+    CopyIdentity { fleet: "f".into(), machine: "builder".into() }
+}
+
+/// Waits for what must come true, at most thirty seconds.
+fn eventually(what: &str, mut find: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !find() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{what}: it never came true");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A fleet on a store of this machine.
+struct NearFleet(SqliteStore);
+
+impl FleetLink for NearFleet {
+    fn store(&self) -> &dyn SharedStore {
+        &self.0
+    }
+
+    fn heartbeat(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+fn store(folder: &tempfile::TempDir, name: &str) -> SqliteStore {
+    let state = StateDir::resolve(Some(folder.path().join(name)), None, None).unwrap();
+    state.ensure().unwrap();
+    SqliteStore::open(&state).unwrap()
+}
+
+#[test]
+fn a_server_that_is_away_is_told_once_and_gets_everything_when_it_is_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let local: Arc<dyn LocalStore> = Arc::new(store(&folder, "here"));
+    let _ = local.append(&[verdict_at(1)], None).unwrap();
+    let server = folder.path().join("server");
+    let tries = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let connect: ConnectFleet = Box::new({
+        let (server, tries) = (server.clone(), Arc::clone(&tries));
+        move || {
+            tries.fetch_add(1, Ordering::SeqCst);
+            if !server.is_dir() {
+                return Err(StoreError::BadRecord { what: "the fleet".into(), why: "its server is away".into() });
+            }
+            let state = StateDir::resolve(Some(server.clone()), None, None).expect("a folder of this test");
+            state.ensure()?;
+            Ok(Box::new(NearFleet(SqliteStore::open(&state)?)))
+        }
+    });
+    let told = Arc::new(Mutex::new(Vec::<String>::new()));
+    let tell: TellPerson = Arc::new({
+        let told = Arc::clone(&told);
+        move |line: &str| told.lock().unwrap().push(line.to_owned())
+    });
+    let worker = CopyWorker::begin(Arc::clone(&local), identity(), connect, tell);
+    eventually("tried twice", || tries.load(Ordering::SeqCst) >= 2);
+    std::fs::create_dir(&server).unwrap();
+    eventually("copied", || waiting(local.as_ref(), "f", 9).unwrap() == 0);
+    let _ = local.append(&[verdict_at(2)], None).unwrap();
+    eventually("the next one, too", || waiting(local.as_ref(), "f", 9).unwrap() == 0);
+    drop(worker);
+    let arrived = store(&folder, "server").read(watchdog_store::engine::EventCursor::START, 9).unwrap().0;
+    assert_eq!(arrived.iter().map(|event| event.at.as_second()).collect::<Vec<_>>(), [1, 2]);
+    let told = told.lock().unwrap();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("the work goes on") && told[1].contains("answers again"), "{told:?}");
+}
+
+#[test]
+fn the_end_of_a_command_waits_no_longer_than_its_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let local: Arc<dyn LocalStore> = Arc::new(store(&folder, "here"));
+    let (hold, held) = std::sync::mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    let connect: ConnectFleet = Box::new(move || {
+        // A server that accepts and never answers, until the test is over.
+        let _ = held.lock().unwrap().recv();
+        Err(StoreError::BadRecord { what: "the fleet".into(), why: "no answer".into() })
+    });
+    let worker = CopyWorker::begin(local, identity(), connect, Arc::new(|_: &str| {}));
+    let begun = Instant::now();
+    drop(worker);
+    assert!(begun.elapsed() < Duration::from_secs(20), "it waited for the server");
+    drop(hold);
+}
