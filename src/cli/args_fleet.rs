@@ -28,6 +28,15 @@ Examples:
   watchdog fleet join postgres://watchdog_worker@db.example/fleet --name build-1
   PGPASSWORD=... watchdog fleet join postgres://w@db.example/fleet --name b2";
 
+const AFTER_SYNC: &str = "\
+`loop`, `watch` and `task work` copy by themselves, beside the work; every other command leaves its events in the journal of this machine, and \
+this sends them. Each arrives once and in order, however often the server was away. Verdicts, limits and steps are copied, with secrets masked: \
+no output, no diff, no command line. What happened before this machine joined stays here.
+
+Examples:
+  watchdog fleet sync
+  watchdog init --cron             prints a timer that calls it";
+
 /// Arguments of `watchdog fleet`.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
@@ -73,6 +82,9 @@ pub enum FleetCommand {
         #[arg(long)]
         from_session: bool,
     },
+    /// Copy to the fleet what happened on this machine and waits
+    #[command(after_long_help = AFTER_SYNC)]
+    Sync,
     /// Show the server and the machines of the fleet
     #[command(after_long_help = AFTER_HELP)]
     Status,
@@ -106,6 +118,7 @@ mod tests {
             ("watchdog fleet join postgres://h/x --name é", false),
             ("watchdog fleet leave", true),
             ("watchdog fleet status --json", true),
+            ("watchdog fleet sync", true),
             ("watchdog fleet", false),
         ] {
             assert_eq!(Cli::try_parse_from(line.split(' ')).is_ok(), valid, "{line}");

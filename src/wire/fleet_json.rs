@@ -53,6 +53,11 @@ pub fn no_fleet_json() -> Value {
     json!({"schema": 1, "joined": false})
 }
 
+/// `watchdog fleet sync --json`. `busy` = another process of this machine copies at the moment.
+pub fn fleet_synced_json(machine: &str, server: &str, copied: u64, missed: u64, busy: bool) -> Value {
+    json!({"schema": 1, "joined": true, "machine": machine, "server": server, "copied": copied, "missed": missed, "busy": busy})
+}
+
 /// A machine of the fleet.
 #[derive(Debug, Clone, Copy)]
 pub struct FleetMachineJson<'a> {
@@ -101,6 +106,12 @@ pub struct FleetServerJson<'a> {
     pub clock_ahead_ms: i64,
     /// Rights that the role lacks.
     pub missing_rights: &'a [String],
+    /// Events of this machine's journal that were not copied yet, those that stay here included; counted up to 10,000.
+    pub waiting: usize,
+    /// Events that were deleted for their age before they were copied.
+    pub missed: u64,
+    /// Since when the server has taken nothing.
+    pub failing_since: Option<Timestamp>,
 }
 
 /// `watchdog fleet status --json`.
@@ -127,6 +138,11 @@ pub fn fleet_status_json<'a>(found: &FleetServerJson<'_>, machines: impl Iterato
         "read_only": found.is_read_only,
         "clock_ahead_ms": found.clock_ahead_ms,
         "missing_rights": found.missing_rights,
+        "copies": {
+            "waiting": found.waiting,
+            "missed": found.missed,
+            "failing_since": found.failing_since.map(|since| since.to_string()),
+        },
         "machines": machines.collect::<Vec<_>>(),
     })
 }

@@ -44,6 +44,8 @@ mod decision_tree;
 mod events;
 // Machines that join a fleet on a real server.
 mod fleet;
+// What a machine copies to its fleet, and when.
+mod fleet_copies;
 // What watchdog left, shown and removed.
 mod forget;
 // False aborts in virtual time: the goals of `examples/false_abort`.

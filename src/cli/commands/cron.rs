@@ -22,6 +22,8 @@ struct CronJob {
     paths: Vec<String>,
     /// cron and systemd begin with a short one, in which neither git nor an agent may be.
     search_path: String,
+    /// This machine is in a fleet, which gets copies of what happened.
+    is_in_fleet: bool,
 }
 
 /// Prints them.
@@ -41,6 +43,7 @@ pub fn cron(command_env: &CommandEnv, terminal: &CommandTerminal, paths: &[PathB
         state: text(command_env.state.root())?,
         paths: found,
         search_path: text(Path::new(&search_path)).unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".into()),
+        is_in_fleet: command_env.state.fleet_setting().exists(),
     };
     let (line, service, timer) = (job.crontab(), job.service(), TIMER.to_string());
     let notes = path_notes(&agents_of(command_env, &job.paths), &search_path);
@@ -125,15 +128,27 @@ impl CronJob {
         let words: Vec<String> = [self.program.as_str()].into_iter().chain(self.arguments()).map(shell_word).collect();
         // Only what calls for a person is printed, because cron mails whatever is.
         let command = format!("PATH={} {} -q --news --only {CALLS}", shell_word(&self.search_path), words.join(" "));
+        let mut lines = format!("*/10 * * * * {command}");
+        if self.is_in_fleet {
+            // A server that is away is nothing to mail about: what happened waits.
+            lines.push_str(&format!("\n*/5 * * * * {} -q 2>/dev/null", self.sync_words().map(shell_word).join(" ")));
+        }
         // cron takes a percent sign for the end of the command.
-        format!("*/10 * * * * {}", command.replace('%', "\\%"))
+        lines.replace('%', "\\%")
+    }
+
+    fn sync_words(&self) -> [&str; 5] {
+        [&self.program, "--state-dir", &self.state, "fleet", "sync"]
     }
 
     fn service(&self) -> String {
+        // Behind a dash: a server that is away fails nothing.
+        let sync =
+            if self.is_in_fleet { format!("ExecStart=-{} -q\n", self.sync_words().map(for_systemd).join(" ")) } else { String::new() };
         let words: Vec<String> = self.arguments().map(for_systemd).collect();
         format!(
             "[Unit]\nDescription=watchdog looks at every worktree once\n\n\
-             [Service]\nType=oneshot\nEnvironment={}\nExecStart={} {}\n\
+             [Service]\nType=oneshot\nEnvironment={}\nExecStart={} {}\n{sync}\
              # What calls for a person is in the output, and no failure of the sweep.\nSuccessExitStatus=12 13 14 15\nNice=10\n",
             // Variables are not resolved there, so a dollar sign stands for itself.
             for_systemd(&format!("PATH={}", self.search_path)).replace("$$", "$"),
@@ -168,7 +183,22 @@ mod tests {
             state: "/s".into(),
             paths: vec![path.into()],
             search_path: "/usr/bin:/bin".into(),
+            is_in_fleet: false,
         }
+    }
+
+    #[test]
+    fn a_machine_in_a_fleet_copies_there_by_the_same_timer() {
+        let joined = CronJob { is_in_fleet: true, ..job("/p") };
+        let lines = joined.crontab();
+        let sync = "*/5 * * * * '/opt/my tools/watchdog' --state-dir /s fleet sync -q 2>/dev/null";
+        assert_eq!(lines.lines().last(), Some(sync), "{lines}");
+        assert!(
+            joined.service().contains("\nExecStart=-\"/opt/my tools/watchdog\" --state-dir /s fleet sync -q\n#"),
+            "{}",
+            joined.service()
+        );
+        assert!(!job("/p").service().contains("fleet"), "{}", job("/p").service());
     }
 
     #[test]

@@ -16,3 +16,13 @@ pub fn fleet(command_env: &CommandEnv, terminal: &CommandTerminal, args: FleetAr
 pub fn fleet(_: &CommandEnv, _: &CommandTerminal, _: FleetArgs) -> Result<u8, CommandFailure> {
     Err(CommandFailure::usage("this watchdog was built without the fleet").hint("build it with --features fleet"))
 }
+
+/// Copies what happens to the fleet, if this machine is in one, until the value is dropped: for commands that stay.
+#[cfg(feature = "fleet")]
+pub fn copies(command_env: &CommandEnv) -> Option<crate::modes::fleet::CopyWorker> {
+    crate::modes::fleet::begin_copies(command_env)
+}
+
+/// This build is in no fleet.
+#[cfg(not(feature = "fleet"))]
+pub fn copies(_: &CommandEnv) {}

@@ -7,9 +7,13 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::table::{TableColumns, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
-use crate::modes::fleet::{FleetSetting, FleetSettingError, LeftFleet, join_fleet, leave_fleet};
+use crate::modes::fleet::{
+    COUNTED, FleetSetting, FleetSettingError, LeftFleet, WaitingCopies, copy_now, join_fleet, leave_fleet, waiting_copies,
+};
 use crate::session::inside_of;
-use crate::wire::fleet_json::{FleetMachineJson, FleetServerJson, fleet_joined_json, fleet_made_json, fleet_status_json, no_fleet_json};
+use crate::wire::fleet_json::{
+    FleetMachineJson, FleetServerJson, fleet_joined_json, fleet_made_json, fleet_status_json, fleet_synced_json, no_fleet_json,
+};
 use std::time::Duration;
 use watchdog_facts::display::{escape_to_one_line, plural, time_span};
 use watchdog_facts::verdict::Reason;
@@ -36,6 +40,7 @@ pub(super) fn fleet(command_env: &CommandEnv, terminal: &CommandTerminal, args: 
             refuse_from_a_session(command_env, "watchdog fleet leave", from_session)?;
             leave(command_env, terminal)
         }
+        FleetCommand::Sync => sync(command_env, terminal),
         FleetCommand::Status => status(command_env, terminal),
     }
 }
@@ -122,6 +127,38 @@ fn leave(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, Com
     Ok(0)
 }
 
+fn sync(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
+    let Some((setting, done)) = copy_now(command_env)? else {
+        if terminal.json {
+            terminal.value(&no_fleet_json());
+        } else {
+            terminal.sentence("This machine is in no fleet.");
+        }
+        return Ok(0);
+    };
+    let server = setting.server.server();
+    if terminal.json {
+        terminal.value(&fleet_synced_json(&setting.name, &server, done.sent, done.missed, done.busy));
+        return Ok(0);
+    }
+    terminal.sentence(&match (done.busy, done.sent) {
+        (true, _) => "Another watchdog of this machine copies to the fleet at the moment.".to_owned(),
+        (false, 0) => format!("Nothing waited: the fleet on {server} has everything."),
+        (false, sent) => format!("{} copied to the fleet on {server}.", were(sent, "event")),
+    });
+    if done.missed > 0 {
+        terminal.complain(&format!(
+            "watchdog: up to {} deleted for their age before they could be copied; the figures of this machine have them",
+            were(done.missed, "event")
+        ));
+    }
+    Ok(0)
+}
+
+fn were(count: u64, what: &str) -> String {
+    format!("{} {}", plural(count, what), if count == 1 { "was" } else { "were" })
+}
+
 fn status(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
     let Some(setting) = FleetSetting::of(&command_env.state)? else {
         if terminal.json {
@@ -131,17 +168,18 @@ fn status(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, Co
         }
         return Ok(0);
     };
+    let waiting = waiting_copies(command_env, &setting)?;
     let found = survey(&setting.server()?)?;
     if terminal.json {
-        terminal.value(&status_json(&setting, &found));
+        terminal.value(&status_json(&setting, &found, &waiting));
     } else {
-        show(terminal, &setting, &found);
+        show(terminal, &setting, &found, &waiting);
     }
     let is_fit = found.format == Some(FLEET_FORMAT) && !found.is_read_only && found.missing_rights.is_empty();
     Ok(if is_fit { 0 } else { Reason::StoreError.status().exit_code() })
 }
 
-fn status_json(setting: &FleetSetting, found: &FleetSurvey) -> serde_json::Value {
+fn status_json(setting: &FleetSetting, found: &FleetSurvey, waiting: &WaitingCopies) -> serde_json::Value {
     let server = FleetServerJson {
         machine: &setting.name,
         server: &setting.server.server(),
@@ -156,6 +194,9 @@ fn status_json(setting: &FleetSetting, found: &FleetSurvey) -> serde_json::Value
         is_read_only: found.is_read_only,
         clock_ahead_ms: found.clock_ahead_ms,
         missing_rights: &found.missing_rights,
+        waiting: waiting.events,
+        missed: waiting.missed,
+        failing_since: waiting.failing_since,
     };
     let machines = found.machines.iter().map(|machine| FleetMachineJson {
         name: &machine.name,
@@ -169,7 +210,7 @@ fn status_json(setting: &FleetSetting, found: &FleetSurvey) -> serde_json::Value
     fleet_status_json(&server, machines)
 }
 
-fn show(terminal: &CommandTerminal, setting: &FleetSetting, found: &FleetSurvey) {
+fn show(terminal: &CommandTerminal, setting: &FleetSetting, found: &FleetSurvey, waiting: &WaitingCopies) {
     let server = &setting.server;
     let tls = match (found.is_encrypted, found.is_through_pooler) {
         (true, false) => format!("TLS ({})", server.tls.as_str()),
@@ -196,6 +237,7 @@ fn show(terminal: &CommandTerminal, setting: &FleetSetting, found: &FleetSurvey)
         terminal.line(&format!("          rights that are missing: {}", found.missing_rights.join(", ")));
     }
     terminal.line(&format!("clock     {}", clock_difference(found.clock_ahead_ms)));
+    terminal.line(&format!("copies    {}", in_words(waiting)));
     if found.machines.is_empty() {
         return;
     }
@@ -219,6 +261,22 @@ fn show(terminal: &CommandTerminal, setting: &FleetSetting, found: &FleetSurvey)
         terminal.line(&columns.line(row, Style::new().bold()));
     }
     terminal.tell(&plural(rows.len() as u64, "machine"));
+}
+
+/// What waits to be copied.
+fn in_words(waiting: &WaitingCopies) -> String {
+    let more = if waiting.events == COUNTED { "at least " } else { "" };
+    let mut text = match waiting.events {
+        0 => "everything is copied".to_owned(),
+        events => format!("{more}{} of this machine's journal to look at: watchdog fleet sync", plural(events as u64, "event")),
+    };
+    if let Some(since) = waiting.failing_since {
+        text.push_str(&format!("; the server has taken none since {since:.0}"));
+    }
+    if waiting.missed > 0 {
+        text.push_str(&format!("; up to {} deleted before", were(waiting.missed, "event")));
+    }
+    text
 }
 
 /// How far a clock is from the server's.

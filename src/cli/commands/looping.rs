@@ -18,6 +18,7 @@ use watchdog_facts::display::escape_for_display;
 use watchdog_facts::phase_words::{PHASES, is_phase_name};
 use watchdog_process::MirrorTarget;
 
+use super::fleet::copies;
 use super::judging::{adopting, overrides};
 use super::runtime::in_runtime;
 
@@ -37,15 +38,20 @@ pub fn repeat(command_env: &CommandEnv, terminal: &CommandTerminal, args: LoopAr
         return Ok(0);
     }
     let live = if show_output { None } else { LiveView::start(terminal) };
+    let _copies;
     let judgement = match live {
         Some(live) => {
             let around = CommandEnv { narrate: live.narrator(), ..command_env.clone() };
+            _copies = copies(&around);
             let view = live.of(String::new());
             let judgement = in_runtime(async |signals| run_loop(&around, with_pause(request), view, signals).await);
             live.end();
             judgement?
         }
-        None => in_runtime(async |signals| run_loop(command_env, with_pause(request), Arc::new(()), signals).await)?,
+        None => {
+            _copies = copies(command_env);
+            in_runtime(async |signals| run_loop(command_env, with_pause(request), Arc::new(()), signals).await)?
+        }
     };
     terminal.verdict(&judgement, false);
     Ok(judgement.exit_code())

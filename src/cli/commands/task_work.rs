@@ -25,6 +25,7 @@ use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Status;
 use watchdog_process::MirrorTarget;
 
+use super::fleet::copies;
 use super::runtime::in_runtime;
 use super::task::{TaskOptions, complain, known};
 
@@ -54,6 +55,7 @@ pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOp
     let live = if args.work.show_output { None } else { LiveView::start(terminal) };
     let narrate = live.as_ref().map_or_else(|| Arc::clone(&command_env.narrate), LiveView::narrator);
     let around = CommandEnv { narrate, ..command_env.clone() };
+    let _copies = copies(&around);
     let view: Arc<dyn LoopView> = live.as_ref().map_or_else(|| Arc::new(()) as Arc<dyn LoopView>, |live| live.of(String::new()));
     let report = in_runtime(async |signals| run_task(&around, &options, view, signals).await);
     if let Some(live) = live {
@@ -82,6 +84,7 @@ pub fn work(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskO
     let live = if args.work.show_output { None } else { LiveView::start(terminal) };
     let narrate = live.as_ref().map_or_else(|| Arc::clone(&command_env.narrate), LiveView::narrator);
     let around = CommandEnv { narrate, ..command_env.clone() };
+    let _copies = copies(&around);
     let view: &dyn AgentPoolView = match &live {
         Some(live) => live,
         None => &(),

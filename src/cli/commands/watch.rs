@@ -16,6 +16,7 @@ use crate::modes::watching::{WatchFigures, WatchRequest};
 use crate::wire::verdict_json::Judgement;
 use watchdog_store::open_store;
 
+use super::fleet::copies;
 use super::runtime::in_runtime;
 
 /// A poll that is shorter than this costs more than it tells.
@@ -55,6 +56,7 @@ pub fn watch(command_env: &CommandEnv, terminal: &CommandTerminal, args: WatchAr
         has_readers: Arc::new(|| !reader::is_gone()),
         figures,
     };
+    let _copies = copies(command_env);
     let signal = in_runtime(async |signals| stay(command_env, &request, signals).await)??;
     Ok(if signal == 0 { 0 } else { 128 + u8::try_from(signal).unwrap_or(0) })
 }

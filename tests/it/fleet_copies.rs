@@ -1,0 +1,135 @@
+//! What happens on a machine is copied to its fleet, beside the work: once, in order, and without what only this machine should know.
+
+use std::io;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::support::test_database::TestDatabase;
+use crate::support::{TestEnv, wait_until};
+
+/// The way to the server, which can be shut.
+struct Gate {
+    port: u16,
+    is_shut: Arc<AtomicBool>,
+    open: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Gate {
+    fn to(server: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (is_shut, open) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+        thread::spawn({
+            let (is_shut, open) = (Arc::clone(&is_shut), Arc::clone(&open));
+            move || {
+                for here in listener.incoming().map_while(Result::ok).filter(|_| !is_shut.load(Ordering::SeqCst)) {
+                    let there = TcpStream::connect(("127.0.0.1", server)).expect("the server");
+                    for (mut from, mut to) in
+                        [(&here, &there), (&there, &here)].map(|(a, b)| (a.try_clone().unwrap(), b.try_clone().unwrap()))
+                    {
+                        thread::spawn(move || io::copy(&mut from, &mut to).map(|_| to.shutdown(Shutdown::Both)));
+                    }
+                    open.lock().unwrap().extend([here, there]);
+                }
+            }
+        });
+        Gate { port, is_shut, open }
+    }
+
+    fn shut(&self) {
+        self.is_shut.store(true, Ordering::SeqCst);
+        for stream in self.open.lock().unwrap().drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn open(&self) {
+        self.is_shut.store(false, Ordering::SeqCst);
+    }
+}
+
+/// A machine that joined, and the way to its server.
+fn joined(env: &TestEnv) -> (TestDatabase, Gate) {
+    let database = TestDatabase::new();
+    env.watchdog(&env.root(), &["fleet", "init", &database.full_address("owner"), "--worker", "worker"]).expect(0);
+    let gate = Gate::to(database.port());
+    let address = database.full_address("worker").replace(&format!(":{}/", database.port()), &format!(":{}/", gate.port));
+    env.watchdog(&env.root(), &["fleet", "join", &address, "--name", "build-1"]).expect(0);
+    (database, gate)
+}
+
+const SESSION: &str = "echo only this machine knows; echo done > f && git add -A && git commit -qm 'feat: f'";
+
+#[test]
+fn what_happened_is_copied_once_and_its_output_stays() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["run", "--no-probe", "--", "true"]);
+    let (database, _gate) = joined(&env);
+    repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", SESSION]).expect(0);
+    assert_eq!(database.sql("SELECT count(*) FROM watchdog.event"), "0", "a short command waits for no server");
+    let waiting = env.watchdog(&env.root(), &["fleet", "status"]).expect(0).stdout;
+    assert!(waiting.contains("to look at: watchdog fleet sync"), "{waiting}");
+    let said = env.watchdog(&env.root(), &["fleet", "sync"]).expect(0).stdout;
+    assert!(said.contains("were copied to the fleet on localhost"), "{said}");
+    let kinds = database.sql("SELECT string_agg(kind, ' ' ORDER BY seq) FROM watchdog.event");
+    assert_eq!(kinds, "baseline session_started session_ended breaker verdict", "only what happened since it joined, in order");
+    let verdict = database.sql("SELECT data->>'status' || ' ' || (data->>'machine') FROM watchdog.event WHERE kind = 'verdict'");
+    assert_eq!(verdict, "complete build-1");
+    assert_eq!(database.sql("SELECT count(*) FROM watchdog.event WHERE data::text LIKE '%only this machine%'"), "0");
+    let again = env.watchdog(&env.root(), &["fleet", "sync", "--json"]).expect(0).json();
+    assert_eq!((&again["copied"], &again["missed"], &again["busy"]), (&json!(0), &json!(0), &json!(false)), "{again}");
+    assert!(env.watchdog(&env.root(), &["fleet", "status"]).expect(0).stdout.contains("everything is copied"));
+}
+
+#[test]
+fn a_loop_copies_beside_its_work() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let (database, _gate) = joined(&env);
+    repo.watchdog(&["loop", "--no-probe", "--", "sh", "-c", SESSION]).expect(0);
+    wait_until("the loop's verdict is there", Duration::from_secs(30), || {
+        // Its end waits a moment for the copies; a machine under load may need the next command for the rest.
+        env.watchdog(&env.root(), &["fleet", "sync"]).expect(0);
+        database.sql("SELECT count(*) FROM watchdog.event WHERE kind = 'complete'") == "1"
+    });
+    let ids = database.sql("SELECT count(*) = count(DISTINCT id) FROM watchdog.event");
+    assert_eq!(ids, "t", "each event once");
+}
+
+#[test]
+fn a_server_that_is_gone_changes_no_verdict_and_gets_everything_when_it_is_back() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let (database, gate) = joined(&env);
+    gate.shut();
+    let looped = repo.watchdog(&["loop", "--no-probe", "--", "sh", "-c", SESSION]).expect(0);
+    assert_eq!(looped.stderr.matches("the work goes on").count(), 1, "said once: {looped}");
+    let refused = env.watchdog(&env.root(), &["fleet", "sync"]).expect(16);
+    assert!(refused.stderr.contains("localhost"), "{refused}");
+    repo.watchdog(&["check", "--no-probe"]);
+    gate.open();
+    env.watchdog(&env.root(), &["fleet", "sync"]).expect(0);
+    assert_eq!(database.sql("SELECT count(*) FROM watchdog.event WHERE kind = 'complete'"), "1");
+    let ordered = "SELECT bool_and(ordered) FROM (SELECT at >= lag(at, 1, at) OVER (ORDER BY seq) - interval '1 second' AS ordered FROM watchdog.event) e";
+    assert_eq!(database.sql(ordered), "t", "in the order of this machine's journal");
+}
+
+#[test]
+fn a_machine_that_left_shares_nothing_any_more() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let (database, gate) = joined(&env);
+    env.watchdog(&env.root(), &["fleet", "leave"]).expect(0);
+    repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", SESSION]).expect(0);
+    assert!(env.watchdog(&env.root(), &["fleet", "sync"]).expect(0).stdout.contains("in no fleet"));
+    let address = database.full_address("worker").replace(&format!(":{}/", database.port()), &format!(":{}/", gate.port));
+    env.watchdog(&env.root(), &["fleet", "join", &address, "--name", "build-1"]).expect(0);
+    env.watchdog(&env.root(), &["fleet", "sync"]).expect(0);
+    assert_eq!(database.sql("SELECT count(*) FROM watchdog.event"), "0", "what happened in between is nobody else's");
+}
