@@ -40,6 +40,8 @@ pub fn migrate(server: &FleetServer, worker: &str) -> Result<MigrationOutcome, F
         let tx = call.client.transaction().await?;
         // Whoever makes the tables at this moment is waited for, longer than a statement may take otherwise.
         tx.batch_execute(&format!("SET LOCAL statement_timeout = {}", INIT_DEADLINE.as_millis())).await?;
+        // A server that waits for the lock notices only so that its client was interrupted.
+        tx.batch_execute("SET LOCAL client_connection_check_interval = 1000").await?;
         tx.query_typed("SELECT pg_advisory_xact_lock(8317712, 1)", &[]).await?;
         let from = format_of(tx.client()).await?;
         if from.is_some_and(|found| found > FLEET_FORMAT) {
