@@ -29,7 +29,7 @@ use crate::judge::settle_anchor;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
 use crate::modes::run::session_recognition::SessionRecognition;
-use crate::modes::run::sighted_agent::SpokenDialect;
+use crate::modes::run::sighted_agent::OutputDialect;
 use crate::wire::verdict_json::Judgement;
 
 /// The options of a check.
@@ -185,7 +185,7 @@ fn wait_for_process(
     if marked.and_then(|()| lock.set_session_active(false)).is_err() {
         command_env.tell("could not update the lock file");
     }
-    request.sighted = recognition.finish(SpokenDialect::None, false);
+    request.sighted = recognition.finish(OutputDialect::None, false);
     request.overrides.session_over = true;
     Ok(())
 }

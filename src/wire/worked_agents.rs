@@ -106,11 +106,11 @@ pub fn worked_session_line(session: &WorkedSession) -> String {
 }
 
 /// Whom the questions of a verdict went to, in a line for people; `None` where nobody was asked.
-pub fn asked_line(verdict: &Value) -> Option<String> {
-    let asked = verdict["probes"].as_array().map_or(0, Vec::len);
-    let times = if asked == 1 { "once".to_owned() } else { format!("{asked} times") };
+pub fn questions_line(verdict: &Value) -> Option<String> {
+    let count = verdict["probes"].as_array().map_or(0, Vec::len);
+    let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
     let about = verdict["session"]["agent"].as_str().map(|agent| format!(" about the session of {agent}")).unwrap_or_default();
-    (asked > 0).then(|| format!("asked {times}{about}"))
+    (count > 0).then(|| format!("asked {times}{about}"))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::report::explained::{ExplainedFacts, ExplainedVerdict, explained};
 use crate::report::verdict_choice::{JournalScope, VerdictChoice, choose};
 use crate::wire::explain_json::{ExplainedFields, explain_json};
 use crate::wire::last_verdict::LastVerdict;
-use crate::wire::worked_agents::{asked_line, worked_session_line};
+use crate::wire::worked_agents::{questions_line, worked_session_line};
 use watchdog_core::decision::record::explanation::ExplainedStep;
 use watchdog_core::decision::record::run::RunEnd;
 use watchdog_core::decision::record::what_if::ChangedEnd;
@@ -78,7 +78,7 @@ fn show(terminal: &CommandTerminal, found: &ExplainedVerdict) {
     terminal.sentence(&format!("  evidence: {}; worktree: {}", text("evidence"), text("worktree")));
     terminal.sentence(&format!("  event: {}", escape_to_one_line(&event.id)));
     terminal.line("");
-    let who = found.sessions.iter().map(worked_session_line).chain(asked_line(data));
+    let who = found.sessions.iter().map(worked_session_line).chain(questions_line(data));
     let who: Vec<String> = who.map(|line| format!("  {}", escape_to_one_line(&line))).collect();
     if !who.is_empty() {
         terminal.line("Who worked");

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::agent_watch::AgentWatch;
-use super::sighted_agent::{AgentSigns, SpokenDialect};
+use super::sighted_agent::{AgentSigns, OutputDialect};
 use crate::agent::recognition::{AgentWords, NamedAgents, agents_in_command, known_agents};
 use crate::agent::stream::{StreamFormat, StreamTap};
 use crate::judge::command_env::CommandEnv;
@@ -43,9 +43,9 @@ impl SessionRecognition {
     }
 
     /// The agent, once the session has ended. `names_itself` = its output told an id.
-    pub fn finish(self, spoken: SpokenDialect<'_>, names_itself: bool) -> SightedAgent {
+    pub fn finish(self, output_dialect: OutputDialect<'_>, names_itself: bool) -> SightedAgent {
         let by_processes = self.watch.map(|watch| watch.seen()).unwrap_or_default();
-        let signs = AgentSigns { chosen: self.chosen.as_deref(), by_command: self.by_command, by_processes, spoken, names_itself };
+        let signs = AgentSigns { chosen: self.chosen.as_deref(), by_command: self.by_command, by_processes, output_dialect, names_itself };
         signs.agent(&self.known)
     }
 

@@ -38,7 +38,7 @@ use super::budget::{AgentBudget, SessionBudget};
 use super::periodic::{PeriodicSnapshots, SnapshotSubject};
 use super::session_recognition::SessionRecognition;
 use super::session_wait::{SessionTimeLimit, SessionWaiter, WaitedSession};
-use super::sighted_agent::SpokenDialect;
+use super::sighted_agent::OutputDialect;
 use super::silence_watch::{SilenceCause, WatchedSession};
 use crate::clock::now;
 use crate::judge::admission::PreparedJudgement;
@@ -237,12 +237,12 @@ async fn run_in_span(
     let advice = preset.as_ref().and_then(|preset| preset.refusals.as_ref());
     let mut seen = see(outcome, (&summary, advice), notes, &budget, SessionCutoff { stop, silent, over_budget }, now());
     let dialect = summary.dialect.filter(|_| summary.structured).map(StreamDialect::as_str);
-    let spoken = match (ruled_by, dialect) {
-        (Some(preset), _) => SpokenDialect::RulesOf(preset),
-        (None, Some(dialect)) => SpokenDialect::Dialect(dialect),
-        (None, None) => SpokenDialect::None,
+    let output_dialect = match (ruled_by, dialect) {
+        (Some(preset), _) => OutputDialect::RulesOf(preset),
+        (None, Some(dialect)) => OutputDialect::Dialect(dialect),
+        (None, None) => OutputDialect::None,
     };
-    let sighted = recognition.finish(spoken, seen.session_id.is_some());
+    let sighted = recognition.finish(output_dialect, seen.session_id.is_some());
     (seen.agent, seen.agent_source) = (sighted.agent, sighted.source);
     if seen.session_id.is_none() {
         // An agent that prints nothing about itself may have told its name by a hook.

@@ -6,7 +6,7 @@ use watchdog_facts::agent_source::AgentSource;
 
 /// Whose events an output was.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SpokenDialect<'a> {
+pub enum OutputDialect<'a> {
     /// Plain text, or nobody's that is known.
     #[default]
     None,
@@ -26,7 +26,7 @@ pub struct AgentSigns<'a> {
     /// The processes that ran.
     pub by_processes: NamedAgents,
     /// Whose events its output was.
-    pub spoken: SpokenDialect<'a>,
+    pub output_dialect: OutputDialect<'a>,
     /// Whether its output told an id.
     pub names_itself: bool,
 }
@@ -36,11 +36,11 @@ impl AgentSigns<'_> {
     /// after it, and where two of these signs disagree none of them counts.
     pub fn agent(&self, known: &[AgentWords]) -> SightedAgent {
         let named = |agent: &str, source| SightedAgent { agent: Some(agent.to_owned()), source: Some(source) };
-        let is_plain = self.spoken == SpokenDialect::None;
-        let speaks = |agent: &str| match self.spoken {
-            SpokenDialect::None => false,
-            SpokenDialect::RulesOf(preset) => preset == agent,
-            SpokenDialect::Dialect(dialect) => known.iter().any(|words| words.agent == agent && words.dialect.as_deref() == Some(dialect)),
+        let is_plain = self.output_dialect == OutputDialect::None;
+        let speaks = |agent: &str| match self.output_dialect {
+            OutputDialect::None => false,
+            OutputDialect::RulesOf(preset) => preset == agent,
+            OutputDialect::Dialect(dialect) => known.iter().any(|words| words.agent == agent && words.dialect.as_deref() == Some(dialect)),
         };
         if let Some(agent) = self.chosen {
             return named(agent, AgentSource::Named);
@@ -61,14 +61,14 @@ impl AgentSigns<'_> {
             }
             (_, NamedAgents::One(agent)) if is_plain || speaks(agent) => named(agent, AgentSource::Processes),
             (_, NamedAgents::One(_)) => unknown,
-            _ => match self.spoken {
+            _ => match self.output_dialect {
                 // The first agent with that dialect is the one that it is named after.
-                SpokenDialect::Dialect(dialect) => known
+                OutputDialect::Dialect(dialect) => known
                     .iter()
                     .find(|words| words.dialect.as_deref() == Some(dialect))
                     .map_or(unknown, |words| named(&words.agent, AgentSource::Output)),
-                SpokenDialect::RulesOf(preset) => named(preset, AgentSource::Output),
-                SpokenDialect::None => unknown,
+                OutputDialect::RulesOf(preset) => named(preset, AgentSource::Output),
+                OutputDialect::None => unknown,
             },
         }
     }
@@ -91,30 +91,30 @@ mod tests {
     #[test]
     fn a_persons_word_decides_and_signs_of_the_session_must_agree() {
         let none = || NamedAgents::None;
-        let plain = SpokenDialect::None;
-        let codex = SpokenDialect::Dialect("codex");
-        let own = SpokenDialect::RulesOf("agents/mine.json");
-        for (chosen, by_command, by_processes, spoken, names_itself, agent, source) in [
+        let plain = OutputDialect::None;
+        let codex = OutputDialect::Dialect("codex");
+        let own = OutputDialect::RulesOf("agents/mine.json");
+        for (chosen, by_command, by_processes, output_dialect, names_itself, agent, source) in [
             (Some("gemini"), one("codex"), one("claude"), codex, true, Some("gemini"), Some(AgentSource::Named)),
             (None, one("gemini"), one("claude"), codex, true, Some("gemini"), Some(AgentSource::Output)),
             (None, one("gemini"), one("claude"), plain, false, Some("gemini"), Some(AgentSource::Named)),
-            (None, one("gemini"), none(), SpokenDialect::Dialect("gemini"), true, Some("gemini"), Some(AgentSource::Named)),
+            (None, one("gemini"), none(), OutputDialect::Dialect("gemini"), true, Some("gemini"), Some(AgentSource::Named)),
             (None, none(), one("codex"), plain, false, Some("codex"), Some(AgentSource::Processes)),
             (None, none(), one("codex"), codex, true, Some("codex"), Some(AgentSource::Processes)),
             (None, none(), one("claude"), codex, true, None, Some(AgentSource::Output)),
             (None, none(), none(), codex, true, Some("codex"), Some(AgentSource::Output)),
-            (None, none(), none(), SpokenDialect::Dialect("antigravity"), true, None, Some(AgentSource::Output)),
+            (None, none(), none(), OutputDialect::Dialect("antigravity"), true, None, Some(AgentSource::Output)),
             (None, none(), none(), plain, true, None, Some(AgentSource::Output)),
             (None, none(), none(), plain, false, None, None),
             (None, several(), one("claude"), codex, true, Some("codex"), Some(AgentSource::Output)),
             (None, several(), none(), plain, false, None, None),
             (None, none(), several(), codex, true, Some("codex"), Some(AgentSource::Output)),
-            (None, none(), several(), SpokenDialect::Dialect("gemini"), true, None, Some(AgentSource::Output)),
+            (None, none(), several(), OutputDialect::Dialect("gemini"), true, None, Some(AgentSource::Output)),
             (None, none(), none(), own, true, Some("agents/mine.json"), Some(AgentSource::Output)),
             (None, none(), one("codex"), own, true, None, Some(AgentSource::Output)),
             (None, one("codex"), none(), own, true, Some("codex"), Some(AgentSource::Output)),
         ] {
-            let signs = AgentSigns { chosen, by_command, by_processes, spoken, names_itself };
+            let signs = AgentSigns { chosen, by_command, by_processes, output_dialect, names_itself };
             let expected = SightedAgent { agent: agent.map(str::to_owned), source };
             assert_eq!(signs.agent(&known_agents(&PresetCatalog::default())), expected, "{signs:?}");
         }
