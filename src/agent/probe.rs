@@ -60,7 +60,7 @@ pub struct ProbeRequest<'a> {
     /// The latest session recorded for the worktree ([`super::transcript::latest_session`]).
     pub expected_session: Option<String>,
     /// What is known of the session that is asked.
-    pub asked: AskedSession,
+    pub probed: ProbeSubject,
     /// Which probe it is, from 1.
     pub number: u32,
     /// The question ([`super::prompt::probe_prompt`]).
@@ -73,7 +73,7 @@ pub struct ProbeRequest<'a> {
 
 /// What is known of a session before it is asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AskedSession {
+pub struct ProbeSubject {
     /// Its transcript.
     pub transcript: Option<PathBuf>,
     /// The tokens that it had spent when it ended, as its program reported them. Programs that report a whole session in the answer to a
@@ -122,7 +122,7 @@ pub fn ask(request: &ProbeRequest<'_>) -> ProbeOutcome {
 pub fn ask_with(request: &ProbeRequest<'_>, run: &dyn Fn(&ProgramRun) -> Result<FinishedProgram, StartError>) -> ProbeAnswer {
     match put(request, QuestionKind::Probe, run) {
         Ok(answered) => {
-            let (session_id, usage, session_cost_usd) = summary(request, request.asked.tokens, &answered);
+            let (session_id, usage, session_cost_usd) = summary(request, request.probed.tokens, &answered);
             ProbeAnswer { outcome: outcome(request, &answered, answer), session_id, usage, session_cost_usd }
         }
         Err(unanswered) => ProbeAnswer::unasked(*unanswered),
@@ -172,7 +172,7 @@ pub fn ask_for_plan(
     spent: &mut ProbeUsage,
 ) -> Result<Map<String, Value>, Box<ProbeOutcome>> {
     let answered = put(request, QuestionKind::Plan, run)?;
-    *spent = spent.plus(summary(request, request.asked.tokens, &answered).1);
+    *spent = spent.plus(summary(request, request.probed.tokens, &answered).1);
     let mut plan = None;
     let judged = outcome(request, &answered, |found, stdout, now, local| {
         match reply::object_with("commits", found.as_ref(), stdout) {
@@ -261,7 +261,7 @@ fn put(
         },
         None => None,
     };
-    let transcript = request.asked.transcript.as_deref();
+    let transcript = request.probed.transcript.as_deref();
     let places = QuestionPlaces { transcript, ..scratch.as_ref().map(|scratch| scratch.places(transcript)).unwrap_or_default() };
     let built = invocation(&InvocationInputs {
         settings: request.settings,

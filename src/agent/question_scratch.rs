@@ -38,7 +38,7 @@ impl QuestionScratch {
             return Ok(None);
         }
         let failed = |error: std::io::Error| format!("failed to make the files of the question: {error}");
-        let folder = folder_outside(worktree).map_err(failed)?;
+        let folder = temporary_folder(worktree).map_err(failed)?;
         let mut made = QuestionScratch { folder, schema_file: None, own_home: None };
         if let Some(schema) = schema {
             let file = made.folder.path().join("schema.json");
@@ -85,11 +85,11 @@ fn settings(home: &OwnHome) -> Result<Value, String> {
 }
 
 /// A new folder of this user alone, outside the work tree wherever temporary files lie.
-fn folder_outside(worktree: &Path) -> std::io::Result<TempDir> {
+fn temporary_folder(worktree: &Path) -> std::io::Result<TempDir> {
     let root = fs::canonicalize(worktree).unwrap_or_else(|_| worktree.to_owned());
     let usual = [std::env::temp_dir(), PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
-    let outside = |folder: &PathBuf| root == Path::new("/") || fs::canonicalize(folder).is_ok_and(|folder| !folder.starts_with(&root));
-    let found = usual.into_iter().find(outside).ok_or_else(|| std::io::Error::other("every temporary folder lies in the work tree"))?;
+    let is_safe = |folder: &PathBuf| root == Path::new("/") || fs::canonicalize(folder).is_ok_and(|folder| !folder.starts_with(&root));
+    let found = usual.into_iter().find(is_safe).ok_or_else(|| std::io::Error::other("every temporary folder lies in the work tree"))?;
     let private = fs::Permissions::from_mode(0o700);
     tempfile::Builder::new().prefix("watchdog-question-").permissions(private).tempdir_in(found)
 }

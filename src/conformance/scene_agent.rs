@@ -27,7 +27,7 @@ pub struct SceneAgent {
 
 impl SceneAgent {
     /// Whether watchdog asks it about a session at all.
-    pub fn is_asked(&self) -> bool {
+    pub fn is_probed(&self) -> bool {
         self.preset.question.as_ref().is_some_and(|question| question.by_id.is_some())
     }
 

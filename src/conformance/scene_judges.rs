@@ -42,19 +42,19 @@ pub fn forgets(facts: &SceneFacts, found: &mut SceneFindings) {
 /// Either nobody is asked: then the work is kept, and nobody says that it is complete. Or the agent is asked in a way that leaves a trace.
 /// The verdict says which capability is missing.
 pub fn forgets_unasked(facts: &SceneFacts, found: &mut SceneFindings) {
-    asked_or_kept(facts, found, forgets);
+    probed_or_kept(facts, found, forgets);
 }
 
 pub fn plan_unasked(facts: &SceneFacts, found: &mut SceneFindings) {
-    asked_or_kept(facts, found, plan);
+    probed_or_kept(facts, found, plan);
 }
 
-fn asked_or_kept(facts: &SceneFacts, found: &mut SceneFindings, asked: fn(&SceneFacts, &mut SceneFindings)) {
+fn probed_or_kept(facts: &SceneFacts, found: &mut SceneFindings, judge: fn(&SceneFacts, &mut SceneFindings)) {
     let json = facts.json(0);
     let said = [&json["notes"], &json["message"]].map(shown).join(" ");
     if probes(facts, 0) > 0 {
         found.that(said.contains("agent_lacks"), "a note about the trace that the question leaves (agent_lacks)", said);
-        return asked(facts, found);
+        return judge(facts, found);
     }
     found.not_complete(facts, 0);
     let kept = facts.subjects.len() > 1 || facts.files.contains("f.txt") || facts.files.contains("a.txt");

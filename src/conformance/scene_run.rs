@@ -25,7 +25,7 @@ pub struct SceneResult {
     /// Wall time.
     pub duration: Duration,
     /// Whether the API saw a request.
-    pub asked_api: bool,
+    pub called_api: bool,
     /// The folder in which it played, where that was kept.
     pub kept: Option<PathBuf>,
 }
@@ -46,7 +46,7 @@ pub enum SceneOutcome {
 /// Plays a scene. A scene that could not be set up has failed, with the reason.
 pub fn play(agent: &SceneAgent, scene: &ConformanceScene, keep: bool, cancel: &CancelFlag) -> SceneResult {
     let begin = Instant::now();
-    let (outcome, kept, asked_api) = match SceneStage::set(agent, ApiScript::new((scene.script)()), keep, cancel.clone()) {
+    let (outcome, kept, called_api) = match SceneStage::set(agent, ApiScript::new((scene.script)()), keep, cancel.clone()) {
         Ok(stage) => {
             let kept = keep.then(|| stage.folder().to_owned());
             let outcome = played(agent, scene, &stage).unwrap_or_else(|error| failed_to("a scene that can be played", &error));
@@ -55,7 +55,7 @@ pub fn play(agent: &SceneAgent, scene: &ConformanceScene, keep: bool, cancel: &C
         Err(error) => (failed_to(&format!("a scratch folder in {}", std::env::temp_dir().display()), &error), None, false),
     };
     let outcome = if cancel.is_cancelled() { SceneOutcome::Interrupted } else { outcome };
-    SceneResult { scene: scene.name, outcome, duration: begin.elapsed(), asked_api, kept }
+    SceneResult { scene: scene.name, outcome, duration: begin.elapsed(), called_api, kept }
 }
 
 fn failed_to(what: &str, error: &io::Error) -> SceneOutcome {
@@ -76,7 +76,7 @@ fn played(agent: &SceneAgent, scene: &ConformanceScene, stage: &SceneStage) -> i
                 stage.watchdog(args, StdinSource::Null, &BTreeMap::new(), None)?
             }
             SceneStep::Loop(step) => {
-                let unasked = if agent.is_asked() { &[][..] } else { step.unasked_options };
+                let unasked = if agent.is_probed() { &[][..] } else { step.unasked_options };
                 args.extend(["loop".into(), "--agent".into(), agent.preset.name.as_str().into(), "--prompt".into(), prompt.clone().into()]);
                 args.extend(step.options.iter().chain(unasked).map(Into::into));
                 args.push("--".into());

@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use crate::agent::preset::verdict_basis::VerdictBasis;
-use crate::agent::probe::{self, AskedSession, ProbeRequest};
+use crate::agent::probe::{self, ProbeRequest, ProbeSubject};
 use crate::agent::prompt::{QuestionFacts, probe_prompt};
 use crate::agent::reply_claims::ReplyClaims;
 use crate::session::{ProbeTarget, SessionIdSource};
@@ -150,7 +150,7 @@ impl ActionExecutor {
             worktree: &self.root,
             session_id: whom.resume.as_deref(),
             expected_session: whom.expected.clone(),
-            asked: self.asked_session(&whom),
+            probed: self.probed_session(&whom),
             number,
             prompt: probe_prompt(&git_facts, contradiction),
             timeout: settings.completion_check.probe_timeout,
@@ -179,9 +179,9 @@ impl ActionExecutor {
     }
 
     /// What is known of the session that is asked.
-    pub(super) fn asked_session(&self, whom: &ProbeTarget) -> AskedSession {
+    pub(super) fn probed_session(&self, whom: &ProbeTarget) -> ProbeSubject {
         let id = whom.resume.as_deref().or(whom.expected.as_deref());
-        self.command_env.asked_session(self.store.as_deref(), &self.input.worktree_id, (&self.root, &self.agent), id)
+        self.command_env.probed_session(self.store.as_deref(), &self.input.worktree_id, (&self.root, &self.agent), id)
     }
 
     fn stand_by(&self, standing: &StandingAnswer) -> ProbeRecord {
@@ -276,13 +276,13 @@ impl ActionExecutor {
     /// Adds a reused or new answer to the verdict and the records. Returns whether the verdict is the same as before, so that
     /// no count includes it twice.
     pub fn settle_answer(&self, store: &dyn LocalStore, verdict: &mut Verdict) -> Result<bool, StoreError> {
-        let asked_own = self.agent.probe.is_some();
-        if !verdict.probes.is_empty() && !asked_own || self.ran.agent.is_some() {
+        let own_probe = self.agent.probe.is_some();
+        if !verdict.probes.is_empty() && !own_probe || self.ran.agent.is_some() {
             let preset = self.command_env.agent_preset(&self.root, &self.agent.preset);
             let basis = VerdictBasis::of(verdict);
             // A program of the user's own was asked in its place; one that no record names ran no session that is known.
-            let basis = if self.ran.agent.is_some() { basis } else { VerdictBasis { asked: basis.asked, ..VerdictBasis::default() } };
-            let basis = VerdictBasis { asked: basis.asked && !asked_own, ..basis };
+            let basis = if self.ran.agent.is_some() { basis } else { VerdictBasis { probed: basis.probed, ..VerdictBasis::default() } };
+            let basis = VerdictBasis { probed: basis.probed && !own_probe, ..basis };
             let lacks = preset.ok().and_then(|preset| basis.weakened_by(&preset));
             verdict.degraded.extend(lacks.map(|detail| Degradation { code: WarningCode::AgentLacks, detail }));
         }

@@ -379,7 +379,7 @@ impl ActionExecutor {
             root: &self.root,
             session_id: whom.resume.as_deref(),
             expected_session: whom.expected.clone(),
-            asked: self.asked_session(&whom),
+            probed: self.probed_session(&whom),
             timeout: request.settings.timeout,
             begun: now(),
             spent: Mutex::default(),

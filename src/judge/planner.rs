@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::agent::probe::{AskedSession, ProbeRequest, ask_for_plan};
+use crate::agent::probe::{ProbeRequest, ProbeSubject, ask_for_plan};
 use crate::rescue::PlanError;
 use watchdog_core::config::settings::AgentSettings;
 use watchdog_facts::evidence::ProbeOutcome;
@@ -33,7 +33,7 @@ pub struct PlannerAgent<'a> {
     /// The latest session recorded for the worktree.
     pub expected_session: Option<String>,
     /// What is known of that session.
-    pub asked: AskedSession,
+    pub probed: ProbeSubject,
     /// How long all questions together may take.
     pub timeout: Duration,
     /// When that time began.
@@ -66,7 +66,7 @@ impl PlannerAgent<'_> {
             worktree: self.root,
             session_id: self.session_id,
             expected_session: self.expected_session.clone(),
-            asked: self.asked.clone(),
+            probed: self.probed.clone(),
             number: attempt,
             prompt: prompt.to_owned(),
             timeout,

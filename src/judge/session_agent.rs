@@ -10,7 +10,7 @@ use watchdog_store::{LocalStore, session};
 
 use super::command_env::CommandEnv;
 use super::session_cost::earlier_tokens;
-use crate::agent::probe::AskedSession;
+use crate::agent::probe::ProbeSubject;
 
 /// The recorded agent of the last session of a spec, by the name or path of its preset. `None` where that is unknown, and where the
 /// session began before the baseline: then it was about other work. Records that cannot be read are reported by the functions that write.
@@ -48,17 +48,17 @@ impl SightedAgent {
 impl CommandEnv {
     /// What is known of a session before it is asked: its transcript, which it could write itself and which says nothing but where a
     /// question goes; and its tokens, as its output reported them at the last end that watchdog saw.
-    pub fn asked_session(
+    pub fn probed_session(
         &self,
         store: Option<&dyn LocalStore>,
         worktree_id: &str,
         (root, agent): (&Path, &AgentSettings),
         id: Option<&str>,
-    ) -> AskedSession {
-        let Some(id) = id else { return AskedSession::default() };
+    ) -> ProbeSubject {
+        let Some(id) = id else { return ProbeSubject::default() };
         let transcript = self.transcripts_of(root, agent).and_then(|source| source.session(root, id)).map(|found| found.path);
         let tokens = store.and_then(|store| earlier_tokens(store, worktree_id).remove(id));
-        AskedSession { transcript, tokens }
+        ProbeSubject { transcript, tokens }
     }
 }
 

@@ -121,8 +121,8 @@ fn commit(
     let session = session.and_then(|session| session.session_id);
     let source = command_env.transcripts_of(open.root(), &agent);
     let latest = source.filter(|source| source.asks_latest).and_then(|source| source.latest(open.root())).map(|found| found.session_id);
-    let (store, asked_about) = (Some(open.store.as_ref()), session.as_deref().or(latest.as_deref()));
-    let asked = command_env.asked_session(store, &open.worktree_id, (open.root(), &agent), asked_about);
+    let (store, probed_id) = (Some(open.store.as_ref()), session.as_deref().or(latest.as_deref()));
+    let probed = command_env.probed_session(store, &open.worktree_id, (open.root(), &agent), probed_id);
     let planner = PlannerAgent {
         command_env,
         agent: &agent,
@@ -130,7 +130,7 @@ fn commit(
         root: open.root(),
         session_id: session.as_deref(),
         expected_session: latest,
-        asked,
+        probed,
         timeout: settings.rescue.timeout,
         begun: now(),
         spent: std::sync::Mutex::default(),

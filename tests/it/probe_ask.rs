@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use completion_watchdog::agent::preset::PresetCatalog;
-use completion_watchdog::agent::probe::{AskedSession, ProbeRequest, ask};
+use completion_watchdog::agent::probe::{ProbeRequest, ProbeSubject, ask};
 use completion_watchdog::agent::prompt::{QuestionFacts, probe_prompt};
 use tempfile::TempDir;
 use watchdog_core::config::settings::{AgentSettings, PresetName};
@@ -57,7 +57,7 @@ impl Agent {
             worktree: self.path(),
             session_id: self.session_id,
             expected_session: self.expected_session.map(str::to_owned),
-            asked: AskedSession::default(),
+            probed: ProbeSubject::default(),
             number: 3,
             prompt: probe_prompt(&QuestionFacts::default(), None),
             timeout: self.timeout,

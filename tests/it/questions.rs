@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use completion_watchdog::agent::preset::PresetCatalog;
-use completion_watchdog::agent::probe::{AskedSession, ProbeAnswer, ProbeRequest, ask_with};
+use completion_watchdog::agent::probe::{ProbeAnswer, ProbeRequest, ProbeSubject, ask_with};
 use completion_watchdog::agent::stream::SessionTokens;
 use serde_json::{Value, json};
 use watchdog_core::config::settings::{AgentSettings, PresetName};
@@ -36,7 +36,7 @@ fn ask(preset: &str, text: &str, tokens: Option<SessionTokens>) -> ProbeAnswer {
         worktree: scratch.path(),
         session_id: Some(ID),
         expected_session: None,
-        asked: AskedSession { transcript: None, tokens },
+        probed: ProbeSubject { transcript: None, tokens },
         number: 1,
         prompt: "STATUS".into(),
         timeout: Duration::from_secs(60),

@@ -75,15 +75,15 @@ impl OwnHome {
 
 /// Puts a value at a pointer, and makes the objects on the way.
 fn put(into: &mut Value, pointer: &str, value: Value) {
-    let mut place = into;
+    let mut node = into;
     for part in pointer.split('/').skip(1) {
-        if !place.is_object() {
-            *place = Value::Object(Map::new());
+        if !node.is_object() {
+            *node = Value::Object(Map::new());
         }
-        let Value::Object(members) = place else { return };
-        place = members.entry(part).or_insert(Value::Null);
+        let Value::Object(members) = node else { return };
+        node = members.entry(part).or_insert(Value::Null);
     }
-    *place = value;
+    *node = value;
 }
 
 #[cfg(test)]

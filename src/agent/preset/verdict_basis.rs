@@ -9,8 +9,8 @@ use watchdog_facts::verdict::{Reason, Status, Verdict};
 /// What a verdict rests on, as far as capabilities of the agent matter to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct VerdictBasis {
-    /// The agent was asked.
-    pub asked: bool,
+    /// The agent was probed.
+    pub probed: bool,
     /// Its session left nothing, and nothing says why.
     pub nothing_done: bool,
     /// Its session was ended for silence or time.
@@ -26,7 +26,7 @@ impl VerdictBasis {
         let changed = verdict.changes.as_ref().is_some_and(|changes| changes.any());
         let is_open = matches!(verdict.status(), Status::Incomplete | Status::Review | Status::Timeout);
         VerdictBasis {
-            asked: !verdict.probes.is_empty(),
+            probed: !verdict.probes.is_empty(),
             nothing_done: is_open && verdict.commits.is_some() && !made && !changed && verdict.rescue_commits == 0,
             was_silent: matches!(verdict.reason, Reason::SessionTimeout | Reason::SessionIdle),
             limit_without_end: verdict.reason == Reason::RateLimited && verdict.retry_at.is_none(),
@@ -44,7 +44,7 @@ impl VerdictBasis {
         let missing = gaps.into_iter().filter(|(rests, capability)| *rests && !preset.can(*capability));
         let mut said: Vec<&str> = missing.map(|(_, capability)| capability.sentence(false)).collect();
         let question = preset.question_gaps();
-        said.extend(question.into_iter().filter(|_| self.asked));
+        said.extend(question.into_iter().filter(|_| self.probed));
         (!said.is_empty()).then(|| format!("{}: {}", preset.title, said.join("; ")))
     }
 }
@@ -76,7 +76,7 @@ mod tests {
         let nothing = VerdictBasis { nothing_done: true, ..VerdictBasis::default() };
         let silent = VerdictBasis { was_silent: true, ..VerdictBasis::default() };
         let limited = VerdictBasis { limit_without_end: true, ..VerdictBasis::default() };
-        let asked = VerdictBasis { asked: true, ..VerdictBasis::default() };
+        let probed = VerdictBasis { probed: true, ..VerdictBasis::default() };
         for (agent, basis, said) in [
             ("claude", nothing, None),
             ("codex", nothing, Some("a refused tool may go unreported")),
@@ -88,10 +88,10 @@ mod tests {
             ("codex", silent, None),
             ("codex", limited, None),
             ("copilot", limited, Some("when a usage limit ends is not reported")),
-            ("claude", asked, None),
-            ("gemini", asked, None),
-            ("opencode", asked, Some("no question about its state leaves the session")),
-            ("qwen", asked, Some("some tools stay available")),
+            ("claude", probed, None),
+            ("gemini", probed, None),
+            ("opencode", probed, Some("no question about its state leaves the session")),
+            ("qwen", probed, Some("some tools stay available")),
             ("opencode", VerdictBasis::default(), None),
         ] {
             let weakened = basis.weakened_by(&preset(agent));

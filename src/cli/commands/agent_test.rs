@@ -43,7 +43,7 @@ pub fn agent_test(terminal: &CommandTerminal, args: AgentTestArgs) -> Result<u8,
                 }
                 let result = play(&agent, scene, keep, &raised);
                 // Another program, or one that cannot be pointed at the API: every further scene would fail as slowly.
-                let hopeless = results.is_empty() && !result.asked_api && matches!(result.outcome, SceneOutcome::Failed(..));
+                let hopeless = results.is_empty() && !result.called_api && matches!(result.outcome, SceneOutcome::Failed(..));
                 if !terminal.json {
                     show(&terminal, scene, &result);
                 }

@@ -104,7 +104,7 @@ fn ask(command_env: &CommandEnv, args: &ProbeArgs) -> Result<ProbeWithTarget, Co
         worktree: open.root(),
         session_id: whom.resume.as_deref(),
         expected_session: whom.expected.clone(),
-        asked: command_env.asked_session(
+        probed: command_env.probed_session(
             Some(store),
             &open.worktree_id,
             (open.root(), &agent),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::agent::probe::{AskedSession, ProbeRequest, ask_to_judge};
+use crate::agent::probe::{ProbeRequest, ProbeSubject, ask_to_judge};
 use watchdog_core::checks::{Capabilities as _, CommandRequest, CommandRun, JudgeAnswer, JudgeRequest};
 use watchdog_core::config::settings::{AgentSettings, CommandLine};
 use watchdog_facts::display::bounded;
@@ -29,7 +29,7 @@ pub(super) fn preset(capabilities: &SystemCapabilities<'_>, request: &JudgeReque
         worktree: if settings.probe.is_some() { capabilities.root } else { Path::new("/") },
         session_id: None,
         expected_session: None,
-        asked: AskedSession::default(),
+        probed: ProbeSubject::default(),
         number: 1,
         prompt: request.prompt.to_owned(),
         timeout: request.timeout,
