@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio_postgres::error::{DbError, SqlState};
 use watchdog_store::StoreError;
 
-use crate::server::CALL_DEADLINE;
+use crate::call_deadlines::CALL_DEADLINE;
 
 /// Why the fleet's server could not be used.
 #[derive(Debug, thiserror::Error)]

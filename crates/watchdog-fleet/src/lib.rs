@@ -11,6 +11,7 @@
 
 #![warn(missing_docs, unreachable_pub)]
 
+mod call_deadlines;
 pub mod connection_settings;
 mod end_point;
 mod fleet_error;
@@ -19,8 +20,10 @@ pub mod migrations;
 mod pass_file;
 mod server;
 mod shared_store;
+mod table_format;
 mod tls;
 
+pub use call_deadlines::CALL_DEADLINE;
 pub use fleet_error::FleetError;
-pub use server::{CALL_DEADLINE, FleetServer};
+pub use server::FleetServer;
 pub use shared_store::FleetStore;

@@ -7,8 +7,8 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
 use crate::fleet_error::FleetError;
-use crate::migrations::{FLEET_FORMAT, format_of};
 use crate::server::{FleetServer, Repeat};
+use crate::table_format::{FLEET_FORMAT, format_of};
 
 /// Whether the row of a name is this machine's, or is made so; and what it says of itself.
 const JOIN: &str = "INSERT INTO watchdog.machine AS known (name, id, program, clock_ahead_ms) VALUES ($1, $2, $3, $4) \

@@ -1,19 +1,19 @@
 //! The tables of the fleet: made, migrated forward, and refused where a newer program made them.
 
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, Error};
 
+use crate::call_deadlines::INIT_DEADLINE;
 use crate::fleet_error::FleetError;
-use crate::server::{FleetServer, INIT_DEADLINE, Repeat};
+use crate::server::{FleetServer, Repeat};
+use crate::table_format::format_of;
+
+pub use crate::table_format::FLEET_FORMAT;
 
 /// Each step brings the tables from the format before to its own; what was released is never edited.
 const STEPS: &[(i32, &str)] = &[(1, include_str!("schema/001.sql"))];
 
 /// The rights of a role that works and owns nothing; `{worker}` stands for it.
 const WORKER_RIGHTS: &str = include_str!("schema/worker_rights.sql");
-
-/// The format that this program needs.
-pub const FLEET_FORMAT: i32 = 1;
 
 /// The role that is granted the rights of a worker where no other is named.
 pub const WORKER_ROLE: &str = "watchdog_worker";
@@ -74,17 +74,6 @@ pub fn migrate(server: &FleetServer, worker: &str) -> Result<MigrationOutcome, F
 /// Where the server cannot be used, or the role may not read it.
 pub fn found_format(server: &FleetServer) -> Result<Option<i32>, FleetError> {
     Ok(server.call("read the fleet's format", Repeat::Safe, async |call| format_of(call.client).await)?)
-}
-
-/// See [`found_format`].
-pub(crate) async fn format_of(client: &Client) -> Result<Option<i32>, Error> {
-    // The catalogue says it to everybody, so that a missing right is told from a missing table.
-    let there = "SELECT EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-                                WHERE n.nspname = 'watchdog' AND c.relname = 'format')";
-    if !client.query_typed_one(there, &[]).await?.try_get::<_, bool>(0)? {
-        return Ok(None);
-    }
-    client.query_typed_one("SELECT max(version) FROM watchdog.format", &[]).await?.try_get(0)
 }
 
 /// What a database administrator would run instead of [`migrate`]: two roles, the tables made by the one, and the rights of the other.

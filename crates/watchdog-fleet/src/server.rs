@@ -14,16 +14,11 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Config, Error};
 
+use crate::call_deadlines::{CALL_DEADLINE, INIT_DEADLINE};
 use crate::connection_settings::{ConnectionSettings, TlsMode};
 use crate::fleet_error::{FleetError, ServerNames, ends_the_connection};
-use crate::migrations::{FLEET_FORMAT, format_of};
+use crate::table_format::{FLEET_FORMAT, format_of};
 use crate::tls::ServerTls;
-
-/// No call takes longer, connecting included.
-pub const CALL_DEADLINE: Duration = Duration::from_secs(10);
-
-/// Making the tables may wait for another one that makes them.
-pub(crate) const INIT_DEADLINE: Duration = Duration::from_secs(60);
 
 /// One host answers within this, or the next is tried.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(4);

@@ -1,0 +1,17 @@
+//! The format of the fleet's tables: which one this program needs, and which one a database has.
+
+use tokio_postgres::{Client, Error};
+
+/// The format that this program needs.
+pub const FLEET_FORMAT: i32 = 1;
+
+/// The format of the tables; `None` where there are none.
+pub(crate) async fn format_of(client: &Client) -> Result<Option<i32>, Error> {
+    // The catalogue says it to everybody, so that a missing right is told from a missing table.
+    let there = "SELECT EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+                                WHERE n.nspname = 'watchdog' AND c.relname = 'format')";
+    if !client.query_typed_one(there, &[]).await?.try_get::<_, bool>(0)? {
+        return Ok(None);
+    }
+    client.query_typed_one("SELECT max(version) FROM watchdog.format", &[]).await?.try_get(0)
+}
