@@ -30,8 +30,8 @@ const OPENED: usize = 300;
 const FIRST_LINE: u64 = 1 << 20;
 /// Longer slugs are shortened by Claude Code, with a hash behind them; those are found by their beginning.
 const SLUG: usize = 200;
-/// File systems note times by a clock that lags behind.
-const COARSE: Duration = Duration::from_secs(1);
+/// File systems note times by a clock that lags behind, by a tick of the kernel.
+const COARSE: Duration = Duration::from_millis(100);
 
 /// Where an agent keeps the transcripts of its sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]

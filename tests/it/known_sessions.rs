@@ -3,10 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, TestEnv};
+use crate::support::{CommandOutput, Repo, TestEnv, wait_until};
 
 const FIRST: &str = "01a20210-5f8a-7a32-b14b-ca588022d080";
 const SECOND: &str = "01a20210-5f8a-7a32-b14b-ca588022d081";
@@ -56,6 +57,11 @@ fn the_one_session_that_was_begun_in_this_folder_is_asked_by_its_id() {
     env.install("codex", &codex(&env, &[(OLD, &folder)]));
     run(&repo, &env);
     fs::remove_file(env.root().join("calls")).expect("it was asked about its first session");
+    let first = env.home().join(format!(".codex/sessions/2026/11/23/rollout-{OLD}.jsonl"));
+    let begun = fs::metadata(first).expect("its transcript").created().expect("a time");
+    wait_until("the next session is clearly later", Duration::from_secs(30), || {
+        begun.elapsed().is_ok_and(|ago| ago > Duration::from_secs(1))
+    });
     codex(&env, &[(FIRST, &folder), (SECOND, "/elsewhere")]);
     let out = run(&repo, &env).expect(0);
     assert_eq!(out.json()["session"], json!({"id": FIRST, "agent": "codex", "known_by": "transcript", "idle_seconds": null}), "{out}");
