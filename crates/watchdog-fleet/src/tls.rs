@@ -43,9 +43,9 @@ impl ServerTls {
             _ => None,
         };
         let verifier: Arc<dyn ServerCertVerifier> = match check {
-            None => Arc::new(AnyServer(provider.clone())),
             Some(true) => authority(settings, &provider)?,
-            Some(false) => Arc::new(AnyName(authority(settings, &provider)?)),
+            Some(false) => Arc::new(NamelessServer { authority: Some(authority(settings, &provider)?), provider: provider.clone() }),
+            None => Arc::new(NamelessServer { authority: None, provider: provider.clone() }),
         };
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -151,50 +151,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for EncryptedStream<S> {
     }
 }
 
-/// Takes whoever answers, as `prefer` and `require` do: against listeners, not against somebody in between.
+/// Takes a server without its name: with an authority, one whose certificate that authority signed, as `verify-ca` does; without one, whoever
+/// answers, as `prefer` and `require` do: against listeners, not against somebody in between.
 #[derive(Debug)]
-struct AnyServer(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyServer {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
+struct NamelessServer {
+    authority: Option<Arc<dyn ServerCertVerifier>>,
+    provider: Arc<CryptoProvider>,
 }
 
-/// Takes a certificate of a known authority for any host, as `verify-ca` does.
-#[derive(Debug)]
-struct AnyName(Arc<dyn ServerCertVerifier>);
-
-impl ServerCertVerifier for AnyName {
+impl ServerCertVerifier for NamelessServer {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -203,7 +168,8 @@ impl ServerCertVerifier for AnyName {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        match self.0.verify_server_cert(certificate, intermediates, name, ocsp, now) {
+        let Some(authority) = &self.authority else { return Ok(ServerCertVerified::assertion()) };
+        match authority.verify_server_cert(certificate, intermediates, name, ocsp, now) {
             // The name is looked at last: everything else was in order.
             Err(rustls::Error::InvalidCertificate(CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. })) => {
                 Ok(ServerCertVerified::assertion())
@@ -218,7 +184,7 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls12_signature(message, certificate, signed)
+        rustls::crypto::verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -227,10 +193,10 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls13_signature(message, certificate, signed)
+        rustls::crypto::verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
