@@ -4,13 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::command_env::CommandEnv;
+use super::open_worktree::OpenWorktree;
 use crate::agent::preset::catalog::read_preset_file;
 use crate::agent::preset::{AgentPreset, PresetCatalog};
 use crate::agent::stream::StreamFormat;
 use crate::agent::transcript_source::TranscriptSource;
+use crate::session::{RecordedBaseline, note_conversations};
 use watchdog_core::config::settings::AgentSettings;
 use watchdog_core::config::{ConfigError, ParsedConfig, PresetName, unknown_preset};
 use watchdog_git::Worktree;
+use watchdog_store::StoreError;
 use watchdog_store::trust::{TrustStore, fingerprint};
 
 /// A preset, and where it is from.
@@ -106,11 +109,16 @@ impl CommandEnv {
         TranscriptSource::of(&preset, &self.claude_home)
     }
 
-    /// Where the agents that are known by a word keep theirs, to note them with a baseline: which of them will work is not known then.
-    pub fn transcripts_to_note(&self) -> Vec<TranscriptSource> {
+    /// Notes the conversations that there are when a baseline is recorded, of every agent that is known by a word: which of them will work
+    /// is not known then.
+    ///
+    /// # Errors
+    /// Where they cannot be written down.
+    pub fn note_conversations(&self, open: &OpenWorktree, recorded: &RecordedBaseline) -> Result<(), StoreError> {
         let own = self.presets.own_words().into_iter().filter_map(|word| self.presets.of_word(&word).ok().flatten());
         let presets = PresetCatalog::built_in().iter().cloned().chain(own);
-        presets.filter_map(|preset| TranscriptSource::of(&preset, &self.claude_home)).collect()
+        let sources: Vec<_> = presets.filter_map(|preset| TranscriptSource::of(&preset, &self.claude_home)).collect();
+        note_conversations(open.store.as_ref(), (&open.worktree_id, &recorded.spec), (open.root(), &sources), recorded.at)
     }
 
     /// The preset of an agent that is about to be started in the worktree of this command. One that was never run says so.

@@ -1,6 +1,6 @@
 //! Records HEAD as the baseline of a spec, with everything that a later judgement needs to know of this moment.
 
-use crate::session::{RecordedBaseline, UncommittedRule, note_conversations, record, spec_of_new_session};
+use crate::session::{RecordedBaseline, UncommittedRule, record, spec_of_new_session};
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_store::journal::{event, kind};
 
@@ -48,12 +48,7 @@ pub fn record_baseline(
             Err(unreadable) => unread = Some(unreadable),
         }
     }
-    note_conversations(
-        open.store.as_ref(),
-        (&open.worktree_id, &recorded.spec),
-        (open.root(), &command_env.transcripts_to_note()),
-        recorded.at,
-    )?;
+    command_env.note_conversations(open, &recorded)?;
     let noted = event(recorded.at, &open.worktree_id, Some(&recorded.spec), kind::BASELINE, baseline_data(&recorded.point));
     // Nothing guards this append, so it cannot be fenced.
     let _done = open.store.append(&[noted], None)?;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::hooks::{HookAction, HookInput, HookReply};
 use crate::rescue::private_rule;
-use crate::session::{UncommittedRule, note_conversations, record, recorded};
+use crate::session::{UncommittedRule, record, recorded};
 use watchdog_core::checks::describe;
 use watchdog_core::config::settings::{ConfigSettings, OnNoCriteria, RescueMode, RescueSettings};
 use watchdog_core::decision::machine::ConfigTrust;
@@ -46,7 +46,7 @@ pub fn begin(
         _ => {
             settle_anchor::between_sessions(&open, spec.as_deref(), at)?;
             let recorded = record(store, &open.worktree, spec.as_deref(), UncommittedRule::Inherit, at)?;
-            note_conversations(store, (&open.worktree_id, &recorded.spec), (open.root(), &command_env.transcripts_to_note()), at)?;
+            command_env.note_conversations(&open, &recorded)?;
             note(&open, &recorded.spec, kind::BASELINE, baseline_data(&recorded.point), at)?;
             recorded
         }

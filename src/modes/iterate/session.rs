@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::agent::stream::StreamTap;
 use crate::agent::{ConversationChoice, SessionAgent};
 use crate::rescue::private_rule;
-use crate::session::{RecordedBaseline, UncommittedRule, log_path, note_conversations, record, recorded};
+use crate::session::{RecordedBaseline, UncommittedRule, log_path, record, recorded};
 use watchdog_core::config::settings::{ConfigSettings, RescueMode};
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_core::decision::iteration::agent_order::standing_of;
@@ -100,8 +100,7 @@ impl LoopContext {
         let uncommitted = if number == 1 { self.request.overrides.uncommitted } else { UncommittedRule::Inherit };
         let recorded = record(open.store.as_ref(), &open.worktree, Some(&self.spec), uncommitted, now())?;
         settle_anchor::session_begins(&open, &recorded, self.effective.clone())?;
-        let sources = self.command_env.transcripts_to_note();
-        note_conversations(open.store.as_ref(), (&self.worktree_id, &self.spec), (open.root(), &sources), recorded.at)?;
+        self.command_env.note_conversations(&open, &recorded)?;
         Ok(self.input(open, recorded, true, false))
     }
 

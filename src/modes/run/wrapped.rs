@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::agent::recognition::{agents_in_command, known_agents};
-use crate::session::{log_path, note_conversations, record, spec_of_new_session};
+use crate::session::{log_path, record, spec_of_new_session};
 use watchdog_core::decision::termination::{SpentUsage, termination};
 use watchdog_facts::display::time_span;
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
@@ -183,12 +183,7 @@ fn judgement_input(
     let effective = effective(command_env, &open, Some(&spec), Some(&head))?;
     let recorded = record(open.store.as_ref(), &open.worktree, Some(&spec), request.overrides.uncommitted, begun)?;
     let effective = settle_anchor::session_begins(&open, &recorded, effective)?;
-    note_conversations(
-        open.store.as_ref(),
-        (&open.worktree_id, &recorded.spec),
-        (open.root(), &command_env.transcripts_to_note()),
-        recorded.at,
-    )?;
+    command_env.note_conversations(&open, &recorded)?;
     Ok(JudgementInput::new(open, recorded, true, effective, request.overrides.clone()))
 }
 
