@@ -150,8 +150,9 @@ fn memory_that_runs_short_during_a_session_ends_in_a_verdict_in_the_journal_and_
     let env = TestEnv::new();
     let repo = env.repo();
     for mebibytes in [1, 60, 200, 1, 60, 200] {
-        // Not before the threads that read its output have begun: one that is to run has the state R.
-        let begun = "while grep -qs ') R ' /proc/$PPID/task/*/stat; do :; done";
+        // Not before the threads that read its output have begun and its record is on the disk: one that is to run has the state R, one that
+        // waits for a disk D. Looked at several times, as a thread may be between two of them.
+        let begun = "for look in 1 2 3 4 5; do while grep -qsE ') [RD] ' /proc/$PPID/task/*/stat; do :; done; sleep 0.02; done";
         let script = format!("echo work > work; {begun}; prlimit --pid $PPID --as={}", mebibytes << 20);
         let out = repo.watchdog(&["run", "--json", "--max-probes", "0", "--", "sh", "-c", &script]);
         assert!(matches!(out.code, Some(12 | 16)), "{out}");
