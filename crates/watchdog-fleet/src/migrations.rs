@@ -68,14 +68,6 @@ pub fn migrate(server: &FleetServer, worker: &str) -> Result<MigrationOutcome, F
     done.map_err(|found| FleetError::NewerSchema { found, known: FLEET_FORMAT })
 }
 
-/// The format of the tables; `None` where there are none.
-///
-/// # Errors
-/// Where the server cannot be used, or the role may not read it.
-pub fn found_format(server: &FleetServer) -> Result<Option<i32>, FleetError> {
-    Ok(server.call("read the fleet's format", Repeat::Safe, async |call| format_of(call.client).await)?)
-}
-
 /// What a database administrator would run instead of [`migrate`]: two roles, the tables made by the one, and the rights of the other.
 pub fn as_sql(database: &str, worker: &str) -> String {
     let (database, worker) = (quoted(database), quoted(worker));

@@ -5,7 +5,8 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use watchdog_fleet::migrations::{FLEET_FORMAT, MigrationOutcome, as_sql, found_format, migrate};
+use watchdog_fleet::machines::survey;
+use watchdog_fleet::migrations::{FLEET_FORMAT, MigrationOutcome, as_sql, migrate};
 use watchdog_fleet::{CALL_DEADLINE, FleetError};
 use watchdog_store::engine::{ExpectedRevision, SwapOutcome};
 use watchdog_store::{RowKey, SharedStore};
@@ -128,7 +129,7 @@ fn tables_that_were_half_made_are_not_there_at_all() {
     );
     let error = migrate(&server(&database.full_address("owner")).unwrap(), "worker").unwrap_err();
     assert!(matches!(&error, FleetError::Refused { .. }), "{error}");
-    assert_eq!(found_format(&server(&database.full_address("owner")).unwrap()).unwrap(), None);
+    assert_eq!(survey(&server(&database.full_address("owner")).unwrap()).unwrap().format, None);
     database.sql("DROP TABLE watchdog.machine");
     with_tables(&database);
 }
