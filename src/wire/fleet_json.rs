@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// The newest form of the file that this program reads.
+/// The newest form of the files that this program reads.
 const SETTING_VERSION: u64 = 1;
 
 /// Which fleet this machine is in.
@@ -28,14 +28,55 @@ pub fn fleet_setting_text(setting: &FleetSettingFields) -> String {
 /// # Errors
 /// Says why it cannot be read, without repeating what it holds.
 pub fn read_fleet_setting(text: &str) -> Result<FleetSettingFields, String> {
+    let value = versioned(text)?;
+    let field = |name: &str| text_field(&value, name);
+    Ok(FleetSettingFields { name: field("name")?, machine_id: field("machine_id")?, address: field("address")? })
+}
+
+/// A repository of this machine that its fleet shares, as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedRepositoryFields {
+    /// Names the repository on this machine.
+    pub local: String,
+    /// Names it in the fleet.
+    pub id: String,
+    /// The remote over which work travels.
+    pub remote: String,
+    /// The address of that remote when the person shared it; it may hold a password.
+    pub url: String,
+}
+
+/// The text of the file that lists shared repositories.
+pub fn shared_repositories_text(shared: &[SharedRepositoryFields]) -> String {
+    let one = |SharedRepositoryFields { local, id, remote, url }: &SharedRepositoryFields| json!({"local": local, "id": id, "remote": remote, "url": url});
+    format!("{:#}\n", json!({"v": SETTING_VERSION, "repositories": shared.iter().map(one).collect::<Vec<_>>()}))
+}
+
+/// The repositories of such a text.
+///
+/// # Errors
+/// Says why it cannot be read, without repeating what it holds.
+pub fn read_shared_repositories(text: &str) -> Result<Vec<SharedRepositoryFields>, String> {
+    let value = versioned(text)?;
+    let listed = value["repositories"].as_array().ok_or("it has no list 'repositories'")?;
+    let one = |value: &Value| {
+        let field = |name: &str| text_field(value, name);
+        Ok(SharedRepositoryFields { local: field("local")?, id: field("id")?, remote: field("remote")?, url: field("url")? })
+    };
+    listed.iter().map(one).collect()
+}
+
+fn versioned(text: &str) -> Result<Value, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| format!("it is no JSON (line {})", error.line()))?;
     match value["v"].as_u64() {
-        Some(SETTING_VERSION) => {}
-        Some(newer) if newer > SETTING_VERSION => return Err(format!("it has format {newer}, and this watchdog knows {SETTING_VERSION}")),
-        _ => return Err("it names no format".into()),
+        Some(SETTING_VERSION) => Ok(value),
+        Some(newer) if newer > SETTING_VERSION => Err(format!("it has format {newer}, and this watchdog knows {SETTING_VERSION}")),
+        _ => Err("it names no format".into()),
     }
-    let field = |name: &str| value[name].as_str().map(str::to_owned).ok_or_else(|| format!("it has no text '{name}'"));
-    Ok(FleetSettingFields { name: field("name")?, machine_id: field("machine_id")?, address: field("address")? })
+}
+
+fn text_field(value: &Value, name: &str) -> Result<String, String> {
+    value[name].as_str().map(str::to_owned).ok_or_else(|| format!("it has no text '{name}'"))
 }
 
 /// `watchdog fleet init --json`.

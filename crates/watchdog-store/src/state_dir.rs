@@ -96,6 +96,11 @@ impl StateDir {
         self.root.join("fleet.json")
     }
 
+    /// The file that says which repositories of this machine its fleet shares.
+    pub fn fleet_repositories(&self) -> PathBuf {
+        self.root.join("fleet-repositories.json")
+    }
+
     /// The folder of lock files.
     pub fn locks(&self) -> PathBuf {
         self.root.join("locks")
