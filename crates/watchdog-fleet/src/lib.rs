@@ -5,6 +5,7 @@
 //! - [`migrations`]: makes and migrates the tables; refuses those of a newer program.
 //! - [`machines`]: who joined, and what a look at the server tells.
 //! - [`FleetStore`]: rows, leases and events.
+//! - [`FleetTasks`]: the tasks of a repository that several machines work on.
 //! - [`FleetError`]: what went wrong, why, and what to do; never with a password.
 //!
 //! Everything blocks, for at most [`CALL_DEADLINE`]; nothing may be called on the thread of an event loop.
@@ -21,9 +22,12 @@ mod pass_file;
 mod server;
 mod shared_store;
 mod table_format;
+mod task_sql;
+mod task_table;
 mod tls;
 
 pub use call_deadlines::CALL_DEADLINE;
 pub use fleet_error::FleetError;
 pub use server::FleetServer;
 pub use shared_store::FleetStore;
+pub use task_table::FleetTasks;

@@ -35,7 +35,7 @@ pub(super) fn file_name(text: &str) -> String {
 }
 
 /// A path as UTF-8 text that [`path_from_text`] turns back into the same bytes.
-pub(super) fn path_to_text(path: &Path) -> String {
+pub fn path_to_text(path: &Path) -> String {
     let mut out = String::new();
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {
         out.push_str(&chunk.valid().replace('%', "%25"));
@@ -45,7 +45,7 @@ pub(super) fn path_to_text(path: &Path) -> String {
 }
 
 /// The path that [`path_to_text`] was given.
-pub(super) fn path_from_text(text: &str) -> PathBuf {
+pub fn path_from_text(text: &str) -> PathBuf {
     let bytes = text.as_bytes();
     let (mut out, mut i) = (Vec::with_capacity(bytes.len()), 0);
     while i < bytes.len() {

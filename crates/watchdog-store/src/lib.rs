@@ -6,6 +6,7 @@
 //! - [`journal`], [`anchor`], [`answer`], [`baseline`], [`breaker`], [`check_cache`], [`conversation`], [`copied`], [`expiry`], [`figures`],
 //!   [`hook_session`], [`left_rows`], [`looped`], [`notice_record`], [`outbox`], [`progress`], [`refs`], [`session`], [`sweep_cache`],
 //!   [`task`], [`uncommitted`]: typed, versioned rows over any [`LocalStore`].
+//! - [`task_store`]: where tasks are recorded: here ([`task_store::LocalTasks`]), or in the table of a fleet.
 //! - [`tally`]: what events add to the figures; [`measures`]: what several events of a spec come to together.
 //! - [`rebuild`]: restores rows from git's refs, which are the source of truth.
 //! - [`lock`], [`trust`]: plain files, so that they work where the database does not.
@@ -37,8 +38,12 @@ pub mod shared_suite;
 mod sqlite;
 mod state_dir;
 pub mod tally;
+pub mod task_store;
+#[cfg(any(test, feature = "conformance"))]
+pub mod task_suite;
 pub mod trust;
 
+pub use codec::{path_from_text, path_to_text};
 pub use engine::{LocalStore, SharedStore};
 pub use error::StoreError;
 pub use file::replace as replace_private_file;

@@ -8,6 +8,7 @@ mod cutting_proxy;
 mod hostile_server;
 mod joining;
 mod order_of_events;
+mod tasks;
 mod test_database;
 
 use std::sync::Arc;

@@ -32,6 +32,13 @@ pub struct TaskRecord {
     pub branch: Option<String>,
     /// The work tree that it was last worked on in.
     pub worktree: Option<PathBuf>,
+    /// The commit that was judged last: what the branch must hold where the task is complete.
+    pub head: Option<String>,
+    /// The machine of its agent; `None` where tasks are recorded on this machine alone.
+    pub machine: Option<String>,
+    /// Ids of the tasks that must be complete before it, as they were when it was pinned. `None` where tasks are recorded on this machine
+    /// alone: its files then say it.
+    pub depends_on: Option<Vec<String>>,
     /// The commit whose copy of the task's file governs: HEAD when it was first begun. Empty text = unborn.
     pub baseline: Option<String>,
     /// Its file as it was when the task was first seen, or when a person allowed it: its criteria hold whatever becomes of the file.
@@ -65,6 +72,9 @@ impl TaskRecord {
             log: None,
             branch: None,
             worktree: None,
+            head: None,
+            machine: None,
+            depends_on: None,
             baseline: None,
             pinned: None,
             attempts: 0,
@@ -84,6 +94,8 @@ pub(super) struct TaskV1 {
     log: Option<String>,
     branch: Option<String>,
     worktree: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    head: Option<String>,
     baseline: Option<String>,
     #[serde(default)]
     pinned: Option<PinnedFile>,
@@ -108,6 +120,7 @@ impl RecordType for TaskRecord {
             log: task.log.as_deref().map(path_to_text),
             branch: task.branch,
             worktree: task.worktree.as_deref().map(path_to_text),
+            head: task.head,
             baseline: task.baseline,
             pinned: task.pinned,
             attempts: task.attempts,
@@ -127,6 +140,9 @@ impl RecordType for TaskRecord {
             log: disk.log.as_deref().map(path_from_text),
             branch: disk.branch,
             worktree: disk.worktree.as_deref().map(path_from_text),
+            head: disk.head,
+            machine: None,
+            depends_on: None,
             baseline: disk.baseline,
             pinned: disk.pinned,
             attempts: disk.attempts,
@@ -197,6 +213,7 @@ mod tests {
             log: Some("/state/logs/a b".into()),
             branch: Some("watchdog/T1".into()),
             worktree: Some("/w/ü".into()),
+            head: Some("0123".into()),
             baseline: Some(String::new()),
             pinned: Some(PinnedFile { path: ".watchdog/tasks/T1.md".into(), text: "---\nid: T1\n---\n".into() }),
             attempts: 3,
