@@ -317,6 +317,12 @@ pub struct EventsArgs {
     /// Of every worktree, not only this one
     #[arg(long)]
     pub all: bool,
+    /// Of every worktree of every machine of the fleet, in the order of its server
+    #[arg(long)]
+    pub fleet: bool,
+    /// With --fleet, only of this machine; may be given several times
+    #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "fleet")]
+    pub machine: Vec<String>,
     /// Show times in UTC instead of those of this machine; JSON always does
     #[arg(long)]
     pub utc: bool,

@@ -33,6 +33,8 @@ pub struct EventLineStyle {
     pub whole: bool,
     /// The folders of worktrees by their ids, where events of several are shown.
     pub worktrees: Option<HashMap<String, PathBuf>>,
+    /// Whether events of several machines are shown, each with its machine and folder in its data.
+    pub of_fleet: bool,
 }
 
 /// Makes the lines, one event after the other.
@@ -93,12 +95,22 @@ impl EventLines {
     /// The spec, and of which worktree where several are shown.
     fn name(&self, event: &StoredEvent) -> String {
         let spec = event.spec.as_deref().map(|spec| bounded(&escape_to_one_line(spec), 100)).unwrap_or_else(|| "-".to_owned());
-        let Some(known) = &self.style.worktrees else { return spec };
-        let folder = match known.get(&event.worktree).and_then(|path| path.file_name()) {
+        let there = |text: &str| escape_to_one_line(&bounded(text, 100));
+        let known = self.style.worktrees.as_ref();
+        let folder = match known.and_then(|known| known.get(&event.worktree)).and_then(|path| path.file_name()) {
             Some(folder) => escape_to_one_line(&folder.to_string_lossy()),
+            None if self.style.of_fleet => match event.data["folder"].as_str().and_then(|folder| folder.rsplit('/').next()) {
+                Some(folder) => there(folder),
+                None => there(&event.worktree.chars().take(8).collect::<String>()),
+            },
+            None if known.is_none() => return spec,
             None => event.worktree.chars().take(8).collect(),
         };
-        if event.spec.is_none() || spec == folder { folder } else { format!("{folder}/{spec}") }
+        let name = if event.spec.is_none() || spec == folder { folder } else { format!("{folder}/{spec}") };
+        match event.data["machine"].as_str().filter(|_| self.style.of_fleet) {
+            Some(machine) => format!("{}: {name}", there(machine)),
+            None => name,
+        }
     }
 }
 
@@ -122,7 +134,7 @@ mod tests {
     use watchdog_store::journal::event;
 
     fn style(room: Option<usize>) -> EventLineStyle {
-        EventLineStyle { zone: TimeZone::fixed(jiff::tz::offset(2)), room, whole: false, worktrees: None }
+        EventLineStyle { zone: TimeZone::fixed(jiff::tz::offset(2)), room, whole: false, worktrees: None, of_fleet: false }
     }
 
     fn lines(style: EventLineStyle, events: &[StoredEvent]) -> Vec<String> {
@@ -169,6 +181,20 @@ mod tests {
         let events = [degraded("2026-03-04T21:59:00Z", Some("auth"), "x"), degraded("2026-03-04T21:59:00Z", Some("shop"), "x"), other];
         let found = lines(EventLineStyle { worktrees: Some(known), ..style(Some(80)) }, &events);
         assert_eq!(found[1..], ["23:59:00  shop/auth  warning: x", "23:59:00  shop       warning: x", "23:59:00  01234567   warning: x"]);
+    }
+
+    #[test]
+    fn of_several_machines_each_line_says_which_and_where_and_no_name_steers_the_terminal() {
+        let of = |data| event("2026-03-04T21:59:00Z".parse().unwrap(), "3f0c77aa99", Some("auth"), "interrupted", data);
+        let events = [
+            of(json!({"machine": "build-1", "folder": "/home/me/shop"})),
+            of(json!({"machine": "build-2", "folder": null})),
+            of(json!({"machine": "\u{1b}[2J", "folder": "/x/\u{1b}]0;y"})),
+        ];
+        let found = lines(EventLineStyle { of_fleet: true, ..style(Some(80)) }, &events);
+        let said = "a signal ended watchdog";
+        let expected = ["build-1: shop/auth    ", "build-2: 3f0c77aa/auth", "\\x1b[2J: \\x1b]0;y/auth"];
+        assert_eq!(found[1..], expected.map(|name| format!("23:59:00  {name}  {said}")));
     }
 
     #[test]

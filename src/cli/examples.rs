@@ -72,7 +72,8 @@ sentences that it has no room for (-v shows them whole). Times that go back are 
 Examples:
   watchdog events --follow
   watchdog events --since 2h --kind verdict,rescue
-  watchdog events --all --json | jq .kind";
+  watchdog events --all --json | jq .kind
+  watchdog events --fleet --follow --kind review,failed";
 
 pub const LOGS: &str = "\
 Tools are folded, secrets masked. A log has at most 50 MiB, its middle left out, and is kept for 30 days. docs/logs.md

@@ -101,7 +101,12 @@ impl EventFacts<'_> {
             let inner = if self.is("inner") { ", inside of another one" } else { "" };
             return Some(format!("a session started{inner}{pid}, as its hook says"));
         }
-        let words = self.data["argv"].as_array()?.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ");
+        let Some(argv) = self.data["argv"].as_array() else {
+            // A command line does not leave its machine.
+            let agent = self.text("agent").map(|agent| format!(": {agent}")).unwrap_or_default();
+            return Some(format!("a session started{pid}{agent}"));
+        };
+        let words = argv.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ");
         Some(format!("a session started{pid}: {}", bounded(&words, TEXT)))
     }
 
@@ -158,6 +163,9 @@ impl EventFacts<'_> {
         }
         let why = self.text("why").map(|why| format!(": {why}")).unwrap_or_default();
         let again = self.at("retry_at").map(|at| format!("; again at {at}")).unwrap_or_default();
+        if self.data["outcome"] == "reply" && reply.is_null() {
+            return Some("the agent was asked, and answered; what it said stays on its machine".to_owned());
+        }
         Some(format!("the agent was asked, without an answer: {}{why}{again}", self.words("outcome")?))
     }
 
@@ -183,6 +191,7 @@ impl EventFacts<'_> {
         };
         let mut said = match (self.text("failed"), commits) {
             (Some(why), _) => format!("the rescue failed: {why}"),
+            (None, _) if self.is("failed") => "the rescue failed; why stays on its machine".to_owned(),
             (None, 0) => "the rescue had nothing to commit".to_owned(),
             (None, count) => format!("the rescue made {}", plural(count, "commit")),
         };
@@ -231,6 +240,9 @@ impl EventFacts<'_> {
     }
 
     fn criteria_changed(&self) -> Option<String> {
+        if let (None, Some(total)) = (self.data.get("guarded"), self.number("guarded_total").filter(|total| *total > 0)) {
+            return Some(format!("{} that say what done means changed since the anchor", plural(total, "file")));
+        }
         let list = |key: &str| -> Vec<&str> { self.data[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect() };
         let mut names = list("guarded");
         names.extend(list("named"));

@@ -19,7 +19,7 @@ pub struct CopyOrigin<'a> {
 }
 
 /// The members of a loop's or a task's step.
-const STEP: &[&str] = &["task", "from", "to", "agent", "reason", "message", "iterations", "loop"];
+const STEP: &[&str] = &["task", "from", "to", "agent", "reason", "message", "iterations", "max_iterations", "resumed", "loop"];
 
 /// The members that leave, by kind. A kind that is missing is not copied: what was only read, what names private parts of a snapshot, and what
 /// other people were told.
@@ -46,6 +46,9 @@ const SHARED: &[(&str, &[&str])] = &[
             "duration_ms",
             "probe_usage",
             "breaker",
+            "unchanged_since",
+            "strike",
+            "not_a_strike_because",
         ],
     ),
     (kind::BREAKER, &["state", "strikes", "limit", "open_until", "since"]),
@@ -67,6 +70,9 @@ const SHARED: &[(&str, &[&str])] = &[
 /// The members of each check of a verdict that leave: its feedback may hold what its program printed.
 const OF_CHECK: &[&str] = &["name", "type", "outcome", "evidence", "duration_ms"];
 
+/// Lists of paths of a rescue, of which only the length leaves: as many nulls.
+const COUNTED: &[&str] = &["lost", "left_out"];
+
 /// The copy of an event; `None` where its kind stays on this machine. Its id is the event's own, so that a second copy is none.
 pub fn fleet_copy(event: &StoredEvent, origin: CopyOrigin<'_>) -> Option<NewEvent> {
     let (_, members) = SHARED.iter().find(|(kind, _)| *kind == event.kind)?;
@@ -75,11 +81,32 @@ pub fn fleet_copy(event: &StoredEvent, origin: CopyOrigin<'_>) -> Option<NewEven
         let checks = event.data["checks"].as_array().into_iter().flatten();
         data.insert("checks".into(), checks.map(|check| Value::Object(only(check, OF_CHECK))).collect());
     }
+    if event.kind == kind::RESCUE {
+        // Why it failed may name paths; that it did is no secret, and must not look like a success.
+        data.insert("failed".into(), if event.data["failed"].is_null() { Value::Null } else { json!(true) });
+        for (name, paths) in COUNTED.iter().filter_map(|name| Some((*name, event.data[*name].as_array()?))) {
+            data.insert(name.into(), vec![Value::Null; paths.len()].into());
+        }
+    }
     data.insert("machine".into(), json!(origin.machine));
     data.insert("folder".into(), json!(origin.folder));
     let mut data = Value::Object(data);
     mask_value(&mut data);
     Some(NewEvent { data, ..event.clone() })
+}
+
+/// Whether events of this kind leave their machine.
+pub fn is_shared(kind: &str) -> bool {
+    SHARED.iter().any(|(shared, _)| *shared == kind)
+}
+
+/// An event of the fleet, with the machine that the server has it from: whatever the copy itself says of it.
+pub fn of_machine(mut event: StoredEvent, machine: &str) -> StoredEvent {
+    match &mut event.data {
+        Value::Object(members) => drop(members.insert("machine".into(), json!(machine))),
+        other => *other = json!({"machine": machine, "data": other.take()}),
+    }
+    event
 }
 
 /// These members alone.
@@ -135,6 +162,21 @@ mod tests {
         event.data = json!({"message": format!("the check printed {token}")});
         let copied = fleet_copy(&event, HERE).expect("verdicts are shared");
         assert!(!copied.data.to_string().contains(&token), "{}", copied.data);
+    }
+
+    #[test]
+    fn a_rescue_that_failed_is_told_without_the_paths_that_it_was_about() {
+        let rescued = |data| fleet_copy(&happened(kind::RESCUE, data), HERE).expect("rescues are shared").data;
+        let failed = rescued(json!({"commits": 0, "failed": "cannot read src/secret.rs", "lost": ["src/secret.rs"], "left_out": []}));
+        assert_eq!((&failed["failed"], &failed["lost"], &failed["left_out"]), (&json!(true), &json!([null]), &json!([])));
+        assert_eq!(rescued(json!({"commits": 1, "failed": null}))["failed"], Value::Null);
+    }
+
+    #[test]
+    fn an_event_is_of_the_machine_that_the_server_has_it_from() {
+        let event = happened(kind::VERDICT, json!({"machine": "another", "status": "review"}));
+        assert_eq!(of_machine(event, "builder").data, json!({"machine": "builder", "status": "review"}));
+        assert_eq!(of_machine(happened("of tomorrow", json!([1])), "builder").data, json!({"machine": "builder", "data": [1]}));
     }
 
     #[test]

@@ -46,6 +46,8 @@ mod events;
 mod fleet;
 // What a machine copies to its fleet, and when.
 mod fleet_copies;
+// One look at all machines of a fleet: events, status, figures.
+mod fleet_look;
 // What watchdog left, shown and removed.
 mod forget;
 // False aborts in virtual time: the goals of `examples/false_abort`.

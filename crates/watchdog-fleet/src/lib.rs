@@ -6,6 +6,7 @@
 //! - [`machines`]: who joined, and what a look at the server tells.
 //! - [`FleetStore`]: rows, leases and events.
 //! - [`FleetTasks`]: the tasks of a repository that several machines work on.
+//! - [`event_stream`]: the events of all machines, read back and followed.
 //! - [`FleetError`]: what went wrong, why, and what to do; never with a password.
 //!
 //! Everything blocks, for at most [`CALL_DEADLINE`]; nothing may be called on the thread of an event loop.
@@ -15,6 +16,7 @@
 mod call_deadlines;
 pub mod connection_settings;
 mod end_point;
+pub mod event_stream;
 mod fleet_error;
 pub mod machines;
 pub mod migrations;

@@ -3,16 +3,18 @@
 //! No statement is prepared by name and nothing is set for the session, so that a pooler may give each transaction another session.
 
 use std::cell::Cell;
-use std::sync::{Mutex, PoisonError};
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Notify;
 use tokio::task::{JoinHandle, yield_now};
 use tokio::time::timeout;
 use tokio_postgres::config::{ChannelBinding, SslMode, TargetSessionAttrs};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Config, Error};
+use tokio_postgres::{AsyncMessage, Client, Config, Error};
 
 use crate::call_deadlines::{CALL_DEADLINE, INIT_DEADLINE};
 use crate::connection_settings::{ConnectionSettings, TlsMode};
@@ -61,6 +63,10 @@ pub(crate) type SqlValue<'a> = (&'a (dyn ToSql + Sync), Type);
 /// What a call works with.
 pub(crate) struct ServerCall<'a> {
     pub(crate) client: &'a mut Client,
+    /// Whether this connection is told of new events.
+    pub(crate) is_listening: &'a mut bool,
+    /// A notification came, or the connection ended.
+    pub(crate) woken: &'a Notify,
     may_have_committed: &'a Cell<bool>,
 }
 
@@ -101,6 +107,8 @@ struct ServerState {
 
 struct OpenConnection {
     client: Client,
+    is_listening: bool,
+    woken: Arc<Notify>,
     work: JoinHandle<()>,
     used: Instant,
     version: String,
@@ -219,7 +227,8 @@ impl FleetServer {
             tries_left -= 1;
             let open = self.usable(state, repeat).await.map_err(CallFailure::Failed)?;
             may_have_committed.set(true);
-            let error = match op(&mut ServerCall { client: &mut open.client, may_have_committed }).await {
+            let OpenConnection { client, is_listening, woken, .. } = &mut *open;
+            let error = match op(&mut ServerCall { client, is_listening, woken: &**woken, may_have_committed }).await {
                 Ok(done) => {
                     open.used = Instant::now();
                     return Ok(done);
@@ -276,16 +285,25 @@ impl FleetServer {
             }
             other => other,
         };
-        let (client, connection) = connected.map_err(|error| match (&password, self.names.error("connect", &error)) {
+        let (client, mut connection) = connected.map_err(|error| match (&password, self.names.error("connect", &error)) {
             (None, FleetError::Login { server, user, .. }) => FleetError::Login { server, user, why: "no password was given".into() },
             (_, error) => error,
         })?;
         let version = connection.parameter("server_version").unwrap_or_default().to_owned();
-        let work = tokio::spawn(async move {
-            // Whoever waits for an answer learns it from the answer.
-            let _ = connection.await;
+        let woken = Arc::new(Notify::new());
+        let work = tokio::spawn({
+            let woken = Arc::clone(&woken);
+            async move {
+                // Whoever waits for an answer learns of a break from the answer.
+                while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+                    if matches!(message, AsyncMessage::Notification(_)) {
+                        woken.notify_one();
+                    }
+                }
+                woken.notify_one();
+            }
         });
-        let open = OpenConnection { client, work, used: Instant::now(), version };
+        let open = OpenConnection { client, is_listening: false, woken, work, used: Instant::now(), version };
         let number: u32 = open.version.split(|c: char| !c.is_ascii_digit()).next().and_then(|major| major.parse().ok()).unwrap_or(0);
         if number < OLDEST_VERSION {
             return Err(FleetError::OldServer { server: self.names.server.clone(), found: open.version.clone() });

@@ -47,7 +47,8 @@ const RENEW: &str = "UPDATE watchdog.lease SET until = clock_timestamp() + $4 * 
 const RELEASE: &str = "UPDATE watchdog.lease SET until = '-infinity' \
      WHERE key = $1 AND holder = $2 AND fence = $3 AND until > clock_timestamp() RETURNING fence";
 
-/// The lock is had before a number is drawn and held until after the commit. Nobody takes the guarding lease over meanwhile.
+/// The lock is had before a number is drawn and held until after the commit. Nobody takes the guarding lease over meanwhile. One notification
+/// a batch wakes whoever follows; the lock that it takes for the commit costs nothing where appends wait for each other already.
 const APPEND: &str = "WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(8317712, 2)), \
      guard AS MATERIALIZED (SELECT FROM turn), \
      written AS (INSERT INTO watchdog.event (id, at, machine, worktree, spec, kind, data) \
@@ -55,7 +56,8 @@ const APPEND: &str = "WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(83
          unnest($2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::text[]) \
              WITH ORDINALITY AS e (id, at, worktree, spec, kind, data, place) \
          ORDER BY e.place ON CONFLICT (at, id) DO NOTHING RETURNING 1) \
-     SELECT (SELECT count(*) FROM guard), (SELECT count(*) FROM written)";
+     SELECT (SELECT count(*) FROM guard), \
+         CASE WHEN EXISTS (SELECT FROM written) THEN pg_notify('watchdog_event', '')::text END";
 
 const READ: &str = "SELECT seq, id, at, worktree, spec, kind, data::text FROM watchdog.event WHERE seq > $1 ORDER BY seq LIMIT $2";
 
@@ -98,7 +100,8 @@ fn limit(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-fn event(row: &Row) -> Result<(i64, StoredEvent), Error> {
+/// The event of a row: seq, id, at, worktree, spec, kind, data as text.
+pub(crate) fn stored_event(row: &Row) -> Result<(i64, StoredEvent), Error> {
     let data: &str = row.try_get(6)?;
     let event = NewEvent {
         id: row.try_get(1)?,
@@ -253,7 +256,7 @@ impl SharedStore for FleetStore {
     fn read(&self, after: EventCursor, n: usize) -> Result<(Vec<StoredEvent>, EventCursor), StoreError> {
         let rows = plain(self.server.call("read the events", Repeat::Safe, async |call| {
             let rows = call.client.query_typed(READ, &[(&after.0, Type::INT8), (&limit(n), Type::INT8)]).await?;
-            rows.iter().map(event).collect::<Result<Vec<_>, _>>()
+            rows.iter().map(stored_event).collect::<Result<Vec<_>, _>>()
         }))?;
         let cursor = rows.last().map_or(after, |(seq, _)| EventCursor(*seq));
         Ok((rows.into_iter().map(|(_, event)| event).collect(), cursor))

@@ -510,6 +510,8 @@ type Event struct {
 	Worktree string `json:"worktree"`
 	// the worktree's top folder; in notifications only
 	Path *string `json:"path,omitempty"`
+	// the machine's name in its fleet; in `watchdog events --fleet` only
+	Machine *string `json:"machine,omitempty"`
 	// the name of the work
 	Spec *string `json:"spec"`
 	// readers must expect kinds that they do not know

@@ -483,6 +483,8 @@ class Event(_EventRequired, total=False):
     """
     # the worktree's top folder; in notifications only
     path: str
+    # the machine's name in its fleet; in `watchdog events --fleet` only
+    machine: str
 
 ConfigAgentPreset1 = Literal[
     "claude",

@@ -435,6 +435,8 @@ export interface Event {
   worktree: string;
   /** the worktree's top folder; in notifications only */
   path?: string;
+  /** the machine's name in its fleet; in `watchdog events --fleet` only */
+  machine?: string;
   /** the name of the work */
   spec: string | null;
   /** readers must expect kinds that they do not know */

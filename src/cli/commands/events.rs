@@ -32,15 +32,15 @@ use super::runtime::in_runtime;
 const BATCH: usize = 1_000;
 
 /// Which events are shown.
-struct EventFilter {
+pub(super) struct EventFilter {
     /// `None` stands for every worktree.
-    worktree: Option<String>,
-    words: Vec<String>,
-    since: Option<Timestamp>,
+    pub(super) worktree: Option<String>,
+    pub(super) words: Vec<String>,
+    pub(super) since: Option<Timestamp>,
 }
 
 impl EventFilter {
-    fn has(&self, event: &StoredEvent) -> bool {
+    pub(super) fn has(&self, event: &StoredEvent) -> bool {
         self.worktree.as_ref().is_none_or(|worktree| *worktree == event.worktree)
             && self.since.is_none_or(|since| since <= event.at)
             && answers_to(event, &self.words)
@@ -49,20 +49,19 @@ impl EventFilter {
 
 /// Prints the last events, oldest first; with `--follow` then goes on until a signal comes or the reader goes away.
 pub fn events(command_env: &CommandEnv, terminal: &CommandTerminal, args: EventsArgs) -> Result<u8, CommandFailure> {
+    if args.fleet {
+        return super::fleet::events(command_env, terminal, args);
+    }
     let (store, worktree) = open(command_env, args.all)?;
-    let since = args.since.map(|since| match since {
-        SinceTime::Ago(ago) => now().checked_sub(ago).unwrap_or(Timestamp::MIN),
-        SinceTime::At(at) => at,
-    });
+    let (since, last) = span_of(&args);
     let chosen = EventFilter { worktree, words: args.kind, since };
-    // A span of time is shown whole; without one the last few do.
-    let last = args.last.unwrap_or(if since.is_some() { usize::MAX } else { 50 });
     let (found, cursor) = last_of(store.as_ref(), &chosen, last)?;
     let style = EventLineStyle {
         zone: zone(args.utc),
         room: terminal_width(),
         whole: terminal.verbose,
         worktrees: (args.all && !terminal.json).then(|| folders(store.as_ref())),
+        of_fleet: false,
     };
     let lines = EventLines::new(style, found.iter());
     let mut printer = EventPrinter { terminal: *terminal, lines, store: Arc::clone(&store) };
@@ -101,6 +100,15 @@ pub fn events(command_env: &CommandEnv, terminal: &CommandTerminal, args: Events
             }
         }
     })
+}
+
+/// From when on, and how many at most: a span of time is shown whole; without one the last few do.
+pub(super) fn span_of(args: &EventsArgs) -> (Option<Timestamp>, usize) {
+    let since = args.since.as_ref().map(|since| match since {
+        SinceTime::Ago(ago) => now().checked_sub(*ago).unwrap_or(Timestamp::MIN),
+        SinceTime::At(at) => *at,
+    });
+    (since, args.last.unwrap_or(if since.is_some() { usize::MAX } else { 50 }))
 }
 
 /// The store, and the worktree to show the events of; no worktree is needed to show those of all.

@@ -2,17 +2,20 @@
 //! are sent beside the work, so that no verdict waits for a server.
 //!
 //! Reading order: `fleet_setting`, `membership`, `shared_repository`, `copying` (the journal to the server, in order, once), `copy_worker` (in a thread of its own,
-//! for commands that stay), `copies` (of this machine).
+//! for commands that stay), `copies` (of this machine), `following` (the events
+//! of all machines).
 
 mod copies;
 mod copy_worker;
 mod copying;
 mod fleet_setting;
+mod following;
 mod membership;
 mod shared_repository;
 
 pub use copies::{COUNTED, WaitingCopies, begin_copies, copy_now, waiting_copies};
 pub use copy_worker::CopyWorker;
 pub use fleet_setting::{FleetSetting, FleetSettingError};
+pub use following::{FleetJournal, FollowedNews};
 pub use membership::{LeftFleet, join_fleet, leave_fleet};
 pub use shared_repository::{SharedRepository, forget_shared_repositories, keep_shared_repository, shared_repositories, shared_repository};

@@ -1,0 +1,111 @@
+//! `watchdog events --fleet`: what happened on all machines, in the order in which the server has it.
+
+use std::io;
+
+use crate::cli::args::EventsArgs;
+use crate::cli::event_lines::{EventLineStyle, EventLines, zone};
+use crate::cli::failure::CommandFailure;
+use crate::cli::reader;
+use crate::cli::table::terminal_width;
+use crate::cli::terminal::CommandTerminal;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::signals::SignalUrgency;
+use crate::modes::fleet::{FleetJournal, FleetSetting, FollowedNews};
+use crate::wire::event_json::fleet_event_json;
+use crate::wire::fleet_copy::is_shared;
+use std::time::Duration;
+use watchdog_facts::display::escape_to_one_line;
+use watchdog_store::engine::StoredEvent;
+use watchdog_store::event_kinds;
+
+use super::events::{EventFilter, span_of};
+use super::runtime::in_runtime;
+
+/// How often it is looked whether anybody still reads.
+const READER: Duration = Duration::from_secs(2);
+
+/// The fleet of this machine.
+///
+/// # Errors
+/// Where it is in none, or the setting cannot be read.
+pub(super) fn setting_of(command_env: &CommandEnv) -> Result<FleetSetting, CommandFailure> {
+    FleetSetting::of(&command_env.state)?
+        .ok_or_else(|| CommandFailure::usage("this machine is in no fleet").hint("join one with: watchdog fleet join URL --name NAME"))
+}
+
+/// Prints the last events of all machines, oldest first; with `--follow` then goes on until a signal comes or the reader goes away.
+pub(super) fn events(command_env: &CommandEnv, terminal: &CommandTerminal, args: EventsArgs) -> Result<u8, CommandFailure> {
+    let setting = setting_of(command_env)?;
+    let (since, last) = span_of(&args);
+    let kept: Vec<&str> = args.kind.iter().map(String::as_str).filter(|word| stays(word)).collect();
+    if !kept.is_empty() {
+        terminal.tell(&format!("note: not shared with the fleet, and so not shown: {}", kept.join(", ")));
+    }
+    let journal = FleetJournal::new(&setting, args.machine)?;
+    let chosen = EventFilter { worktree: None, words: args.kind, since };
+    let (found, end) = journal.last(last, since, |event| chosen.has(event))?;
+    let style = EventLineStyle { zone: zone(args.utc), room: terminal_width(), whole: terminal.verbose, worktrees: None, of_fleet: true };
+    let mut printer = FleetPrinter { terminal: *terminal, lines: EventLines::new(style, found.iter()) };
+    if printer.show_all(&found).is_err() || !args.follow {
+        return Ok(0);
+    }
+    in_runtime(async |signals| {
+        // A thread of its own: every call of the server blocks. Whoever prints slowly is waited for.
+        let (to, mut news) = tokio::sync::mpsc::channel(1);
+        let follow = move || journal.follow(end, |news| to.blocking_send(news).is_ok());
+        if let Err(error) = std::thread::Builder::new().name("fleet events".into()).spawn(follow) {
+            command_env.tell(&format!("cannot follow the fleet: {error}"));
+            return 70;
+        }
+        loop {
+            tokio::select! {
+                news = news.recv() => match news {
+                    Some(FollowedNews::Events(events)) => {
+                        let events: Vec<StoredEvent> = events.into_iter().filter(|event| chosen.has(event)).collect();
+                        if printer.show_all(&events).is_err() {
+                            return 0;
+                        }
+                    }
+                    Some(FollowedNews::Away(error)) => {
+                        command_env.tell(&format!("{}; trying again until it answers", escape_to_one_line(&error.to_string())));
+                    }
+                    Some(FollowedNews::Back) => command_env.tell("the fleet's server answers again; what came meanwhile follows"),
+                    Some(FollowedNews::Restored) => command_env.tell(
+                        "the fleet's server has fewer events than were shown, as if a backup was brought back; \
+                         what is written from now on follows"
+                    ),
+                    None => return 70,
+                },
+                () = signals.reached(SignalUrgency::Interrupted) => return 128 + u8::try_from(signals.last()).unwrap_or(0),
+                () = tokio::time::sleep(READER) => {}
+            }
+            if reader::is_gone() {
+                return 0;
+            }
+        }
+    })
+}
+
+/// Whether a word chooses a kind of event that no machine shares.
+fn stays(word: &str) -> bool {
+    event_kinds::ALL.contains(&word) && !is_shared(word)
+}
+
+/// Prints events of several machines.
+struct FleetPrinter {
+    terminal: CommandTerminal,
+    lines: EventLines,
+}
+
+impl FleetPrinter {
+    fn show_all(&mut self, events: &[StoredEvent]) -> io::Result<()> {
+        for event in events {
+            if self.terminal.json {
+                reader::write_line(&self.terminal.value_to(&fleet_event_json(event)))?;
+            } else {
+                self.lines.next(event).iter().try_for_each(|line| reader::write_line(line))?;
+            }
+        }
+        Ok(())
+    }
+}

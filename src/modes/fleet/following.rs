@@ -1,0 +1,127 @@
+//! The events of all machines, as the server has them: the last ones, and what comes. What was given out is not given out again, and nothing
+//! that the server acknowledged is left out, however often it was away.
+
+use std::collections::VecDeque;
+use std::thread;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use watchdog_fleet::event_stream::{EventFollower, MachineEvent, events_back, newest_place};
+use watchdog_fleet::{FleetError, FleetServer};
+use watchdog_store::engine::{EventCursor, StoredEvent};
+
+use super::fleet_setting::{FleetSetting, FleetSettingError};
+use crate::clock::pauses;
+use crate::wire::fleet_copy::of_machine;
+
+/// How many events are read at a time.
+const BATCH: u32 = 1_000;
+/// The longest pause after the server could not be reached.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// What a follower is told.
+#[derive(Debug)]
+pub enum FollowedNews {
+    /// Events, in the order of the server, each with its machine in its data.
+    Events(Vec<StoredEvent>),
+    /// The server cannot be used; it is tried again until it can. Told once.
+    Away(FleetError),
+    /// It can be used again.
+    Back,
+    /// It has fewer events than were seen: an older state of it was brought back. What it gets from now on is followed.
+    Restored,
+}
+
+/// The events of a fleet.
+pub struct FleetJournal {
+    server: FleetServer,
+    /// Only these machines; empty stands for all.
+    machines: Vec<String>,
+}
+
+impl FleetJournal {
+    /// The events of these machines; no name stands for all of them. Connects to nothing yet.
+    ///
+    /// # Errors
+    /// Where the file of authorities cannot be read.
+    pub fn new(setting: &FleetSetting, machines: Vec<String>) -> Result<Self, FleetSettingError> {
+        Ok(FleetJournal { server: setting.server()?.needing_its_format(), machines })
+    }
+
+    /// The last `n` events that `chosen` takes, oldest first, and the place behind the newest event of all.
+    ///
+    /// # Errors
+    /// Where the server cannot be used.
+    pub fn last(
+        &self,
+        n: usize,
+        since: Option<Timestamp>,
+        chosen: impl Fn(&StoredEvent) -> bool,
+    ) -> Result<(Vec<StoredEvent>, EventCursor), FleetError> {
+        let end = newest_place(&self.server)?.unwrap_or(EventCursor::START);
+        let (mut found, mut left) = (VecDeque::new(), end);
+        while found.len() < n && left > EventCursor::START {
+            let events = events_back(&self.server, left, since, &self.machines, BATCH)?;
+            let Some(first) = events.last() else { break };
+            left = EventCursor(first.place.0 - 1);
+            let wanted = n - found.len();
+            events.into_iter().map(named).filter(&chosen).take(wanted).for_each(|event| found.push_front(event));
+        }
+        Ok((found.into(), end))
+    }
+
+    /// Gives out what comes behind a place, until `tell` returns `false`. Blocks.
+    pub fn follow(&self, from: EventCursor, mut tell: impl FnMut(FollowedNews) -> bool) {
+        let mut follower = EventFollower::new(&self.server, from);
+        let mut failures = 0;
+        loop {
+            let step = match failures {
+                0 => self.step(&mut follower),
+                _ => self.after_a_break(&mut follower),
+            };
+            let news = match step {
+                Ok(news) => {
+                    let was_away = std::mem::take(&mut failures) > 0;
+                    if was_away && !tell(FollowedNews::Back) {
+                        return;
+                    }
+                    news
+                }
+                Err(error) => {
+                    failures += 1;
+                    if failures == 1 && !tell(FollowedNews::Away(error)) {
+                        return;
+                    }
+                    thread::sleep(pauses::pause(failures, LONGEST_PAUSE));
+                    None
+                }
+            };
+            if news.is_some_and(|news| !tell(news)) {
+                return;
+            }
+        }
+    }
+
+    /// The next events; without any, waits until a look is worth it.
+    fn step(&self, follower: &mut EventFollower<'_>) -> Result<Option<FollowedNews>, FleetError> {
+        let events = follower.next_events(BATCH)?;
+        if events.is_empty() {
+            follower.wait()?;
+            return Ok(None);
+        }
+        let is_meant = |found: &MachineEvent| self.machines.is_empty() || self.machines.contains(&found.machine);
+        Ok(Some(FollowedNews::Events(events.into_iter().filter(is_meant).map(named).collect())))
+    }
+
+    /// A server that comes back may have been brought back from a backup.
+    fn after_a_break(&self, follower: &mut EventFollower<'_>) -> Result<Option<FollowedNews>, FleetError> {
+        let newest = newest_place(&self.server)?;
+        let Some(newest) = newest.filter(|newest| *newest < follower.place()) else { return Ok(None) };
+        follower.go_to(newest);
+        Ok(Some(FollowedNews::Restored))
+    }
+}
+
+fn named(found: MachineEvent) -> StoredEvent {
+    of_machine(found.event, &found.machine)
+}
