@@ -3,6 +3,7 @@
 //! A type of this room whose fields are stored unchanged is its own disk format, until there is a second version. Other types, and those of
 //! `decision`, have a separate disk type, and their file converts between the two.
 
+pub mod account;
 pub mod anchor;
 pub mod answer;
 pub mod baseline;

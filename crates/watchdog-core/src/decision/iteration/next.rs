@@ -14,6 +14,8 @@ use super::agent_order::{
 };
 use super::standing::LoopStanding;
 
+mod held_elsewhere;
+
 /// The limits of a loop.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoopPolicy {
@@ -183,6 +185,8 @@ pub struct LoopMachine {
     standing: LoopStanding,
     after_pause: AfterPause,
     overload: OverloadWait,
+    /// Agents that a limit holds which others of the same account met, by name.
+    elsewhere: Vec<(String, AgentHold)>,
 }
 
 /// How long an overload has been waited for, since the last iteration that ended.
@@ -202,7 +206,7 @@ enum AfterPause {
 impl LoopMachine {
     /// A loop with this progress.
     pub fn new(policy: LoopPolicy, standing: LoopStanding) -> Self {
-        LoopMachine { policy, standing, after_pause: AfterPause::Iterate, overload: OverloadWait::default() }
+        LoopMachine { policy, standing, after_pause: AfterPause::Iterate, overload: OverloadWait::default(), elsewhere: Vec::new() }
     }
 
     /// Its progress.
@@ -217,8 +221,8 @@ impl LoopMachine {
 
     /// What the change of the agent between the last session and the next one is, if there is one.
     pub fn agent_change(&self, now: Timestamp) -> Option<AgentChange> {
-        let LoopStanding { agents, ran, chosen, .. } = &self.standing;
-        agent_change(now, (ran.as_deref(), chosen.as_deref()), &self.policy.agents, agents)
+        let LoopStanding { ran, chosen, .. } = &self.standing;
+        agent_change(now, (ran.as_deref(), chosen.as_deref()), &self.policy.agents, &self.known_agents())
     }
 
     /// The session of the chosen agent begins.
@@ -255,10 +259,14 @@ impl LoopMachine {
         }
         let next = LoopAction::Iterate { number: self.standing.finished.saturating_add(1) };
         if !self.policy.has_choice() {
+            // An own limit is waited for where it was met.
+            if let Some(hold) = self.first_is_held_elsewhere(now) {
+                return self.wait_for_agent(hold, now);
+            }
             self.standing.chosen = self.policy.agents.first().map(|agent| agent.name.clone());
             return next;
         }
-        match choose_agent(now, &self.policy.agents, &self.standing.agents) {
+        match choose_agent(now, &self.policy.agents, &self.known_agents()) {
             AgentChoice::Agent(index) => {
                 self.standing.chosen = Some(self.policy.agents[index].name.clone());
                 next
@@ -285,13 +293,6 @@ impl LoopMachine {
             HoldReason::Overload => PauseReason::Overload,
         };
         self.pause(PauseLength::Until(hold.until), why, AfterPause::Iterate, now)
-    }
-
-    /// Whether one of the agents other than that of the last session may have the next one now.
-    fn another_is_free(&self, now: Timestamp) -> bool {
-        let others: Vec<RankedAgent> =
-            self.policy.agents.iter().filter(|agent| Some(&agent.name) != self.standing.ran.as_ref()).cloned().collect();
-        matches!(choose_agent(now, &others, &self.standing.agents), AgentChoice::Agent(_))
     }
 
     /// The agent of the last session gets none until then.

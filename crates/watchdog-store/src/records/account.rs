@@ -1,0 +1,221 @@
+//! What this machine knows of the account that it shares with other machines: usage limits that those met, as of the last look at the
+//! server, and limits met here that the server has not heard of yet. The row is there only where a person named a shared account.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::row::{self, SingleVersionRecord};
+use crate::engine::LocalStore;
+use crate::error::StoreError;
+use crate::key::RowKey;
+
+/// No usage limit that is known of an agent lasts longer: one that says so is a mistake, or forged, and is taken for so long at most.
+pub const LONGEST_LIMIT: SignedDuration = SignedDuration::from_hours(8 * 24);
+
+/// No more limits wait to be told: an agent that prints ever new ones fills nothing.
+const MOST_MET: usize = 32;
+
+/// A usage limit that another machine of the account met.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountLimit {
+    /// The agent that it holds: a preset or a program, where one was named with its model.
+    pub agent: String,
+    /// Its end, by this machine's clock.
+    pub until: Timestamp,
+    /// The machine that met it.
+    pub machine: String,
+}
+
+/// A usage limit that was met here and is still to be told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MetLimit {
+    /// The agent that met it.
+    pub agent: String,
+    /// Its end, as the agent told it.
+    pub until: Timestamp,
+    /// When it was met, by this machine's clock.
+    pub seen_at: Timestamp,
+}
+
+/// The account that this machine shares.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedAccount {
+    /// Its name.
+    pub name: String,
+    /// When the server was last asked; `None` = never yet.
+    pub looked_at: Option<Timestamp>,
+    /// Limits that other machines met.
+    pub limits: Vec<AccountLimit>,
+    /// Limits that wait to be told.
+    pub met: Vec<MetLimit>,
+}
+
+impl SingleVersionRecord for SharedAccount {
+    const NAME: &'static str = "account";
+}
+
+impl SharedAccount {
+    /// The limit that holds an agent now, the one that lasts longest; `None` where it may work. A limit of an agent holds it with every
+    /// model, a limit of an agent with a model holds that model alone.
+    pub fn holds(&self, agent: &str, now: Timestamp) -> Option<AccountLimit> {
+        let of_agent = |limit: &&AccountLimit| agent == limit.agent || agent.strip_prefix(&limit.agent).is_some_and(|m| m.starts_with(' '));
+        let longest = now.saturating_add(LONGEST_LIMIT).unwrap_or(Timestamp::MAX);
+        let found = self.limits.iter().filter(of_agent).filter(|limit| now < limit.until).max_by_key(|limit| limit.until)?;
+        // A clock that was set back, or a row that something else wrote, makes no hold longer.
+        Some(AccountLimit { until: found.until.min(longest), ..found.clone() })
+    }
+}
+
+fn key() -> RowKey {
+    RowKey::new(SharedAccount::NAME, &["shared"])
+}
+
+/// The shared account; `None` where this machine's account is its own.
+///
+/// # Errors
+/// Where it cannot be read.
+pub fn of(store: &dyn LocalStore) -> Result<Option<SharedAccount>, StoreError> {
+    row::load(store, &key())
+}
+
+/// Shares this account from now on, or none. Another account begins without what was known of the one before.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn share(store: &dyn LocalStore, name: Option<&str>) -> Result<(), StoreError> {
+    let Some(name) = name else { return row::remove::<SharedAccount>(store, &key()) };
+    row::update(store, &key(), |found: Option<SharedAccount>| {
+        let kept = found.filter(|found| found.name == name);
+        (kept.unwrap_or_else(|| SharedAccount { name: name.to_owned(), ..SharedAccount::default() }), ())
+    })
+}
+
+/// Changes what is known, where an account is shared; returns what it was before.
+fn change(store: &dyn LocalStore, how: impl Fn(&mut SharedAccount)) -> Result<Option<SharedAccount>, StoreError> {
+    let Some(before) = of(store)? else { return Ok(None) };
+    let name = before.name.clone();
+    row::update(store, &key(), |found: Option<SharedAccount>| {
+        let mut after = found.unwrap_or_else(|| SharedAccount { name: name.clone(), ..SharedAccount::default() });
+        how(&mut after);
+        (after, ())
+    })?;
+    Ok(Some(before))
+}
+
+/// A limit was met here: the others of the account are told when the server is asked next. Does nothing where no account is shared.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn limit_met(store: &dyn LocalStore, agent: &str, until: Timestamp, now: Timestamp) -> Result<(), StoreError> {
+    if until <= now {
+        return Ok(());
+    }
+    change(store, |account| {
+        account.met.retain(|met| met.agent != agent);
+        account.met.push(MetLimit { agent: agent.to_owned(), until, seen_at: now });
+        let over = account.met.len().saturating_sub(MOST_MET);
+        account.met.drain(..over);
+    })
+    .map(drop)
+}
+
+/// The server was told of `told` and said which limits others of this account met.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn looked(store: &dyn LocalStore, name: &str, told: &[MetLimit], limits: &[AccountLimit], now: Timestamp) -> Result<(), StoreError> {
+    change(store, |account| {
+        if account.name == name {
+            account.met.retain(|met| !told.contains(met));
+            (account.looked_at, account.limits) = (Some(now), limits.to_vec());
+        }
+    })
+    .map(drop)
+}
+
+/// A person says that the limit of this agent, or every limit, is over.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn clear(store: &dyn LocalStore, agent: Option<&str>) -> Result<(), StoreError> {
+    let of_agent = |name: &str| agent.is_none_or(|agent| agent == name);
+    change(store, |account| {
+        account.limits.retain(|limit| !of_agent(&limit.agent));
+        account.met.retain(|met| !of_agent(&met.agent));
+    })
+    .map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SqliteStore;
+    use crate::sqlite::tests::Scratch;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn limit(agent: &str, until: i64) -> AccountLimit {
+        AccountLimit { agent: agent.into(), until: at(until), machine: "other".into() }
+    }
+
+    #[test]
+    fn a_limit_holds_its_agent_with_every_model_and_nobody_else() {
+        let account = SharedAccount { limits: vec![limit("claude", 100), limit("codex o9", 200)], ..SharedAccount::default() };
+        for (agent, now, until) in [
+            ("claude", 99, Some(100)),
+            ("claude", 100, None),
+            ("claude opus", 99, Some(100)),
+            ("claude-notes", 99, None),
+            ("codex", 99, None),
+            ("codex o9", 99, Some(200)),
+            ("codex o", 99, None),
+        ] {
+            assert_eq!(account.holds(agent, at(now)).map(|limit| limit.until), until.map(at), "{agent} at {now}");
+        }
+    }
+
+    #[test]
+    fn no_limit_is_believed_for_ever() {
+        let account = SharedAccount { limits: vec![limit("claude", 900 * 86_400)], ..SharedAccount::default() };
+        assert_eq!(account.holds("claude", at(0)).map(|limit| limit.until), Some(at(8 * 86_400)));
+    }
+
+    #[test]
+    fn nothing_is_kept_where_no_account_is_shared_and_another_account_begins_anew() {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        limit_met(&store, "claude", at(100), at(1)).unwrap();
+        assert_eq!(of(&store).unwrap(), None);
+        share(&store, Some("team")).unwrap();
+        limit_met(&store, "claude", at(100), at(1)).unwrap();
+        limit_met(&store, "claude", at(1), at(2)).unwrap();
+        let known = of(&store).unwrap().expect("it is shared");
+        assert_eq!(known.met, [MetLimit { agent: "claude".into(), until: at(100), seen_at: at(1) }]);
+        share(&store, Some("team")).unwrap();
+        assert_eq!(of(&store).unwrap(), Some(known.clone()), "named again, nothing is lost");
+        looked(&store, "team", &known.met, &[limit("codex", 300)], at(3)).unwrap();
+        let after = of(&store).unwrap().expect("it is shared");
+        assert_eq!((after.met.len(), after.limits.len(), after.looked_at), (0, 1, Some(at(3))));
+        clear(&store, Some("claude")).unwrap();
+        assert_eq!(of(&store).unwrap().unwrap().limits.len(), 1);
+        clear(&store, None).unwrap();
+        assert_eq!(of(&store).unwrap().unwrap().limits.len(), 0);
+        share(&store, Some("mine")).unwrap();
+        assert_eq!(of(&store).unwrap().unwrap().looked_at, None);
+        share(&store, None).unwrap();
+        assert_eq!(of(&store).unwrap(), None);
+    }
+
+    #[test]
+    fn an_agent_that_prints_limits_without_end_fills_nothing() {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        share(&store, Some("team")).unwrap();
+        for n in 0..100 {
+            limit_met(&store, &format!("agent {n}"), at(100), at(1)).unwrap();
+        }
+        assert_eq!(of(&store).unwrap().unwrap().met.len(), MOST_MET);
+    }
+}
