@@ -37,6 +37,39 @@ Examples:
   watchdog fleet sync
   watchdog init --cron             prints a timer that calls it";
 
+const AFTER_ACCOUNT: &str = "\
+Machines share an account only where their persons name the same one. A usage limit that an agent meets on one of them then holds that agent on \
+the others until its reset: no session of it is started and no question is asked of it. NAME defaults to the account of this machine; without \
+an option it is shown.
+
+Examples:
+  watchdog fleet account team --use
+  watchdog fleet account --clear-limit --agent claude
+  watchdog fleet account --own";
+
+/// Arguments of `watchdog fleet account`.
+#[derive(Debug, Args)]
+pub struct FleetAccountArgs {
+    /// The account
+    #[arg(value_name = "NAME", value_parser = machine_name)]
+    pub name: Option<String>,
+    /// Let this machine work on the account NAME from now on
+    #[arg(long = "use", requires = "name")]
+    pub use_it: bool,
+    /// Let this machine's account be its own again
+    #[arg(long, conflicts_with_all = ["name", "use_it", "clear_limit"])]
+    pub own: bool,
+    /// End the usage limits that are known of the account: they are over, or were none
+    #[arg(long)]
+    pub clear_limit: bool,
+    /// With --clear-limit, only that of this agent
+    #[arg(long, value_name = "AGENT", requires = "clear_limit")]
+    pub agent: Option<String>,
+    /// Do it although this is called from inside of a watched session
+    #[arg(long)]
+    pub from_session: bool,
+}
+
 /// Arguments of `watchdog fleet`.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
@@ -71,6 +104,9 @@ pub enum FleetCommand {
         /// The name of this machine in the fleet
         #[arg(long, value_name = "NAME", value_parser = machine_name)]
         name: String,
+        /// The account of agents that this machine shares with others; without it, its account is its own
+        #[arg(long, value_name = "NAME", value_parser = machine_name)]
+        account: Option<String>,
         /// Do it although this is called from inside of a watched session
         #[arg(long)]
         from_session: bool,
@@ -82,6 +118,9 @@ pub enum FleetCommand {
         #[arg(long)]
         from_session: bool,
     },
+    /// Show or change the account of agents that machines share
+    #[command(after_long_help = AFTER_ACCOUNT)]
+    Account(FleetAccountArgs),
     /// Copy to the fleet what happened on this machine and waits
     #[command(after_long_help = AFTER_SYNC)]
     Sync,
@@ -116,7 +155,14 @@ mod tests {
             ("watchdog fleet join postgres://h/x --name a/b", false),
             ("watchdog fleet join postgres://h/x --name .a", false),
             ("watchdog fleet join postgres://h/x --name é", false),
+            ("watchdog fleet join postgres://h/x --name a --account team", true),
             ("watchdog fleet leave", true),
+            ("watchdog fleet account", true),
+            ("watchdog fleet account team --use", true),
+            ("watchdog fleet account --use", false),
+            ("watchdog fleet account team --own", false),
+            ("watchdog fleet account team --clear-limit --agent claude", true),
+            ("watchdog fleet account --agent claude", false),
             ("watchdog fleet status --json", true),
             ("watchdog fleet sync", true),
             ("watchdog fleet", false),

@@ -14,12 +14,14 @@ use watchdog_facts::evidence::{Changes, Commits, Degradation, ProbeOutcome, Repl
 use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Verdict};
 use watchdog_git::{HistoryPoint, RemoteState};
 use watchdog_process::CancelFlag;
+use watchdog_store::account::AccountLimit;
 use watchdog_store::answer::{self, StandingAnswer};
 use watchdog_store::{LocalStore, StoreError};
 
 use super::executor::ActionExecutor;
 use super::probe_history::JudgementProbes;
 use super::session_cost::cost_beyond_the_last_end;
+use super::shared_account::{agent_of_question, held, in_words, limit_met};
 use crate::clock::{now, since};
 use crate::wire::verdict_json::JudgedSession;
 
@@ -135,6 +137,10 @@ impl ActionExecutor {
         if let Some(standing) = self.asking.standing.as_ref().filter(|standing| state.as_ref() == Some(&standing.state)) {
             return self.stand_by(standing);
         }
+        let asked = agent_of_question(&self.agent);
+        if let Some(limit) = self.store.as_ref().and_then(|store| held(store.as_ref(), asked.as_deref())) {
+            return self.held_by_others(&limit);
+        }
         let (at, whom) = (now(), self.whom());
         let settings = &self.input.settings;
         let to = whom.resume.as_deref().map(|id| format!(", session {id}")).unwrap_or_default();
@@ -158,6 +164,9 @@ impl ActionExecutor {
         };
         let answer = probe::ask_with(&request, &|program| program.run_cancellable(cancel));
         let outcome = self.weighed(answer.outcome, facts);
+        if let (ProbeOutcome::RateLimited { retry_at, .. }, Some(store)) = (&outcome, &self.store) {
+            limit_met(store.as_ref(), asked.as_deref(), *retry_at);
+        }
         self.note_answered(matches!(outcome, ProbeOutcome::Reply(_)));
         let beyond =
             |(whole, id): (f64, &String)| cost_beyond_the_last_end(self.store.as_ref()?.as_ref(), &self.input.worktree_id, id, whole);
@@ -182,6 +191,18 @@ impl ActionExecutor {
     pub(super) fn probed_session(&self, whom: &ProbeTarget) -> ProbeSubject {
         let id = whom.resume.as_deref().or(whom.expected.as_deref());
         self.command_env.probed_session(self.store.as_deref(), &self.input.worktree_id, (&self.root, &self.agent), id)
+    }
+
+    /// Another machine of the account met a limit of this agent: the question would meet it too, and is not asked. Nothing is kept of it, so
+    /// that it is asked as soon as the limit is over or cleared.
+    fn held_by_others(&self, limit: &AccountLimit) -> ProbeRecord {
+        let why = in_words(limit);
+        self.command_env.tell(&format!("the agent is not asked: {why}"));
+        self.note_answered(false);
+        self.ask_nobody();
+        let outcome = ProbeOutcome::RateLimited { why, retry_at: Some(limit.until) };
+        let (duration, usage) = (std::time::Duration::ZERO, ProbeUsage::default());
+        ProbeRecord { at: now(), duration, outcome, disputed: None, session_id: None, usage }
     }
 
     fn stand_by(&self, standing: &StandingAnswer) -> ProbeRecord {

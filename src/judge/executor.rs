@@ -44,6 +44,7 @@ use super::probe_history::ProbeHistory;
 use super::recorder::JudgementRecorder;
 use super::session_agent::SightedAgent;
 use super::session_work::{self, DividedUncommitted};
+use super::shared_account::{agent_of_question, held};
 use super::survivors;
 use super::undone;
 use crate::clock::now;
@@ -405,7 +406,8 @@ impl ActionExecutor {
     fn may_ask_for_a_plan(&self) -> bool {
         let nobody =
             self.silent.load(Ordering::Relaxed) || self.input.overrides.no_probe || self.input.settings.completion_check.max_probes == 0;
-        !nobody && !self.over_limit && self.seen().answered != Some(false)
+        let is_held = || self.store.as_ref().is_some_and(|store| held(store.as_ref(), agent_of_question(&self.agent).as_deref()).is_some());
+        !nobody && !self.over_limit && self.seen().answered != Some(false) && !is_held()
     }
 
     fn left_running(&self) -> SurvivorFacts {

@@ -34,6 +34,7 @@ mod session_context;
 pub(crate) mod session_cost;
 pub(crate) mod session_work;
 pub(crate) mod settle_anchor;
+pub(crate) mod shared_account;
 pub(crate) mod signals;
 pub(crate) mod spawn_io;
 pub mod survivors;

@@ -15,12 +15,18 @@ pub struct FleetSettingFields {
     pub machine_id: String,
     /// The server's address with everything that is needed to connect, passwords included.
     pub address: String,
+    /// The account that it shares with other machines; `None` where its account is its own.
+    pub account: Option<String>,
 }
 
 /// The text of the file.
 pub fn fleet_setting_text(setting: &FleetSettingFields) -> String {
-    let FleetSettingFields { name, machine_id, address } = setting;
-    format!("{:#}\n", json!({"v": SETTING_VERSION, "name": name, "machine_id": machine_id, "address": address}))
+    let FleetSettingFields { name, machine_id, address, account } = setting;
+    let mut text = json!({"v": SETTING_VERSION, "name": name, "machine_id": machine_id, "address": address});
+    if let Some(account) = account {
+        text["account"] = json!(account);
+    }
+    format!("{text:#}\n")
 }
 
 /// The setting of such a text.
@@ -30,7 +36,8 @@ pub fn fleet_setting_text(setting: &FleetSettingFields) -> String {
 pub fn read_fleet_setting(text: &str) -> Result<FleetSettingFields, String> {
     let value = versioned(text)?;
     let field = |name: &str| text_field(&value, name);
-    Ok(FleetSettingFields { name: field("name")?, machine_id: field("machine_id")?, address: field("address")? })
+    let account = value["account"].as_str().map(str::to_owned);
+    Ok(FleetSettingFields { name: field("name")?, machine_id: field("machine_id")?, address: field("address")?, account })
 }
 
 /// A repository of this machine that its fleet shares, as it is kept.
@@ -85,8 +92,8 @@ pub fn fleet_made_json(server: &str, database: &str, from: Option<i32>, format: 
 }
 
 /// `watchdog fleet join --json`, and that of `leave`.
-pub fn fleet_joined_json(joined: bool, machine: &str, server: &str, server_knows: bool) -> Value {
-    json!({"schema": 1, "joined": joined, "machine": machine, "server": server, "server_knows": server_knows})
+pub fn fleet_joined_json((joined, account): (bool, Option<&str>), machine: &str, server: &str, server_knows: bool) -> Value {
+    json!({"schema": 1, "joined": joined, "machine": machine, "account": account, "server": server, "server_knows": server_knows})
 }
 
 /// `watchdog fleet status --json` of a machine that is in none.
@@ -123,6 +130,8 @@ pub struct FleetMachineJson<'a> {
 pub struct FleetServerJson<'a> {
     /// This machine's name.
     pub machine: &'a str,
+    /// The account that it shares; `None` where its account is its own.
+    pub account: Option<&'a str>,
     /// Hosts and ports.
     pub server: &'a str,
     /// The database.
@@ -167,6 +176,7 @@ pub fn fleet_status_json<'a>(found: &FleetServerJson<'_>, machines: impl Iterato
         "schema": 1,
         "joined": true,
         "machine": found.machine,
+        "account": found.account,
         "server": found.server,
         "database": found.database,
         "user": found.user,
@@ -194,9 +204,15 @@ mod tests {
 
     #[test]
     fn the_setting_reads_back_and_a_newer_or_broken_one_is_refused_without_its_content() {
-        let setting = FleetSettingFields { name: "a".into(), machine_id: "7".into(), address: "postgres://u:hush@h/x".into() };
-        let text = fleet_setting_text(&setting);
-        assert_eq!(read_fleet_setting(&text), Ok(setting));
+        let setting = |account: Option<&str>| FleetSettingFields {
+            name: "a".into(),
+            machine_id: "7".into(),
+            address: "postgres://u:hush@h/x".into(),
+            account: account.map(str::to_owned),
+        };
+        assert_eq!(read_fleet_setting(&fleet_setting_text(&setting(Some("team")))), Ok(setting(Some("team"))));
+        let text = fleet_setting_text(&setting(None));
+        assert_eq!(read_fleet_setting(&text), Ok(setting(None)));
         for (text, why) in [
             (text.replace("\"v\": 1", "\"v\": 2"), "format 2"),
             (text.replace("\"name\"", "\"nome\""), "no text 'name'"),

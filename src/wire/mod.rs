@@ -12,6 +12,8 @@ pub mod explain_json;
 pub(crate) mod failure_json;
 pub(crate) mod figures_json;
 #[cfg(feature = "fleet")]
+pub(crate) mod fleet_account_json;
+#[cfg(feature = "fleet")]
 pub(crate) mod fleet_copy;
 #[cfg(feature = "fleet")]
 pub(crate) mod fleet_json;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use watchdog_fleet::migrations::FLEET_FORMAT;
 
 use crate::support::test_database::TestDatabase;
 use crate::support::{CommandOutput, TestEnv, wait_until};
@@ -37,11 +38,7 @@ fn a_fleet_is_made_joined_looked_at_and_left() {
     let env = TestEnv::new();
     let database = TestDatabase::new();
     let made = fleet(&env, &["fleet", "init", &database.full_address("owner"), "--worker", "worker", "--json"]).expect(0).json();
-    assert_eq!(
-        (&made["from"], &made["format"], &made["worker"]),
-        (&Value::Null, &json!(watchdog_fleet::migrations::FLEET_FORMAT), &json!("worker")),
-        "{made}"
-    );
+    assert_eq!((&made["from"], &made["format"], &made["worker"]), (&Value::Null, &json!(FLEET_FORMAT), &json!("worker")), "{made}");
     let again = fleet(&env, &["fleet", "init", &database.full_address("owner")]).expect(0);
     assert!(again.stdout.contains("nothing was changed") && again.stdout.contains("--worker"), "{again}");
     assert_eq!(fleet(&env, &["fleet", "status", "--json"]).expect(0).json(), json!({"schema": 1, "joined": false}));

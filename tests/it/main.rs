@@ -44,6 +44,8 @@ mod decision_tree;
 mod events;
 // Machines that join a fleet on a real server.
 mod fleet;
+// One account of agents on several machines: whom a usage limit holds, and what may be spent.
+mod fleet_account;
 // What a machine copies to its fleet, and when.
 mod fleet_copies;
 // One look at all machines of a fleet: events, status, figures.

@@ -11,4 +11,4 @@ mod shell_commands;
 mod tests;
 
 pub use known_agents::known_agents;
-pub use named_agents::{AgentWords, NamedAgents, ProcessCommand, agents_in_command, agents_in_processes};
+pub use named_agents::{AgentWords, NamedAgents, ProcessCommand, agents_in_command, agents_in_processes, single_program};

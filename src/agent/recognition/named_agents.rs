@@ -81,6 +81,15 @@ pub fn agents_in_command(argv: &[OsString], known: &[AgentWords]) -> NamedAgents
     NamedAgents::of(agents_of(argv, known))
 }
 
+/// The name of the one program that a command line runs in the end; `None` where it runs several, or a package.
+pub fn single_program(argv: &[OsString]) -> Option<String> {
+    let argv: Vec<String> = argv.iter().take(WORDS).map(|word| text_of(word)).collect();
+    match launched_programs(&argv).as_slice() {
+        [LaunchedProgram::Program(word) | LaunchedProgram::Script(word)] => Some(base_name(word).to_owned()),
+        _ => None,
+    }
+}
+
 /// The agents that run among the processes of a session. One that an agent started is its tool, and not the session.
 pub fn agents_in_processes(processes: &[ProcessCommand], known: &[AgentWords]) -> NamedAgents {
     let agents: Vec<(&ProcessCommand, Vec<&str>)> =

@@ -23,6 +23,7 @@ use watchdog_fleet::migrations::{FLEET_FORMAT, MigrationOutcome, as_sql, migrate
 use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::open_store;
 
+use super::fleet_account_words::{about_account, fleet_account};
 use super::from_session::PrivilegedCommand;
 
 /// The database that the SQL is printed for where no address names one.
@@ -32,21 +33,22 @@ const USUAL_DATABASE: &str = "fleet";
 pub(super) fn fleet(command_env: &CommandEnv, terminal: &CommandTerminal, args: FleetArgs) -> Result<u8, CommandFailure> {
     match args.command {
         FleetCommand::Init { url, worker, print_sql } => init(terminal, url.as_deref(), &worker, print_sql),
-        FleetCommand::Join { url, name, from_session } => {
+        FleetCommand::Join { url, name, account, from_session } => {
             refuse_from_a_session(command_env, "watchdog fleet join", from_session)?;
-            join(command_env, terminal, &url, &name)
+            join(command_env, terminal, (&url, &name), account.as_deref())
         }
         FleetCommand::Leave { from_session } => {
             refuse_from_a_session(command_env, "watchdog fleet leave", from_session)?;
             leave(command_env, terminal)
         }
+        FleetCommand::Account(args) => fleet_account(command_env, terminal, &args),
         FleetCommand::Sync => sync(command_env, terminal),
         FleetCommand::Status => status(command_env, terminal),
     }
 }
 
 /// Whom this machine shares its queue with is a person's word.
-fn refuse_from_a_session(command_env: &CommandEnv, command: &'static str, from_session: bool) -> Result<(), CommandFailure> {
+pub(super) fn refuse_from_a_session(command_env: &CommandEnv, command: &'static str, from_session: bool) -> Result<(), CommandFailure> {
     command_env.state.ensure()?;
     let store = open_store(&command_env.state)?;
     let worktree_id = inside_of(store.as_ref())?.map(|(worktree_id, _)| worktree_id).unwrap_or_default();
@@ -90,12 +92,17 @@ fn init(terminal: &CommandTerminal, url: Option<&str>, worker: &str, print_sql: 
     Ok(0)
 }
 
-fn join(command_env: &CommandEnv, terminal: &CommandTerminal, url: &str, name: &str) -> Result<u8, CommandFailure> {
+fn join(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    (url, name): (&str, &str),
+    account: Option<&str>,
+) -> Result<u8, CommandFailure> {
     let settings = settings(url)?;
     let server = settings.server();
-    let found = join_fleet(&command_env.state, settings, name)?;
+    let (setting, found) = join_fleet(&command_env.state, settings, name, account)?;
     if terminal.json {
-        terminal.value(&fleet_joined_json(true, name, &server, true));
+        terminal.value(&fleet_joined_json((true, setting.account.as_deref()), name, &server, true));
         return Ok(0);
     }
     let tls = if found.is_encrypted { "TLS" } else { "no TLS" };
@@ -103,6 +110,7 @@ fn join(command_env: &CommandEnv, terminal: &CommandTerminal, url: &str, name: &
         "This machine is '{name}' in the fleet on {server} (PostgreSQL {}, {tls}).",
         escape_to_one_line(&found.version)
     ));
+    terminal.sentence(&format!("Its account of agents is {}.", about_account(&setting)));
     Ok(0)
 }
 
@@ -117,7 +125,7 @@ fn leave(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, Com
     };
     let (name, server) = (setting.name, setting.server.server());
     if terminal.json {
-        terminal.value(&fleet_joined_json(false, &name, &server, still_listed.is_some()));
+        terminal.value(&fleet_joined_json((false, None), &name, &server, still_listed.is_some()));
     } else {
         terminal.sentence(&format!("This machine left the fleet on {server}."));
     }
@@ -182,6 +190,7 @@ fn status(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, Co
 fn status_json(setting: &FleetSetting, found: &FleetSurvey, waiting: &WaitingCopies) -> serde_json::Value {
     let server = FleetServerJson {
         machine: &setting.name,
+        account: setting.account.as_deref(),
         server: &setting.server.server(),
         database: &setting.server.database,
         user: &setting.server.user,
@@ -237,6 +246,7 @@ fn show(terminal: &CommandTerminal, setting: &FleetSetting, found: &FleetSurvey,
         terminal.line(&format!("          rights that are missing: {}", found.missing_rights.join(", ")));
     }
     terminal.line(&format!("clock     {}", clock_difference(found.clock_ahead_ms)));
+    terminal.line(&format!("account   {}", about_account(setting)));
     terminal.line(&format!("copies    {}", in_words(waiting)));
     if found.machines.is_empty() {
         return;

@@ -13,6 +13,8 @@ pub mod events;
 pub mod explain;
 pub mod fleet;
 #[cfg(feature = "fleet")]
+mod fleet_account_words;
+#[cfg(feature = "fleet")]
 mod fleet_events;
 #[cfg(feature = "fleet")]
 mod fleet_words;

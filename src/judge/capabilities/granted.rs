@@ -43,7 +43,7 @@ pub struct SystemCapabilities<'a> {
     earlier_passes: Option<CheckCache>,
     spent: Mutex<ProbeUsage>,
     /// The records of how checks ended when the work began.
-    store: Option<Arc<dyn LocalStore>>,
+    pub(super) store: Option<Arc<dyn LocalStore>>,
     /// Where scratch checkouts are made.
     pub(super) scratch: Option<PathBuf>,
     /// The tree that clean checks run on in place of the work: then nothing else of the worktree counts.

@@ -12,6 +12,7 @@ use watchdog_facts::verdict::ProbeUsage;
 use super::SystemCapabilities;
 use crate::clock::now;
 use crate::judge::agent_preset::preset_of_word;
+use crate::judge::shared_account::{agent_of_question, held, in_words, limit_met};
 
 /// The most bytes of an answer that are read: its first line decides.
 const ANSWER: usize = 64 << 10;
@@ -20,6 +21,10 @@ const ANSWER: usize = 64 << 10;
 pub(super) fn preset(capabilities: &SystemCapabilities<'_>, request: &JudgeRequest<'_>) -> JudgeAnswer {
     let settings = &capabilities.input.settings.agent;
     let settings = AgentSettings { model: request.model.map(str::to_owned).or_else(|| settings.model.clone()), ..settings.clone() };
+    let asked = agent_of_question(&settings);
+    if let Some(limit) = capabilities.store.as_ref().and_then(|store| held(store.as_ref(), asked.as_deref())) {
+        return JudgeAnswer::Failed { why: in_words(&limit) };
+    }
     let question = ProbeRequest {
         settings: &settings,
         preset: capabilities.agent_preset.clone().unwrap_or_else(|| preset_of_word(&settings.preset)),
@@ -38,6 +43,11 @@ pub(super) fn preset(capabilities: &SystemCapabilities<'_>, request: &JudgeReque
     let mut spent = ProbeUsage::default();
     let answer = ask_to_judge(&question, &|program| program.run_cancellable(capabilities.cancel), &mut spent);
     capabilities.spend(spent);
+    if let (Err(outcome), Some(store)) = (&answer, &capabilities.store)
+        && let ProbeOutcome::RateLimited { retry_at, .. } = outcome.as_ref()
+    {
+        limit_met(store.as_ref(), asked.as_deref(), *retry_at);
+    }
     match answer {
         Ok(text) => JudgeAnswer::Text(bounded(&text, ANSWER)),
         Err(outcome) => match (*outcome, capabilities.cancel.is_cancelled()) {

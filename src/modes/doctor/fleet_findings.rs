@@ -85,7 +85,7 @@ mod tests {
             machines: Vec::new(),
         };
         change(&mut survey);
-        let setting = FleetSetting { name: "one".into(), machine_id: "1".into(), server };
+        let setting = FleetSetting { name: "one".into(), machine_id: "1".into(), server, account: None };
         of_survey(&setting, &survey).into_iter().skip(1).map(|finding| (finding.state, finding.detail)).collect()
     }
 

@@ -7,6 +7,7 @@ use watchdog_fleet::machines::join;
 use watchdog_fleet::{FleetServer, FleetStore};
 use watchdog_store::{LocalStore, SharedStore, StoreError, copied, open_store};
 
+use super::account_limits::share_limits;
 use super::copy_worker::{CopyWorker, FleetLink};
 use super::copying::{CopiedEvents, CopyIdentity, copy_events, waiting};
 use super::fleet_setting::{FleetSetting, FleetSettingError};
@@ -37,6 +38,10 @@ impl FleetLink for JoinedFleet {
 
     fn heartbeat(&self) -> Result<(), StoreError> {
         Ok(join(&self.server, &self.setting.name, &self.setting.machine_id)?)
+    }
+
+    fn share_account(&self, local: &dyn LocalStore) -> Result<(), StoreError> {
+        share_limits(local, &self.server, &self.setting.name)
     }
 }
 
@@ -72,6 +77,7 @@ pub fn copy_now(command_env: &CommandEnv) -> Result<Option<(FleetSetting, Copied
     let local = open_store(&command_env.state)?;
     let fleet = JoinedFleet::new(&setting)?;
     fleet.heartbeat()?;
+    fleet.share_account(local.as_ref())?;
     let done = copy_events(local.as_ref(), fleet.store(), &identity(&setting), usize::MAX)?;
     Ok(Some((setting, done)))
 }

@@ -31,6 +31,12 @@ pub trait FleetLink: Send {
     /// # Errors
     /// Where the server cannot be used.
     fn heartbeat(&self) -> Result<(), StoreError>;
+
+    /// Tells of the usage limits that were met here, and asks for those that others of the same account met.
+    ///
+    /// # Errors
+    /// Where a store cannot be used.
+    fn share_account(&self, local: &dyn LocalStore) -> Result<(), StoreError>;
 }
 
 /// Reaches the fleet.
@@ -167,6 +173,7 @@ impl CopyThread {
             link.heartbeat()?;
             *beaten = Some(Instant::now());
         }
+        link.share_account(self.local.as_ref())?;
         copy_events(self.local.as_ref(), link.store(), &self.identity, BATCHES)
     }
 }

@@ -39,6 +39,10 @@ impl FleetLink for NearFleet {
     fn heartbeat(&self) -> Result<(), StoreError> {
         Ok(())
     }
+
+    fn share_account(&self, _: &dyn LocalStore) -> Result<(), StoreError> {
+        Ok(())
+    }
 }
 
 fn store(folder: &tempfile::TempDir, name: &str) -> SqliteStore {

@@ -49,6 +49,8 @@ pub struct FleetSetting {
     pub machine_id: String,
     /// How the server is reached.
     pub server: ConnectionSettings,
+    /// The account that it shares with other machines; `None` where its account is its own.
+    pub account: Option<String>,
 }
 
 impl FleetSetting {
@@ -67,10 +69,10 @@ impl FleetSetting {
         if mode & 0o077 != 0 {
             return Err(unusable(format!("other users may read it (mode {mode:o}), and it may hold a password; change that password")));
         }
-        let FleetSettingFields { name, machine_id, address } = read_fleet_setting(&text).map_err(unusable)?;
+        let FleetSettingFields { name, machine_id, address, account } = read_fleet_setting(&text).map_err(unusable)?;
         // Everything is in the address, so that the environment of the moment changes nothing.
         let server = ConnectionSettings::from_address(&address, &|_| None)?;
-        Ok(Some(FleetSetting { name, machine_id, server }))
+        Ok(Some(FleetSetting { name, machine_id, server, account }))
     }
 
     /// Keeps it.
@@ -80,7 +82,8 @@ impl FleetSetting {
     pub fn keep(&self, state: &StateDir) -> Result<(), FleetSettingError> {
         state.ensure()?;
         let address = self.server.secret_address();
-        let fields = FleetSettingFields { name: self.name.clone(), machine_id: self.machine_id.clone(), address };
+        let FleetSetting { name, machine_id, account, .. } = self.clone();
+        let fields = FleetSettingFields { name, machine_id, address, account };
         Ok(replace_private_file(&state.fleet_setting(), fleet_setting_text(&fields).as_bytes())?)
     }
 

@@ -6,16 +6,21 @@ use watchdog_fleet::machines::{FleetSurvey, join, leave, survey};
 use watchdog_fleet::migrations::FLEET_FORMAT;
 use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::journal::event_id;
-use watchdog_store::{StateDir, open_store};
+use watchdog_store::{StateDir, account, open_store};
 
 use super::copies::{begin_sharing, end_sharing};
 use super::fleet_setting::{FleetSetting, FleetSettingError};
 
-/// Lets this machine join under a name, and keeps the setting.
+/// Lets this machine join under a name, and keeps the setting. Without `account` that of an earlier setting for the same fleet stays.
 ///
 /// # Errors
 /// Where the server cannot be used as a worker, another machine has the name, or the setting cannot be kept. Nothing is kept then.
-pub fn join_fleet(state: &StateDir, settings: ConnectionSettings, name: &str) -> Result<FleetSurvey, FleetSettingError> {
+pub fn join_fleet(
+    state: &StateDir,
+    settings: ConnectionSettings,
+    name: &str,
+    account: Option<&str>,
+) -> Result<(FleetSetting, FleetSurvey), FleetSettingError> {
     let server = FleetServer::new(settings.clone())?;
     let found = survey(&server)?;
     let (at, database) = (settings.server(), settings.database.clone());
@@ -36,15 +41,20 @@ pub fn join_fleet(state: &StateDir, settings: ConnectionSettings, name: &str) ->
     let before = FleetSetting::of(state).unwrap_or_default();
     let machine_id = before.as_ref().map_or_else(|| event_id(now()), |before| before.machine_id.clone());
     join(&server, name, &machine_id)?;
-    let setting = FleetSetting { name: name.to_owned(), machine_id, server: settings };
+    let mut setting = FleetSetting { name: name.to_owned(), machine_id, server: settings, account: account.map(str::to_owned) };
+    let renewed = before.as_ref().filter(|before| before.fleet() == setting.fleet());
+    setting.account = setting.account.or_else(|| renewed?.account.clone());
     state.ensure()?;
     let local = open_store(state)?;
     if let Some(before) = before.filter(|before| before.fleet() != setting.fleet()) {
         end_sharing(local.as_ref(), &before)?;
+        // What is known of an account of that fleet says nothing about one of this.
+        account::share(local.as_ref(), None)?;
     }
     begin_sharing(local.as_ref(), &setting)?;
     setting.keep(state)?;
-    Ok(found)
+    account::share(local.as_ref(), setting.account.as_deref())?;
+    Ok((setting, found))
 }
 
 /// A fleet that was left.
@@ -64,6 +74,8 @@ pub fn leave_fleet(state: &StateDir) -> Result<Option<LeftFleet>, FleetSettingEr
     let Some(setting) = FleetSetting::of(state)? else { return Ok(None) };
     let still_listed = setting.server().and_then(|server| leave(&server, &setting.machine_id)).err();
     FleetSetting::forget(state)?;
-    end_sharing(open_store(state)?.as_ref(), &setting)?;
+    let local = open_store(state)?;
+    end_sharing(local.as_ref(), &setting)?;
+    account::share(local.as_ref(), None)?;
     Ok(Some(LeftFleet { setting, still_listed }))
 }

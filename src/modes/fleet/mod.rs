@@ -1,10 +1,11 @@
 //! `watchdog fleet`: the setting that says which server this machine shares, joining and leaving; and the copies of what happens here, which
 //! are sent beside the work, so that no verdict waits for a server.
 //!
-//! Reading order: `fleet_setting`, `membership`, `shared_repository`, `copying` (the journal to the server, in order, once), `copy_worker` (in a thread of its own,
-//! for commands that stay), `copies` (of this machine), `following` (the events
-//! of all machines).
+//! Reading order: `fleet_setting`, `membership`, `shared_repository`, `copying` (the journal to the server, in order, once), `copy_worker` (in a
+//! thread of its own, for commands that stay), `copies` (of this machine), `following` (the events of all machines), `account_limits` (usage
+//! limits of an account that several machines share).
 
+mod account_limits;
 mod copies;
 mod copy_worker;
 mod copying;
@@ -13,6 +14,7 @@ mod following;
 mod membership;
 mod shared_repository;
 
+pub use account_limits::{ClearedLimits, clear_account_limits, use_account};
 pub use copies::{COUNTED, WaitingCopies, begin_copies, copy_now, waiting_copies};
 pub use copy_worker::CopyWorker;
 pub use fleet_setting::{FleetSetting, FleetSettingError};

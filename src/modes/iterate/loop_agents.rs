@@ -7,6 +7,8 @@ use std::sync::Arc;
 use crate::agent::SessionAgent;
 use crate::agent::preset::AgentPreset;
 use crate::judge::agent_preset::MissingPreset;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::shared_account::agent_of_command;
 use watchdog_core::config::settings::{AgentEntry, ConfigSettings};
 use watchdog_core::config::{PresetName, nearest_first, unknown_preset};
 use watchdog_core::decision::iteration::agent_order::RankedAgent;
@@ -20,6 +22,8 @@ pub struct LoopAgent {
     pub worker: SessionAgent,
     /// US dollars that its sessions of one loop may cost.
     pub max_cost_usd: Option<f64>,
+    /// The model that its entry names.
+    pub model: Option<String>,
 }
 
 /// Finds the preset of a name; the error says why there is none.
@@ -79,7 +83,7 @@ impl LoopAgent {
     /// A program of the user's, by the name of its file.
     pub fn program(argv: Vec<OsString>) -> Self {
         let name = argv.first().and_then(|program| Path::new(program).file_name()).unwrap_or_default();
-        LoopAgent { name: name.to_string_lossy().into_owned(), worker: SessionAgent::Program(argv), max_cost_usd: None }
+        LoopAgent { name: name.to_string_lossy().into_owned(), worker: SessionAgent::Program(argv), max_cost_usd: None, model: None }
     }
 
     /// A known agent with further arguments.
@@ -89,7 +93,7 @@ impl LoopAgent {
     pub fn preset(name: &PresetName, presets: PresetLookup<'_>, args: Vec<OsString>, program: Option<OsString>) -> Result<Self, String> {
         let worker =
             SessionAgent::Agent { name: name.clone(), preset: presets(name).map_err(|missing| missing.to_string())?, program, args };
-        Ok(LoopAgent { name: name.as_str().to_owned(), worker, max_cost_usd: None })
+        Ok(LoopAgent { name: name.as_str().to_owned(), worker, max_cost_usd: None, model: None })
     }
 
     /// An entry of `agents`, with further arguments for its preset.
@@ -107,7 +111,7 @@ impl LoopAgent {
                 args: model.chain(args.iter().cloned()).collect(),
             },
         };
-        Ok(LoopAgent { name: entry.name.clone(), worker, max_cost_usd: entry.max_cost_usd })
+        Ok(LoopAgent { name: entry.name.clone(), worker, max_cost_usd: entry.max_cost_usd, model: entry.model.clone() })
     }
 
     /// An entry of `agents` with those that take over for it at a limit, in their order.
@@ -136,6 +140,17 @@ impl LoopAgent {
     /// Its place in the order of a loop.
     pub fn ranked(&self) -> RankedAgent {
         RankedAgent { name: self.name.clone(), max_cost_usd: self.max_cost_usd }
+    }
+
+    /// Whom a usage limit of its sessions belongs to, among the machines of an account; `None` where that is unclear.
+    pub fn account_agent(&self, command_env: &CommandEnv) -> Option<String> {
+        match &self.worker {
+            SessionAgent::Agent { name, .. } => Some(match &self.model {
+                Some(model) => format!("{} {model}", name.as_str()),
+                None => name.as_str().to_owned(),
+            }),
+            SessionAgent::Program(argv) => agent_of_command(command_env, argv),
+        }
     }
 
     /// The name or path of its preset, where it has one: whom to ask about its sessions.

@@ -20,6 +20,7 @@ use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::evidence::{SessionEnd, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Verdict};
+use watchdog_store::account::AccountLimit;
 use watchdog_store::journal::kind;
 use watchdog_store::lock::WorktreeLock;
 
@@ -52,6 +53,7 @@ use super::request::LoopRequest;
 use super::session::{LoopContext, crash_of, outcome};
 use super::view::{LoopPhase, LoopStatus, LoopView};
 
+mod account_holds;
 mod loop_end;
 
 /// Repeats sessions until one is judged complete, or something ends the loop.
@@ -80,6 +82,8 @@ struct LoopRun {
     wall_before: Duration,
     /// The judgement of the last iteration.
     last: Option<Judgement>,
+    /// The agents that another machine's limit holds.
+    held: Vec<(String, AccountLimit)>,
 }
 
 /// The input of the next step.
@@ -168,6 +172,7 @@ impl LoopRun {
             begun,
             wall_before,
             last: None,
+            held: Vec::new(),
         };
         looped.memory.keep(|record| record.standing = standing)?;
         looped.tell_the_beginning();
@@ -369,6 +374,7 @@ impl LoopRun {
 
     /// Takes an event, and returns the next step.
     fn next(&mut self, came: LoopStepInput) -> LoopAction {
+        self.look_at_the_account();
         let played = match came {
             LoopStepInput::Begin => return self.machine.step(now(), self.wall(), LoopEvent::Begin),
             LoopStepInput::PauseOver => return self.machine.step(now(), self.wall(), LoopEvent::PauseOver),
@@ -413,6 +419,7 @@ impl LoopRun {
         let mut request = self.context.request.pause.clone();
         tokio::select! {
             whole = pause::wait_until(until, signals, tell) => whole,
+            () = self.context.hold_ends_early(&self.held), if why == PauseReason::UsageLimit => true,
             () = request.wait() => false,
         }
     }

@@ -20,6 +20,7 @@ use watchdog_facts::verdict::Verdict;
 use watchdog_git::{HistoryPoint, KnownRefs, Worktree};
 use watchdog_process::StdinSource;
 use watchdog_store::LocalStore;
+use watchdog_store::account::{self, AccountLimit};
 
 use crate::clock::now;
 use crate::judge::admission::refuse_half_done;
@@ -30,6 +31,7 @@ use crate::judge::judgement_run::ObservedSession;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
 use crate::judge::settle_anchor;
+use crate::judge::shared_account::held;
 use crate::judge::spawn_io::spawn_io;
 use crate::modes::run::budget::AgentBudget;
 use crate::modes::run::session_recognition::SessionRecognition;
@@ -79,6 +81,17 @@ impl LoopContext {
     /// Refuses to begin where a git operation is half done before the first session. A worktree that cannot be opened is refused later.
     pub fn refuse_half_done(&self) -> Result<(), Refusal> {
         Worktree::open(&self.root).map_or(Ok(()), |worktree| refuse_half_done(&worktree, &self.request.overrides))
+    }
+
+    /// The agents that a limit holds which another machine of the same account met.
+    pub fn held_elsewhere(&self) -> Vec<(String, AccountLimit)> {
+        // Mostly there is none, and no command line is read for it.
+        if account::of(self.store.as_ref()).is_ok_and(|shared| shared.is_none_or(|shared| shared.limits.is_empty())) {
+            return Vec::new();
+        }
+        let of =
+            |agent: &LoopAgent| Some((agent.name.clone(), held(self.store.as_ref(), agent.account_agent(&self.command_env).as_deref())?));
+        self.agents.iter().filter_map(of).collect()
     }
 
     fn open(&self) -> Result<OpenWorktree, UnreadableFact> {
@@ -192,6 +205,7 @@ impl LoopContext {
             cover: None,
             tap,
             before: standing.spent,
+            account_agent: agent.account_agent(&self.command_env),
             agent_budget: agent.max_cost_usd.map(|max_cost_usd| AgentBudget {
                 agent: agent.name.clone(),
                 max_cost_usd,

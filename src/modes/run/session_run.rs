@@ -48,6 +48,7 @@ use crate::judge::judgement_input::JudgementInput;
 use crate::judge::judgement_run::ObservedSession;
 use crate::judge::session_cost::{earlier_tokens, own_cost};
 use crate::judge::settle_anchor;
+use crate::judge::shared_account::limit_met;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
 use crate::judge::survivors::processes_left;
@@ -89,6 +90,8 @@ pub struct SessionOptions {
     pub before: SpentUsage,
     /// The budget of its agent, if that has one.
     pub agent_budget: Option<AgentBudget>,
+    /// Whom a usage limit that it meets belongs to, among the machines of an account.
+    pub account_agent: Option<String>,
 }
 
 /// Runs one session in the worktree of an input to its end, after a snapshot of the uncommitted files.
@@ -265,6 +268,9 @@ async fn run_in_span(
     );
     if let Some(met) = session_limit_data(seen.end.as_ref()) {
         journal.write(kind::LIMIT, met);
+    }
+    if let Some(SessionEnd::RateLimited { retry_at, .. }) = &seen.end {
+        limit_met(store.as_ref(), options.account_agent.as_deref(), *retry_at);
     }
     let survivors = seen.survivors.iter().map(|survivor| (survivor.pid, survivor.name.clone())).collect();
     let (agent, agent_source) = (seen.agent.clone(), seen.agent_source);

@@ -30,6 +30,7 @@ use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
 use crate::judge::settle_anchor;
+use crate::judge::shared_account::agent_of_command;
 use crate::judge::signals::SignalState;
 use crate::modes::live_session::RunningSession;
 use crate::wire::judgement_events::baseline_data;
@@ -129,6 +130,7 @@ impl RunRequest {
             tap,
             before: SpentUsage::default(),
             agent_budget: None,
+            account_agent: agent_of_command(command_env, &self.command),
             mirror: if self.output_to_stderr { MirrorTarget::ToStderr } else { MirrorTarget::Through },
             cover: self.view.clone().map(|view| view as Arc<dyn TerminalCover>),
         }

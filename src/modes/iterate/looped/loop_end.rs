@@ -69,9 +69,9 @@ impl LoopRun {
         verdict.degraded.extend(context.filter(|note| verdict.degraded.iter().all(|known| known.code != note.code)));
         let over = is_over(end, &verdict);
         verdict.degraded.extend(unknown_agent_budget(self.machine.policy(), self.machine.standing()));
-        if *end == LoopEnd::LimitTooLong && self.machine.policy().has_choice() {
+        if *end == LoopEnd::LimitTooLong && (self.machine.policy().has_choice() || verdict.retry_at.is_none()) {
             // The first of them that may work again, and not the last that met its limit.
-            let next = choose_agent(now(), &self.machine.policy().agents, &self.machine.standing().agents);
+            let next = choose_agent(now(), &self.machine.policy().agents, &self.machine.known_agents());
             if let AgentChoice::Wait(hold) = next {
                 verdict.retry_at = Some(hold.until);
             }

@@ -1,0 +1,124 @@
+//! What `watchdog fleet account` does and says: the account of agents that machines share, and the usage limits that hold it.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use watchdog_facts::display::{escape_to_one_line, plural, time_span};
+use watchdog_facts::verdict::Reason;
+use watchdog_fleet::accounts::{FleetLimit, limits_in_force};
+
+use crate::cli::args_fleet::FleetAccountArgs;
+use crate::cli::failure::CommandFailure;
+use crate::cli::terminal::CommandTerminal;
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::modes::fleet::{ClearedLimits, FleetSetting, clear_account_limits, use_account};
+use crate::wire::fleet_account_json::{AccountLimitJson, cleared_limits_json, fleet_account_json};
+use crate::wire::fleet_json::no_fleet_json;
+
+use super::fleet_words::refuse_from_a_session;
+
+/// What a person types to share an account.
+const HOW_TO_SHARE: &str = "watchdog fleet account NAME --use";
+
+/// What is said of an account beside the name of this machine.
+pub(super) fn about_account(setting: &FleetSetting) -> String {
+    match &setting.account {
+        Some(name) => format!("'{name}': usage limits hold every machine of it"),
+        None => format!("this machine's own; to share usage limits: {HOW_TO_SHARE}"),
+    }
+}
+
+/// Shows the account, or changes it as the options say.
+pub(super) fn fleet_account(command_env: &CommandEnv, terminal: &CommandTerminal, args: &FleetAccountArgs) -> Result<u8, CommandFailure> {
+    let Some(setting) = FleetSetting::of(&command_env.state)? else {
+        if terminal.json {
+            terminal.value(&no_fleet_json());
+        } else {
+            terminal.sentence("This machine is in no fleet. To join one: watchdog fleet join URL --name NAME");
+        }
+        return Ok(0);
+    };
+    if args.use_it || args.own || args.clear_limit {
+        // With whom limits are shared, and whether one is over, is a person's word.
+        refuse_from_a_session(command_env, "watchdog fleet account", args.from_session)?;
+    }
+    if args.use_it || args.own {
+        let changed = use_account(&command_env.state, args.name.as_deref())?.unwrap_or(setting.clone());
+        if !terminal.json {
+            terminal.sentence(&match &changed.account {
+                Some(name) => format!("This machine works on the account '{name}' from now on: its usage limits are shared."),
+                None => "This machine's account is its own from now on: no usage limit is shared.".to_owned(),
+            });
+        } else if !args.clear_limit {
+            let none = std::iter::empty::<AccountLimitJson<'_>>();
+            terminal.value(&fleet_account_json(changed.account.as_deref(), true, none));
+        }
+        if !args.clear_limit {
+            return Ok(0);
+        }
+    }
+    let Some(name) = args.name.as_deref().or(setting.account.as_deref()) else {
+        if args.clear_limit {
+            return Err(CommandFailure::usage("this machine's account is its own, and no limit of it is shared")
+                .hint("name the account: watchdog fleet account NAME --clear-limit"));
+        }
+        if terminal.json {
+            terminal.value(&fleet_account_json(None, true, std::iter::empty()));
+        } else {
+            terminal.sentence(&format!("This machine's account is its own. To share usage limits with others: {HOW_TO_SHARE}"));
+        }
+        return Ok(0);
+    };
+    if args.clear_limit {
+        return clear(command_env, terminal, &setting, name, args.agent.as_deref());
+    }
+    show(terminal, &setting, name)
+}
+
+fn clear(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    setting: &FleetSetting,
+    name: &str,
+    agent: Option<&str>,
+) -> Result<u8, CommandFailure> {
+    let ClearedLimits { there, not_told } = clear_account_limits(&command_env.state, setting, name, agent)?;
+    if terminal.json {
+        terminal.value(&cleared_limits_json(name, there, not_told.is_none()));
+    }
+    if let Some(error) = not_told {
+        terminal.complain(&format!("watchdog: the server was not told: {}", escape_to_one_line(&error.to_string())));
+        return Ok(Reason::StoreError.status().exit_code());
+    }
+    if !terminal.json {
+        terminal.sentence(&match there {
+            0 => format!("No usage limit of the account '{name}' was in force."),
+            there => format!("{} of the account '{name}' cleared; its machines go on within seconds.", plural(there, "usage limit")),
+        });
+    }
+    Ok(0)
+}
+
+fn show(terminal: &CommandTerminal, setting: &FleetSetting, name: &str) -> Result<u8, CommandFailure> {
+    let limits = limits_in_force(&setting.server()?.needing_its_format(), name)?;
+    let used_here = setting.account.as_deref() == Some(name);
+    let ends = |limit: &FleetLimit| now().saturating_add(SignedDuration::from_millis(limit.left_ms)).unwrap_or(Timestamp::MAX);
+    if terminal.json {
+        let limits = limits.iter().map(|limit| AccountLimitJson { agent: &limit.agent, until: ends(limit), machine: &limit.machine });
+        terminal.value(&fleet_account_json(Some(name), used_here, limits));
+        return Ok(0);
+    }
+    let here = if used_here { ", on which this machine works" } else { "" };
+    terminal.line(&format!("account   {name}{here}"));
+    if limits.is_empty() {
+        terminal.line("limits    none is in force");
+    }
+    for (index, limit) in limits.iter().enumerate() {
+        let label = if index == 0 { "limits" } else { "" };
+        let left = time_span(Duration::from_millis(limit.left_ms.unsigned_abs()));
+        let (agent, machine) = (escape_to_one_line(&limit.agent), escape_to_one_line(&limit.machine));
+        terminal.line(&format!("{label:<9} {agent} for {left}, until {:.0}, met on {machine}", ends(limit)));
+    }
+    Ok(0)
+}

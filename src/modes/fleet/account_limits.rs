@@ -1,0 +1,88 @@
+//! The usage limits of an account that several machines share: those met here are told to the server, and those of others are kept here, so
+//! that whoever asks waits for no server.
+
+use jiff::SignedDuration;
+use watchdog_fleet::accounts::{ToldLimit, clear_limits, limits_in_force, tell_limits};
+use watchdog_fleet::{FleetError, FleetServer};
+use watchdog_store::account::{self, AccountLimit};
+use watchdog_store::{LocalStore, StateDir, StoreError, open_store};
+
+use super::fleet_setting::{FleetSetting, FleetSettingError};
+use crate::clock::now;
+
+/// Tells the server of limits that this machine met and asks for those of the others, where this machine shares an account. A limit of this
+/// machine's own holds what met it, as it does without a fleet, and is not read back.
+///
+/// # Errors
+/// Where a store cannot be used; what was not told waits.
+pub(super) fn share_limits(local: &dyn LocalStore, server: &FleetServer, machine: &str) -> Result<(), StoreError> {
+    let Some(shared) = account::of(local)? else { return Ok(()) };
+    let at = now();
+    let told = |met: &account::MetLimit| ToldLimit {
+        agent: met.agent.clone(),
+        until: met.until,
+        age_ms: i64::try_from(at.duration_since(met.seen_at).as_millis()).unwrap_or(0),
+    };
+    tell_limits(server, &shared.name, machine, &shared.met.iter().map(told).collect::<Vec<_>>())?;
+    let found = limits_in_force(server, &shared.name)?;
+    // The server says how long it lasts: this machine's clock may be another one.
+    let at = now();
+    let here = found.into_iter().filter(|limit| limit.machine != machine).filter_map(|limit| {
+        let until = at.checked_add(SignedDuration::from_millis(limit.left_ms)).ok()?;
+        Some(AccountLimit { agent: limit.agent, until, machine: limit.machine })
+    });
+    let mut limits: Vec<AccountLimit> = here.collect();
+    // Clocks and the way there differ by a little each time; that is no news, and nothing is written for it.
+    for limit in &mut limits {
+        let near = |known: &&AccountLimit| {
+            (&known.agent, &known.machine) == (&limit.agent, &limit.machine)
+                && known.until.duration_since(limit.until).abs() < SignedDuration::from_secs(2)
+        };
+        if let Some(known) = shared.limits.iter().find(near) {
+            limit.until = known.until;
+        }
+    }
+    account::looked(local, &shared.name, &shared.met, &limits, at)
+}
+
+/// This machine works on an account from now on, or on its own again; `None` where it is in no fleet.
+///
+/// # Errors
+/// Where the setting or the records of this machine cannot be read or written.
+pub fn use_account(state: &StateDir, name: Option<&str>) -> Result<Option<FleetSetting>, FleetSettingError> {
+    let Some(setting) = FleetSetting::of(state)? else { return Ok(None) };
+    let setting = FleetSetting { account: name.map(str::to_owned), ..setting };
+    let local = open_store(state)?;
+    setting.keep(state)?;
+    account::share(local.as_ref(), name)?;
+    Ok(Some(setting))
+}
+
+/// What clearing limits came to.
+#[derive(Debug)]
+pub struct ClearedLimits {
+    /// How many the server had in force.
+    pub there: u64,
+    /// Why the server was not told; this machine is held by them no longer all the same.
+    pub not_told: Option<FleetError>,
+}
+
+/// Ends the limit of an agent, or every limit of an account, as a person says.
+///
+/// # Errors
+/// Where the records of this machine cannot be read or written.
+pub fn clear_account_limits(
+    state: &StateDir,
+    setting: &FleetSetting,
+    name: &str,
+    agent: Option<&str>,
+) -> Result<ClearedLimits, FleetSettingError> {
+    let told = setting.server().and_then(|server| clear_limits(&server.needing_its_format(), name, agent));
+    if setting.account.as_deref() == Some(name) {
+        account::clear(open_store(state)?.as_ref(), agent)?;
+    }
+    Ok(match told {
+        Ok(there) => ClearedLimits { there, not_told: None },
+        Err(error) => ClearedLimits { there: 0, not_told: Some(error) },
+    })
+}
