@@ -260,5 +260,6 @@ fn environment(
         claude_home: ClaudeHome::from_env(),
         narrate: terminal.narrator(),
         notifications,
+        task_stores: Default::default(),
     })
 }

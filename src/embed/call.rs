@@ -51,6 +51,7 @@ impl CallOptions {
             claude_home: ClaudeHome::from_env(),
             narrate: Arc::clone(&self.narrate),
             notifications: NotificationWorker::default(),
+            task_stores: Default::default(),
         })
     }
 

@@ -9,6 +9,7 @@ use crate::agent::transcript::ClaudeHome;
 use watchdog_core::config::CriteriaNumbers;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_store::StateDir;
+use watchdog_store::task_store::OpenTaskStores;
 
 use crate::notify::delivery::NotificationWorker;
 
@@ -38,6 +39,8 @@ pub struct CommandEnv {
     pub narrate: ProgressCallback,
     /// Delivers notifications in a thread of its own.
     pub notifications: NotificationWorker,
+    /// Where tasks are recorded, as far as it was opened.
+    pub task_stores: OpenTaskStores,
 }
 
 impl CommandEnv {

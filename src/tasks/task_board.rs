@@ -3,8 +3,10 @@
 //! The worker of a task holds its lease. The record has the fence of that lease, so that a worker that was too slow cannot overwrite the
 //! record of its successor; and the next reader resets a record whose lease has expired to `pending`.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -12,14 +14,15 @@ use jiff::Timestamp;
 use super::dependencies::{BlockedBy, DependencyGraph, DependencyNode};
 use super::folder::{LoadedTask, TaskFolder};
 use super::graph;
+use super::leased_task::LeasedTask;
 use super::queue::{QueuedTask, settled};
 use super::status::{step, step_by_person};
 use super::task_transition::{TaskBoardError, TaskTransition};
 use super::write_back::with_status;
-use watchdog_core::config::task_file::{TaskStatus, parse_task};
+use watchdog_core::config::task_file::{TaskPriority, TaskStatus, parse_task};
 use watchdog_store::StoreError;
-use watchdog_store::engine::{Lease, LeaseRenewal, SharedStore};
-use watchdog_store::task::{self, PinnedFile, TaskRecord};
+use watchdog_store::task::{PinnedFile, TaskRecord};
+use watchdog_store::task_store::{StoredTask, TaskClaim, TaskStore, TaskWrite};
 
 /// The word for a status that dependencies set.
 pub const DEPENDENCIES: &str = "dependencies";
@@ -27,9 +30,6 @@ pub const DEPENDENCIES: &str = "dependencies";
 pub const BY_HAND: &str = "by_hand";
 /// The reason of a task that was reset because its lease expired.
 pub const LEASE_ENDED: &str = "lease_ended";
-
-/// How long the queue itself holds a lease while it gives a task back.
-const MOMENT: Duration = Duration::from_secs(5);
 
 /// A task: its file and its record.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,17 +40,22 @@ pub struct BoardTask {
     pub record: TaskRecord,
     /// Whether the file is gone, or no task any more: then the entry has the task as first seen.
     pub gone: bool,
+    /// Whether the record is written, pin and all.
+    is_recorded: bool,
+    /// Whether its lease is known to be valid.
+    is_held: bool,
 }
 
 impl BoardTask {
     /// The record to keep of a task without a file; `None` where it is complete, or has nothing to keep.
-    fn gone(id: &str, record: TaskRecord, root: &Path) -> Option<Self> {
+    fn gone(stored: StoredTask, is_recorded: bool, root: &Path) -> Option<Self> {
+        let StoredTask { id, record, is_held } = stored;
         let pinned = record.pinned.as_ref().filter(|_| record.status != TaskStatus::Complete)?;
         let relative = PathBuf::from(&pinned.path);
         let bytes = pinned.text.clone().into_bytes();
         let task = parse_task(&bytes, &relative).ok().filter(|task| task.id == id)?;
         let loaded = LoadedTask { path: root.join(&relative), relative, bytes, task };
-        Some(BoardTask { loaded, record, gone: true })
+        Some(BoardTask { loaded, record, gone: true, is_recorded, is_held })
     }
 
     /// Its id.
@@ -58,8 +63,18 @@ impl BoardTask {
         &self.loaded.task.id
     }
 
+    /// With the dependencies that decide its status: those of the record, where it has them, so that machines with different files agree.
+    fn settled_link(&self) -> DependencyNode {
+        let depends_on = self.record.depends_on.as_ref().unwrap_or(&self.loaded.task.depends_on).clone();
+        DependencyNode { id: self.id().to_owned(), status: self.record.status, depends_on }
+    }
+
+    /// With all dependencies: those of the file of the moment keep it from beginning here as well.
     fn link(&self) -> DependencyNode {
-        DependencyNode { id: self.id().to_owned(), status: self.record.status, depends_on: self.loaded.task.depends_on.clone() }
+        let mut link = self.settled_link();
+        let further: Vec<String> = self.loaded.task.depends_on.iter().filter(|id| !link.depends_on.contains(id)).cloned().collect();
+        link.depends_on.extend(further);
+        link
     }
 
     /// For the picture.
@@ -75,32 +90,52 @@ impl BoardTask {
 }
 
 /// The tasks of a repository.
-pub struct TaskBoard<'s> {
-    store: &'s dyn SharedStore,
-    repository_id: String,
+pub struct TaskBoard {
+    store: Arc<dyn TaskStore>,
     entries: BTreeMap<String, BoardTask>,
+    /// Complete tasks that are recorded for other machines as well, and whose files are not here.
+    elsewhere: Vec<DependencyNode>,
 }
 
-impl<'s> TaskBoard<'s> {
-    /// Reads the records of all tasks in a folder. Writes nothing: a task without a record has the status of its file, else the first
-    /// status; one that its file calls taken has no worker.
+impl TaskBoard {
+    /// Reads the records of all tasks in a folder. Writes nothing: a task without a record has that of an earlier place (`earlier`, read
+    /// only where it is needed), else the status of its file, else the first status; one that its file calls taken has no worker.
     ///
     /// # Errors
     /// Where a record cannot be read.
-    pub fn read(store: &'s dyn SharedStore, repository_id: &str, folder: &TaskFolder, now: Timestamp) -> Result<Self, StoreError> {
+    pub fn read(
+        store: Arc<dyn TaskStore>,
+        folder: &TaskFolder,
+        earlier: impl FnOnce() -> Result<Vec<StoredTask>, StoreError>,
+        now: Timestamp,
+    ) -> Result<Self, StoreError> {
+        let mut stored: BTreeMap<String, (StoredTask, bool)> =
+            store.tasks()?.into_iter().map(|task| (task.id.clone(), (task, true))).collect();
+        if folder.tasks.iter().any(|loaded| !stored.contains_key(&loaded.task.id)) {
+            for task in earlier()? {
+                let record = of_earlier(task.record);
+                stored.entry(task.id.clone()).or_insert((StoredTask { record, id: task.id, is_held: false }, false));
+            }
+        }
         let mut entries = BTreeMap::new();
         for loaded in &folder.tasks {
-            let record = match task::of(store, repository_id, &loaded.task.id)? {
-                Some(record) => record,
-                None => first_record(loaded, now),
+            let id = loaded.task.id.clone();
+            let (record, is_recorded, is_held) = match stored.remove(&id) {
+                Some((task, is_recorded)) => (task.record, is_recorded, task.is_held),
+                None => (first_record(loaded, now), false, false),
             };
-            entries.insert(loaded.task.id.clone(), BoardTask { loaded: loaded.clone(), record, gone: false });
+            entries.insert(id, BoardTask { loaded: loaded.clone(), record, gone: false, is_recorded, is_held });
         }
         // Deleting a task's file, or replacing it with another task's, does not complete the task.
-        let missing = task::all(store, repository_id)?.into_iter().filter(|(id, _)| !entries.contains_key(id)).collect::<Vec<_>>();
         let root = folder.root.clone().unwrap_or_default();
-        entries.extend(missing.into_iter().filter_map(|(id, record)| Some((id.clone(), BoardTask::gone(&id, record, &root)?))));
-        Ok(TaskBoard { store, repository_id: repository_id.to_owned(), entries })
+        let mut elsewhere = Vec::new();
+        for (id, (task, is_recorded)) in stored {
+            if task.record.status == TaskStatus::Complete && task.record.depends_on.is_some() {
+                elsewhere.push(DependencyNode { id: id.clone(), status: TaskStatus::Complete, depends_on: Vec::new() });
+            }
+            entries.extend(BoardTask::gone(task, is_recorded, &root).map(|entry| (id, entry)));
+        }
+        Ok(TaskBoard { store, entries, elsewhere })
     }
 
     /// Pins the files of tasks that are not pinned yet, by the content that `effective` returns; the next [`TaskBoard::settle`] writes it.
@@ -112,6 +147,7 @@ impl<'s> TaskBoard<'s> {
             let path = entry.loaded.relative.to_string_lossy().into_owned();
             let text = String::from_utf8(effective(&entry.loaded)?).ok();
             entry.record.pinned = text.map(|text| PinnedFile { path, text });
+            entry.is_recorded &= entry.record.pinned.is_none();
         }
         Ok(())
     }
@@ -128,12 +164,12 @@ impl<'s> TaskBoard<'s> {
 
     /// All tasks as the queue sees them.
     pub fn queued(&self) -> Vec<QueuedTask> {
-        self.entries().map(BoardTask::queued).collect()
+        self.entries().map(BoardTask::queued).chain(self.elsewhere.iter().map(|link| complete_elsewhere(link.clone()))).collect()
     }
 
     /// The dependencies of all tasks.
     pub fn dependencies(&self) -> DependencyGraph {
-        DependencyGraph::new(self.entries().map(BoardTask::link))
+        DependencyGraph::new(self.elsewhere.iter().cloned().chain(self.entries().map(BoardTask::link)))
     }
 
     /// The unmet dependencies of a task.
@@ -153,7 +189,7 @@ impl<'s> TaskBoard<'s> {
             changes.extend(self.record_new(id, now)?);
             changes.extend(self.give_back_abandoned(id, now)?);
         }
-        let dependencies = self.dependencies();
+        let dependencies = DependencyGraph::new(self.elsewhere.iter().cloned().chain(self.entries().map(BoardTask::settled_link)));
         for id in &ids {
             let blockers = dependencies.blockers(id);
             changes.extend(self.settle_dependencies(id, &blockers, now)?);
@@ -162,43 +198,42 @@ impl<'s> TaskBoard<'s> {
     }
 
     fn record_new(&mut self, id: &str, now: Timestamp) -> Result<Option<TaskTransition>, StoreError> {
-        let Some(entry) = self.entries.get_mut(id) else { return Ok(None) };
-        let fresh = match &entry.record {
-            record if record.pinned.is_some() => TaskRecord { pinned: record.pinned.clone(), ..first_record(&entry.loaded, now) },
-            _ => first_record(&entry.loaded, now),
-        };
-        let (record, new) = task::update(self.store, &self.repository_id, id, |found| match found {
-            Some(mut found) => {
-                found.pinned = found.pinned.or_else(|| fresh.pinned.clone());
-                (found.clone(), (found, false))
-            }
-            None => (fresh.clone(), (fresh.clone(), true)),
+        let Some(entry) = self.entries.get_mut(id).filter(|entry| !entry.is_recorded) else { return Ok(None) };
+        let text = entry.record.pinned.as_ref().and_then(|pinned| parse_task(pinned.text.as_bytes(), &entry.loaded.relative).ok());
+        let depends_on = Some(text.map_or_else(|| entry.loaded.task.depends_on.clone(), |task| task.depends_on));
+        let fresh = TaskRecord { depends_on, changed_at: now, ..entry.record.clone() };
+        let done = self.store.change(id, &|found| {
+            Some(match found {
+                Some(found) if found.pinned.is_some() => found.clone(),
+                Some(found) => TaskRecord { pinned: fresh.pinned.clone(), depends_on: fresh.depends_on.clone(), ..found.clone() },
+                None => fresh.clone(),
+            })
         })?;
-        entry.record = record;
+        (entry.record, entry.is_recorded) = (done.record, true);
         let status = entry.record.status;
+        let new = done.is_written && done.from.is_none();
         Ok(new.then(|| TaskTransition { id: id.to_owned(), from: None, to: status, agent: None, reason: None }))
     }
 
     fn give_back_abandoned(&mut self, id: &str, now: Timestamp) -> Result<Option<TaskTransition>, StoreError> {
-        let Some(record) = self.entries.get(id).map(|entry| entry.record.clone()) else { return Ok(None) };
         let taken = |record: &TaskRecord| matches!(record.status, TaskStatus::Assigned | TaskStatus::InProgress);
-        if !taken(&record) || record.fence.is_none() {
+        let Some(entry) = self.entries.get_mut(id).filter(|entry| taken(&entry.record) && !entry.is_held) else { return Ok(None) };
+        if entry.record.fence.is_none() {
             return Ok(None);
         }
-        // Taking the lease proves that no worker holds it.
-        let Some(lease) = task::lease(self.store, &self.repository_id, id, "watchdog: giving back", MOMENT)? else { return Ok(None) };
-        let changed = self.write(id, now, |before| {
-            (taken(before) && before.fence == record.fence).then(|| TaskRecord {
+        let done = self.store.give_back(id, &entry.record, &|found| {
+            found.filter(|found| taken(found)).map(|before| TaskRecord {
                 status: TaskStatus::Pending,
                 fence: None,
                 reason: Some(LEASE_ENDED.into()),
                 message: Some(format!("{} stopped without a word", before.agent.as_deref().unwrap_or("its worker"))),
+                changed_at: now,
                 ..before.clone()
             })
-        });
-        // Its short time ends by itself where this fails.
-        let _ = self.store.release(&lease);
-        changed
+        })?;
+        let Some(done) = done else { return Ok(None) };
+        entry.record = done.record.clone();
+        Ok(transition(id, &done))
     }
 
     fn settle_dependencies(&mut self, id: &str, blockers: &[BlockedBy], now: Timestamp) -> Result<Option<TaskTransition>, StoreError> {
@@ -222,24 +257,13 @@ impl<'s> TaskBoard<'s> {
         change: impl Fn(&TaskRecord) -> Option<TaskRecord>,
     ) -> Result<Option<TaskTransition>, StoreError> {
         let Some(entry) = self.entries.get_mut(id) else { return Ok(None) };
-        let (record, from) = task::update(self.store, &self.repository_id, id, |found| {
-            let before = found.unwrap_or_else(|| entry.record.clone());
-            match change(&before) {
-                Some(after) => {
-                    let after = TaskRecord { changed_at: now, ..after };
-                    (after.clone(), (after, Some(before.status)))
-                }
-                None => (before.clone(), (before, None)),
-            }
-        })?;
-        entry.record = record.clone();
-        Ok(from.map(|from| TaskTransition {
-            id: id.to_owned(),
-            from: Some(from),
-            to: record.status,
-            agent: record.agent,
-            reason: record.reason,
-        }))
+        // What was just read decides whether there is anything to write.
+        if change(&entry.record).is_none() {
+            return Ok(None);
+        }
+        let done = self.store.change(id, &|found| changed(found.unwrap_or(&entry.record), now, &change))?;
+        entry.record = done.record.clone();
+        Ok(transition(id, &done))
     }
 
     /// A person's command: sets the status to `to`, if that transition is allowed and no agent works on the task.
@@ -247,70 +271,78 @@ impl<'s> TaskBoard<'s> {
     /// # Errors
     /// See [`TaskBoardError`].
     pub fn set(&mut self, id: &str, to: TaskStatus, why: Option<&str>, now: Timestamp) -> Result<Option<TaskTransition>, TaskBoardError> {
-        // Under the task's own lease, so that no worker begins meanwhile.
-        let lease = task::lease(self.store, &self.repository_id, id, "watchdog task set", MOMENT)?;
-        let Some(lease) = lease else {
-            return Err(TaskBoardError::Held { id: id.into(), agent: self.get(id).and_then(|entry| entry.record.agent.clone()) });
-        };
-        let illegal = std::cell::Cell::new(None);
+        let illegal = Cell::new(None);
         // A task without a file can only be closed; why is the person's to say.
         let closes_gone = to == TaskStatus::Complete && why.is_some() && self.get(id).is_some_and(|entry| entry.gone);
-        let changed = self.write(id, now, |before| {
+        let Some(entry) = self.entries.get_mut(id) else { return Ok(None) };
+        let change = |before: &TaskRecord| {
             illegal.set(step_by_person(before.status, to, why).err().filter(|_| !closes_gone));
             illegal.get().is_none().then(|| {
                 let agent = before.agent.clone().filter(|_| !matches!(to, TaskStatus::Pending | TaskStatus::Blocked));
                 let message = why.map(str::to_owned);
                 TaskRecord { status: to, fence: None, agent, reason: Some(BY_HAND.into()), message, ..before.clone() }
             })
-        });
-        let _ = self.store.release(&lease);
+        };
+        // So that no worker begins meanwhile.
+        let holder = format!("watchdog task set {}", watchdog_store::journal::event_id(now));
+        let done = self.store.change_unheld(id, &holder, &|found| changed(found.unwrap_or(&entry.record), now, &change))?;
+        let Some(done) = done else { return Err(TaskBoardError::Held { id: id.into(), agent: entry.record.agent.clone() }) };
+        entry.record = done.record.clone();
         match illegal.get() {
             Some(step) => Err(TaskBoardError::Illegal { id: id.into(), step }),
-            None => Ok(changed?),
+            None => Ok(transition(id, &done)),
         }
     }
 
-    /// Takes a task for an agent: its lease for `ttl`, and with it the steps that lead to `in_progress`. `None` where somebody else has
-    /// it, or was faster.
+    /// Takes a task for an agent: its lease for `ttl`, and with it the step that leads to work on it. `None` where somebody else has it, or
+    /// was faster.
     ///
     /// # Errors
     /// See [`TaskBoardError`]; a task that is complete or blocked is none to be taken.
-    pub fn claim(
+    pub fn claim(&mut self, id: &str, taker: &TaskClaimant<'_>, now: Timestamp) -> Result<Option<ClaimedBoardTask>, TaskBoardError> {
+        let Some(TaskRecord { status, fence, .. }) = self.get(id).map(|entry| &entry.record) else { return Ok(None) };
+        let (status, is_leased) = (*status, fence.is_some());
+        // A person reopens a task in review or failed, and works on it at once.
+        if matches!(status, TaskStatus::Review | TaskStatus::Failed) {
+            let from = &[TaskStatus::Review, TaskStatus::Failed];
+            return Ok(self.take(&[id.to_owned()], from, TaskStatus::InProgress, taker, now)?);
+        }
+        if !is_leased {
+            step(status, TaskStatus::Assigned).map_err(|step| TaskBoardError::Illegal { id: id.into(), step })?;
+        }
+        Ok(self.claim_first(&[id.to_owned()], taker, now)?)
+    }
+
+    /// Takes the first of some tasks that are pending. `None` where others were faster with all of them.
+    ///
+    /// # Errors
+    /// Where a record cannot be read or written.
+    pub fn claim_first(
         &mut self,
-        id: &str,
+        ids: &[String],
         taker: &TaskClaimant<'_>,
         now: Timestamp,
-    ) -> Result<Option<(LeasedTask, Vec<TaskTransition>)>, TaskBoardError> {
-        let Some(lease) = task::lease(self.store, &self.repository_id, id, taker.holder, taker.ttl)? else { return Ok(None) };
-        let illegal = std::cell::Cell::new(None);
-        let mut changes = Vec::new();
-        let mut take = |board: &mut Self, to: TaskStatus| {
-            let changed = board.write(id, now, |before| {
-                illegal.set(step(before.status, to).err());
-                illegal.get().is_none().then(|| TaskRecord {
-                    status: to,
-                    agent: Some(taker.agent.to_owned()),
-                    fence: Some(lease.fence),
-                    reason: None,
-                    message: None,
-                    ..before.clone()
-                })
-            })?;
-            changes.extend(changed);
-            Ok::<_, StoreError>(illegal.get())
-        };
-        // A person reopens a task in review or failed, and works on it at once.
-        let direct = self.get(id).is_some_and(|entry| matches!(entry.record.status, TaskStatus::Review | TaskStatus::Failed));
-        let refused = if direct { None } else { take(self, TaskStatus::Assigned)? };
-        if let Some(step) = refused {
-            let _ = self.store.release(&lease);
-            return Err(TaskBoardError::Illegal { id: id.into(), step });
+    ) -> Result<Option<ClaimedBoardTask>, StoreError> {
+        self.take(ids, &[TaskStatus::Pending], TaskStatus::Assigned, taker, now)
+    }
+
+    fn take(
+        &mut self,
+        ids: &[String],
+        from: &[TaskStatus],
+        to: TaskStatus,
+        taker: &TaskClaimant<'_>,
+        now: Timestamp,
+    ) -> Result<Option<ClaimedBoardTask>, StoreError> {
+        let TaskClaimant { agent, holder, ttl } = *taker;
+        let Some(claimed) = self.store.claim(&TaskClaim { ids, from, to, agent, holder, ttl, now })? else { return Ok(None) };
+        let id = claimed.lease.id.clone();
+        let done = TaskWrite { from: Some(claimed.from), record: claimed.record.clone(), is_written: true };
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.record = claimed.record;
         }
-        if direct && let Some(step) = take(self, TaskStatus::InProgress)? {
-            let _ = self.store.release(&lease);
-            return Err(TaskBoardError::Illegal { id: id.into(), step });
-        }
-        Ok(Some((LeasedTask { lease, repository_id: self.repository_id.clone(), id: id.to_owned() }, changes)))
+        let changes = transition(&id, &done).into_iter().collect();
+        Ok(Some((LeasedTask::new(Arc::clone(&self.store), claimed.lease), changes)))
     }
 
     /// Writes the status of a task into its file, and changes no other byte. `false` where the file has it already.
@@ -344,91 +376,32 @@ pub struct TaskClaimant<'a> {
     pub ttl: Duration,
 }
 
-/// A task that is ours while its lease is valid.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeasedTask {
-    lease: Lease,
-    repository_id: String,
-    id: String,
+/// A task that was taken, and the steps that led to it.
+pub type ClaimedBoardTask = (LeasedTask, Vec<TaskTransition>);
+
+/// A change as an event has it; `None` where nothing was written.
+fn transition(id: &str, done: &TaskWrite) -> Option<TaskTransition> {
+    let TaskWrite { from, record, is_written } = done;
+    let (to, agent, reason) = (record.status, record.agent.clone(), record.reason.clone());
+    is_written.then(|| TaskTransition { id: id.to_owned(), from: *from, to, agent, reason })
 }
 
-impl LeasedTask {
-    /// Extends the lease to `ttl` from now; `false` = it has expired, and another agent may have the task.
-    ///
-    /// # Errors
-    /// Where the store cannot say.
-    pub fn renew(&self, store: &dyn SharedStore, ttl: Duration) -> Result<bool, StoreError> {
-        Ok(matches!(store.renew(&self.lease, ttl)?, LeaseRenewal::Held(_)))
-    }
+/// What `change` makes of a record at that time.
+fn changed(before: &TaskRecord, now: Timestamp, change: &impl Fn(&TaskRecord) -> Option<TaskRecord>) -> Option<TaskRecord> {
+    change(before).map(|after| TaskRecord { changed_at: now, ..after })
+}
 
-    /// Writes down a step, with what else `change` sets.
-    ///
-    /// # Errors
-    /// [`TaskBoardError::Lost`] where another agent has taken the task since; nothing is written then.
-    pub fn step(
-        &self,
-        store: &dyn SharedStore,
-        to: TaskStatus,
-        now: Timestamp,
-        change: impl Fn(&mut TaskRecord),
-    ) -> Result<TaskTransition, TaskBoardError> {
-        let lost = || TaskBoardError::Lost { id: self.id.clone() };
-        let outcome = task::update(store, &self.repository_id, &self.id, |found| {
-            let Some(before) = found else { return (TaskRecord::begin(TaskStatus::Pending, now), None) };
-            if before.fence != Some(self.lease.fence) {
-                return (before, None);
-            }
-            if let Err(step) = step(before.status, to) {
-                return (before, Some(Err(step)));
-            }
-            let from = before.status;
-            let mut after = TaskRecord { status: to, changed_at: now, ..before };
-            change(&mut after);
-            let change =
-                TaskTransition { id: self.id.clone(), from: Some(from), to, agent: after.agent.clone(), reason: after.reason.clone() };
-            (after, Some(Ok(change)))
-        })?;
-        match outcome {
-            None => Err(lost()),
-            Some(Err(step)) => Err(TaskBoardError::Illegal { id: self.id.clone(), step }),
-            Some(Ok(change)) => Ok(change),
-        }
+/// The record of a task of an earlier place, where nobody works on it any more.
+fn of_earlier(record: TaskRecord) -> TaskRecord {
+    match record.status {
+        TaskStatus::Assigned | TaskStatus::InProgress => TaskRecord { status: TaskStatus::Pending, fence: None, ..record },
+        _ => TaskRecord { fence: None, ..record },
     }
+}
 
-    /// Sets something of the record without a step. As [`LeasedTask::step`] otherwise.
-    ///
-    /// # Errors
-    /// [`TaskBoardError::Lost`] as there.
-    pub fn amend(
-        &self,
-        store: &dyn SharedStore,
-        now: Timestamp,
-        change: impl Fn(&mut TaskRecord),
-    ) -> Result<TaskTransition, TaskBoardError> {
-        let amended = task::update(store, &self.repository_id, &self.id, |found| {
-            let Some(before) = found else { return (TaskRecord::begin(TaskStatus::Pending, now), None) };
-            if before.fence != Some(self.lease.fence) {
-                return (before, None);
-            }
-            let mut after = before;
-            change(&mut after);
-            let change = TaskTransition {
-                id: self.id.clone(),
-                from: Some(after.status),
-                to: after.status,
-                agent: after.agent.clone(),
-                reason: None,
-            };
-            (after, Some(change))
-        })?;
-        amended.ok_or_else(|| TaskBoardError::Lost { id: self.id.clone() })
-    }
-
-    /// Gives the lease back. What the record says stays.
-    pub fn release(self, store: &dyn SharedStore) {
-        // Where this fails, it ends by itself.
-        let _ = store.release(&self.lease);
-    }
+/// A complete task whose file is not here, as the queue sees it.
+fn complete_elsewhere(link: DependencyNode) -> QueuedTask {
+    QueuedTask { link, priority: TaskPriority::default(), role: None, since: Timestamp::UNIX_EPOCH }
 }
 
 /// The status of a new task.

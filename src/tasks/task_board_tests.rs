@@ -4,6 +4,8 @@ use std::fs;
 
 use super::*;
 use crate::tasks::{folder, queue};
+use watchdog_store::task;
+use watchdog_store::task_store::LocalTasks;
 use watchdog_store::{LocalStore, StateDir, open_store};
 
 struct Scene {
@@ -43,19 +45,20 @@ impl Scene {
         fs::read_to_string(self.root().join(folder::OWN).join(format!("{id}.md"))).expect("a file")
     }
 
-    fn board(&self) -> TaskBoard<'_> {
+    fn board(&self) -> TaskBoard {
         let folder = folder::read(&self.root(), folder::OWN).expect("a folder");
-        TaskBoard::read(self.store.as_ref(), "repo", &folder, later(0)).expect("records")
+        let tasks = Arc::new(LocalTasks::new(self.store.clone(), "repo"));
+        TaskBoard::read(tasks, &folder, || Ok(Vec::new()), later(0)).expect("records")
     }
 
-    fn settled(&self) -> TaskBoard<'_> {
+    fn settled(&self) -> TaskBoard {
         let mut board = self.board();
         board.settle(later(1)).expect("records");
         board
     }
 }
 
-fn status(board: &TaskBoard<'_>, id: &str) -> TaskStatus {
+fn status(board: &TaskBoard, id: &str) -> TaskStatus {
     board.get(id).expect("it is there").record.status
 }
 
@@ -98,11 +101,11 @@ fn a_task_is_taken_by_one_worker_and_its_end_unblocks_what_waits() {
     let (held, changes) = board.claim("a", &taker("be-1"), later(2)).expect("a store").expect("nobody has it");
     assert_eq!((changes.len(), changes[0].to, changes[0].agent.as_deref()), (1, TaskStatus::Assigned, Some("be-1")));
     assert!(scene.settled().claim("a", &taker("be-2"), later(2)).expect("a store").is_none(), "two workers never hold one task");
-    let change = held.step(scene.store.as_ref(), TaskStatus::InProgress, later(3), |record| record.attempts += 1).expect("ours");
+    let change = held.step(TaskStatus::InProgress, later(3), |record| record.attempts += 1).expect("ours");
     assert_eq!(change.from, Some(TaskStatus::Assigned));
-    assert!(matches!(held.step(scene.store.as_ref(), TaskStatus::Assigned, later(3), |_| ()), Err(TaskBoardError::Illegal { .. })));
-    held.step(scene.store.as_ref(), TaskStatus::Complete, later(4), |_| ()).expect("ours");
-    held.release(scene.store.as_ref());
+    assert!(matches!(held.step(TaskStatus::Assigned, later(3), |_| ()), Err(TaskBoardError::Illegal { .. })));
+    held.step(TaskStatus::Complete, later(4), |_| ()).expect("ours");
+    held.release();
     let board = scene.settled();
     assert_eq!((status(&board, "a"), status(&board, "b")), (TaskStatus::Complete, TaskStatus::Pending));
     assert_eq!(board.get("a").expect("there").record.attempts, 1);
@@ -115,16 +118,16 @@ fn a_task_whose_worker_died_goes_back_and_the_dead_one_writes_nothing_any_more()
     let mut board = scene.settled();
     let short = TaskClaimant { ttl: Duration::from_millis(50), ..taker("be-1") };
     let (slow, _) = board.claim("a", &short, later(2)).expect("a store").expect("nobody has it");
-    slow.step(scene.store.as_ref(), TaskStatus::InProgress, later(2), |_| ()).expect("ours");
+    slow.step(TaskStatus::InProgress, later(2), |_| ()).expect("ours");
     assert_eq!(status(&scene.settled(), "a"), TaskStatus::InProgress, "while the lease stands it is not given back");
     let given_back =
         std::iter::repeat_with(|| scene.settled()).find(|board| status(board, "a") != TaskStatus::InProgress).expect("endless");
     let record = &given_back.get("a").expect("there").record;
     assert_eq!((record.status, record.reason.as_deref(), record.fence), (TaskStatus::Pending, Some(LEASE_ENDED), None));
-    assert!(!slow.renew(scene.store.as_ref(), TTL).expect("a store"));
-    assert!(matches!(slow.step(scene.store.as_ref(), TaskStatus::Complete, later(3), |_| ()), Err(TaskBoardError::Lost { .. })));
+    assert!(!slow.renew(TTL).expect("a store"));
+    assert!(matches!(slow.step(TaskStatus::Complete, later(3), |_| ()), Err(TaskBoardError::Lost { .. })));
     let (_next, _) = scene.settled().claim("a", &taker("be-2"), later(3)).expect("a store").expect("it was given back");
-    assert!(matches!(slow.step(scene.store.as_ref(), TaskStatus::Complete, later(4), |_| ()), Err(TaskBoardError::Lost { .. })));
+    assert!(matches!(slow.step(TaskStatus::Complete, later(4), |_| ()), Err(TaskBoardError::Lost { .. })));
     assert_eq!(scene.board().get("a").expect("there").record.agent.as_deref(), Some("be-2"));
 }
 
@@ -141,7 +144,7 @@ fn a_person_takes_legal_steps_only_and_none_under_a_workers_hands() {
     let (held, _) = board.claim("a", &taker("be-1"), later(4)).expect("a store").expect("nobody has it");
     let refused = scene.settled().set("a", TaskStatus::Pending, None, later(5)).expect_err("somebody works on it");
     assert_eq!(refused.to_string(), "an agent works on a: be-1");
-    held.release(scene.store.as_ref());
+    held.release();
     // Set by hand, it needs no lease, and is not reset.
     let mut board = scene.settled();
     assert_eq!(status(&board, "a"), TaskStatus::Pending, "a lease that was given back early ends as well");

@@ -20,7 +20,7 @@ use crate::support::{CommandOutput, Repo, Run, Step, TestEnv, wait_until};
 fn without_room_for_memory_or_threads_nothing_is_begun_and_the_error_says_what_helps() {
     let env = TestEnv::new();
     let repo = env.repo();
-    for kilobytes in ["72000", "140000", "250000", "400000", "900000"] {
+    for kilobytes in ["80000", "140000", "250000", "400000", "900000"] {
         let args = ["-c", "ulimit -v \"$1\"; shift; exec \"$@\"", "sh", kilobytes, env!("CARGO_BIN_EXE_watchdog")];
         let run = ["run", "--json", "--max-probes", "0", "--", "sh", "-c", "touch begun"];
         let out = env.command("sh", repo.path()).args(args).args(run).run().expect(16);
@@ -180,6 +180,7 @@ fn a_judgement_that_panicked_for_want_of_room_has_a_verdict_in_the_journal() {
         claude_home: ClaudeHome::from_env(),
         narrate: std::sync::Arc::new(|_: &str| {}),
         notifications: NotificationWorker::default(),
+        task_stores: Default::default(),
     };
     let why = "the system has no further thread or process".to_owned();
     let judgement = judged_without_room(&around, UnreadableFact { kind: FaultKind::Store, why, hint: Some("end some processes".into()) });

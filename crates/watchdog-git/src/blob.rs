@@ -4,6 +4,11 @@ use super::error::Error;
 use super::open::Worktree;
 
 impl Worktree {
+    /// Whether a commit is in this clone.
+    pub fn has_commit(&self, commit: &str) -> bool {
+        gix::ObjectId::from_hex(commit.as_bytes()).is_ok_and(|id| self.repo.find_commit(id).is_ok())
+    }
+
     /// The bytes of a file at the root of a commit's tree; `None` where the commit has no such file.
     ///
     /// # Errors

@@ -3,7 +3,8 @@
 //! What every implementation promises: a task has one lease at a time, each with a larger fence than those before; what is written under a
 //! lease that has ended changes nothing; a change is made on what is recorded at that moment, once, or not at all.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -135,6 +136,26 @@ pub trait TaskStore: Send + Sync {
     /// # Errors
     /// Where it cannot be written; it then ends by itself.
     fn release(&self, lease: &TaskLease) -> Result<(), StoreError>;
+}
+
+/// Stores of tasks that a command opened, by a name for each: what they hold open is used again.
+#[derive(Clone, Default)]
+pub struct OpenTaskStores(Arc<Mutex<BTreeMap<String, Arc<dyn TaskStore>>>>);
+
+impl OpenTaskStores {
+    /// The store of this name, opened by `open` where it is not yet.
+    ///
+    /// # Errors
+    /// Those of `open`.
+    pub fn get<E>(&self, name: &str, open: impl FnOnce() -> Result<Arc<dyn TaskStore>, E>) -> Result<Arc<dyn TaskStore>, E> {
+        let mut stores = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(store) = stores.get(name) {
+            return Ok(Arc::clone(store));
+        }
+        let store = open()?;
+        stores.insert(name.to_owned(), Arc::clone(&store));
+        Ok(store)
+    }
 }
 
 /// The tasks of a repository in a store of rows and leases.

@@ -57,7 +57,7 @@ pub struct TaskOptions {
 }
 
 /// The tasks as they stand; with `--dry-run` nothing is written on the way.
-fn board<'q>(queue: &'q TaskQueue, shared: &TaskOptions) -> Result<TaskBoard<'q>, CommandFailure> {
+fn board(queue: &TaskQueue, shared: &TaskOptions) -> Result<TaskBoard, CommandFailure> {
     Ok(if shared.dry_run { queue.board()? } else { queue.settled()? })
 }
 
@@ -103,7 +103,7 @@ fn list(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, arg
 }
 
 /// The most urgent first, as the queue has them, so that the list reads as what will happen.
-pub fn in_order<'l>(board: &'l TaskBoard<'_>) -> Vec<&'l BoardTask> {
+pub fn in_order(board: &TaskBoard) -> Vec<&BoardTask> {
     let mut entries: Vec<&BoardTask> = board.entries().collect();
     entries.sort_by(|a, b| {
         let key = |entry: &BoardTask| (entry.loaded.task.priority, entry.record.since, entry.id().to_owned());
@@ -112,7 +112,7 @@ pub fn in_order<'l>(board: &'l TaskBoard<'_>) -> Vec<&'l BoardTask> {
     entries
 }
 
-fn table(terminal: &CommandTerminal, queue: &TaskQueue, board: &TaskBoard<'_>, shown: &[&BoardTask], cycles: &[Vec<String>]) {
+fn table(terminal: &CommandTerminal, queue: &TaskQueue, board: &TaskBoard, shown: &[&BoardTask], cycles: &[Vec<String>]) {
     if board.entries().next().is_none() {
         let dir = &queue.effective.settings.tasks.dir;
         terminal.line(&format!("no tasks in {}; see what one looks like with `watchdog task --help`", escape_to_one_line(dir)));
@@ -140,7 +140,7 @@ fn table(terminal: &CommandTerminal, queue: &TaskQueue, board: &TaskBoard<'_>, s
 }
 
 /// Why a task does not begin, or what became of it.
-pub fn why_waiting(board: &TaskBoard<'_>, entry: &BoardTask) -> Option<String> {
+pub fn why_waiting(board: &TaskBoard, entry: &BoardTask) -> Option<String> {
     if entry.gone {
         return Some("its file is gone".to_owned());
     }
@@ -158,11 +158,11 @@ fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most { text.to_owned() } else { text.chars().take(most - 3).chain("...".chars()).collect() }
 }
 
-fn count(board: &TaskBoard<'_>, statuses: &[TaskStatus]) -> usize {
+fn count(board: &TaskBoard, statuses: &[TaskStatus]) -> usize {
     board.entries().filter(|entry| statuses.contains(&entry.record.status)).count()
 }
 
-fn summary(board: &TaskBoard<'_>) -> String {
+fn summary(board: &TaskBoard) -> String {
     use TaskStatus::{Assigned, Blocked, Complete, Failed, InProgress, Pending, Review};
     let of = |statuses: &[TaskStatus]| count(board, statuses);
     let mut text = format!(
@@ -181,7 +181,7 @@ fn summary(board: &TaskBoard<'_>) -> String {
 }
 
 /// A task with what its file and its record do not say.
-fn fields<'a>(queue: &TaskQueue, board: &TaskBoard<'_>, entry: &'a BoardTask) -> QueueTask<'a> {
+fn fields<'a>(queue: &TaskQueue, board: &TaskBoard, entry: &'a BoardTask) -> QueueTask<'a> {
     let task = &entry.loaded.task;
     // A copy that cannot be read stops its own task only.
     let governed = queue.governed(entry);
@@ -199,7 +199,7 @@ fn fields<'a>(queue: &TaskQueue, board: &TaskBoard<'_>, entry: &'a BoardTask) ->
     }
 }
 
-pub fn known<'l>(board: &'l TaskBoard<'_>, id: &str) -> Result<&'l BoardTask, CommandFailure> {
+pub fn known<'l>(board: &'l TaskBoard, id: &str) -> Result<&'l BoardTask, CommandFailure> {
     board.get(id).ok_or_else(|| {
         let named = escape_to_one_line(id);
         CommandFailure::usage(format!("failed to get task '{named}': there is none with this id"))
@@ -221,7 +221,7 @@ fn show(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, id:
     Ok(0)
 }
 
-fn shown_lines(board: &TaskBoard<'_>, entry: &BoardTask, governed: &EffectiveTask) -> Vec<String> {
+fn shown_lines(board: &TaskBoard, entry: &BoardTask, governed: &EffectiveTask) -> Vec<String> {
     let (task, record) = (&entry.loaded.task, &entry.record);
     let line = |name: &str, text: &str| format!("{name:<10} {}", escape_to_one_line(text));
     let mut lines = vec![
@@ -273,7 +273,7 @@ fn next_of(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, 
 }
 
 /// Why nothing comes next: all is done, something that runs must end first, or a person must decide.
-fn nothing_next(board: &TaskBoard<'_>, role: Option<&str>) -> (Status, &'static str, String) {
+fn nothing_next(board: &TaskBoard, role: Option<&str>) -> (Status, &'static str, String) {
     let wanted: Vec<&BoardTask> =
         board.entries().filter(|entry| role.is_none_or(|role| takes(Some(role), entry.loaded.task.role.as_deref()))).collect();
     let all = |status| wanted.iter().all(|entry| entry.record.status == status);
@@ -340,7 +340,7 @@ fn refused(error: TaskBoardError) -> CommandFailure {
     }
 }
 
-fn write_back(terminal: &CommandTerminal, board: &TaskBoard<'_>, id: &str) {
+fn write_back(terminal: &CommandTerminal, board: &TaskBoard, id: &str) {
     if let Err(error) = board.write_back(id) {
         terminal.complain(&format!("watchdog: failed to write the status of {} into its file: {error}", escape_to_one_line(id)));
     }

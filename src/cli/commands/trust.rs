@@ -12,6 +12,7 @@ use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{FILE as CONFIGURATION_FILE, bad as bad_configuration};
 use crate::judge::settle_anchor::criteria_trusted;
+use crate::modes::work::choose_queue;
 use crate::tasks;
 use crate::wire::trust_json::{PersonDeed, all_trusted_json, revoked_json, trusted_json, trusted_tasks_json};
 use watchdog_core::config::task_file::parse_task;
@@ -19,7 +20,7 @@ use watchdog_core::config::{ConfigError, ConfigProblem, parse_bytes};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::open_store;
-use watchdog_store::task::{self, PinnedFile, TaskRecord};
+use watchdog_store::task::{PinnedFile, TaskRecord};
 use watchdog_store::trust::{TrustGrant, TrustStore, fingerprint};
 
 /// So many lines of a script are shown.
@@ -77,12 +78,11 @@ fn bytes_of(worktree: &Worktree, path: &Path, relative: &Path, rev: Option<&str>
 fn move_pin(command_env: &CommandEnv, worktree: &Worktree, relative: &Path, bytes: &[u8]) -> Result<(), CommandFailure> {
     let Some(parsed) = is_task(relative).then(|| parse_task(bytes, relative).ok()).flatten() else { return Ok(()) };
     let Ok(text) = String::from_utf8(bytes.to_vec()) else { return Ok(()) };
-    let store = open_store(&command_env.state)?;
-    let repository = worktree.repository_id();
-    let Some(known) = task::of(store.as_ref(), &repository, &parsed.id)? else { return Ok(()) };
+    let (tasks, _) = choose_queue(command_env, &open_store(&command_env.state)?, &worktree.repository_id())?;
     let pinned = Some(PinnedFile { path: relative.to_string_lossy().into_owned(), text });
-    task::update(store.as_ref(), &repository, &parsed.id, |found| {
-        (TaskRecord { pinned: pinned.clone(), ..found.unwrap_or_else(|| known.clone()) }, ())
+    let depends_on = Some(parsed.depends_on);
+    tasks.change(&parsed.id, &|found| {
+        found.map(|found| TaskRecord { pinned: pinned.clone(), depends_on: depends_on.clone(), ..found.clone() })
     })?;
     Ok(())
 }

@@ -3,12 +3,13 @@
 //!
 //! Reading order: `fleet_setting`, `membership`, `shared_repository`, `copying` (the journal to the server, in order, once), `copy_worker` (in a
 //! thread of its own, for commands that stay), `copies` (of this machine), `following` (the events of all machines), `account_limits` (usage
-//! limits of an account that several machines share).
+//! limits of an account that several machines share), `fleet_queue` (tasks).
 
 mod account_limits;
 mod copies;
 mod copy_worker;
 mod copying;
+mod fleet_queue;
 mod fleet_setting;
 mod following;
 mod membership;
@@ -17,6 +18,7 @@ mod shared_repository;
 pub use account_limits::{ClearedLimits, clear_account_limits, use_account};
 pub use copies::{COUNTED, WaitingCopies, begin_copies, copy_now, waiting_copies};
 pub use copy_worker::CopyWorker;
+pub use fleet_queue::fleet_queue;
 pub use fleet_setting::{FleetSetting, FleetSettingError};
 pub use following::{FleetJournal, FollowedNews};
 pub use membership::{LeftFleet, join_fleet, leave_fleet};

@@ -66,6 +66,7 @@ fn a_scan_that_panics_is_an_error_of_its_worktree_and_the_watch_continues() {
         claude_home: ClaudeHome::from_env(),
         narrate: Arc::new(|_: &str| {}),
         notifications: NotificationWorker::default(),
+        task_stores: Default::default(),
     };
     let on_row = {
         let note = note.clone();

@@ -1,53 +1,87 @@
-//! Renews a lease while its task is worked on.
+//! Renews a lease while its task is worked on, and knows until when it surely stands.
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 
-use watchdog_store::{SharedStore, StoreError};
+use super::boot_clock::BootMoment;
+use watchdog_store::StoreError;
+
+/// How often to look at the clock, which goes on while this machine sleeps or this process is stopped.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// A lease that is renewed in the background until this is dropped.
 pub struct RenewedLease {
     beating: JoinHandle<()>,
+    shared: Arc<LeaseState>,
     lost: watch::Receiver<bool>,
+}
+
+struct LeaseState {
+    /// Until then it surely stands.
+    until: Mutex<BootMoment>,
+    /// The store says that it has ended.
+    ended: AtomicBool,
+}
+
+impl LeaseState {
+    fn until(&self) -> BootMoment {
+        *self.until.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_lost(&self) -> bool {
+        self.ended.load(Ordering::SeqCst) || self.until().is_past()
+    }
 }
 
 impl RenewedLease {
     /// Calls `renew` three times in each `ttl`; one that answers `false`, or cannot answer for a whole `ttl`, means that the lease is lost.
-    pub fn start(
-        store: Arc<dyn SharedStore>,
-        ttl: Duration,
-        renew: impl Fn(&dyn SharedStore, Duration) -> Result<bool, StoreError> + Send + Sync + 'static,
-    ) -> Self {
+    /// `asked` is a moment before the lease was asked for: by the clock of whoever gave it, it ends no earlier than `ttl` after that.
+    pub fn start(asked: BootMoment, ttl: Duration, renew: impl Fn(Duration) -> Result<bool, StoreError> + Send + Sync + 'static) -> Self {
         let (sender, lost) = watch::channel(false);
         let renew = Arc::new(renew);
+        let shared = Arc::new(LeaseState { until: Mutex::new(asked.after(ttl)), ended: AtomicBool::new(false) });
+        let state = Arc::clone(&shared);
         let beating = tokio::spawn(async move {
-            let mut stands_until = Instant::now() + ttl;
-            loop {
-                tokio::time::sleep(ttl / 3).await;
-                let (store, renew) = (Arc::clone(&store), Arc::clone(&renew));
-                let renewed_at = Instant::now();
-                let answer = tokio::task::spawn_blocking(move || renew(store.as_ref(), ttl)).await;
+            while !state.is_lost() {
+                // Once it cannot be proven any more, nothing waits for an answer.
+                let due = BootMoment::now().after(ttl / 3);
+                while !due.is_past() && !state.is_lost() {
+                    tokio::time::sleep(due.from_now().min(LOOK)).await;
+                }
+                let sent = BootMoment::now();
+                let renew = Arc::clone(&renew);
+                let mut answer = tokio::task::spawn_blocking(move || renew(ttl));
+                let answer = loop {
+                    tokio::select! {
+                        answer = &mut answer => break Some(answer),
+                        () = tokio::time::sleep(state.until().from_now().min(LOOK)) => {}
+                    }
+                    if state.is_lost() {
+                        break None;
+                    }
+                };
                 match answer {
-                    Ok(Ok(true)) => stands_until = renewed_at + ttl,
-                    Ok(Ok(false)) => break,
+                    Some(Ok(Ok(true))) if !state.is_lost() => *state.until.lock().unwrap_or_else(PoisonError::into_inner) = sent.after(ttl),
+                    Some(Ok(Ok(false))) => state.ended.store(true, Ordering::SeqCst),
                     // Retries a store that is busy, or a disk that is full for a moment, while the lease can still be valid.
-                    Ok(Err(_)) | Err(_) if Instant::now() < stands_until => {}
-                    Ok(Err(_)) | Err(_) => break,
+                    _ => {}
                 }
             }
+            state.ended.store(true, Ordering::SeqCst);
             let _ = sender.send(true);
         });
-        RenewedLease { beating, lost }
+        RenewedLease { beating, shared, lost }
     }
 
-    /// Whether it is lost by now.
+    /// Whether it is lost, or cannot be proven to stand, by now.
     pub fn is_lost(&self) -> bool {
-        *self.lost.borrow()
+        self.shared.is_lost()
     }
 
     /// Completes when it is lost; never, where it is released in time.
@@ -69,37 +103,52 @@ impl Drop for RenewedLease {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::atomic::AtomicU32;
 
     use super::super::lease::*;
-    use watchdog_store::{StateDir, open_store};
 
-    fn store() -> (tempfile::TempDir, Arc<dyn SharedStore>) {
-        let scratch = tempfile::tempdir().expect("a scratch folder");
-        let state = StateDir::resolve(Some(scratch.path().join("state")), None, None).expect("a folder");
-        state.ensure().expect("it can be made");
-        let store = open_store(&state).expect("a store");
-        (scratch, store)
-    }
+    const TTL: Duration = Duration::from_millis(300);
 
     #[tokio::test]
     async fn a_lease_that_somebody_else_has_is_told_as_lost() {
-        let (_scratch, store) = store();
         let renewals = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&renewals);
-        let kept = RenewedLease::start(store, Duration::from_millis(30), move |_, _| Ok(count.fetch_add(1, Ordering::Relaxed) < 2));
+        let long = Duration::from_secs(3);
+        let kept = RenewedLease::start(BootMoment::now(), long, move |_| Ok(count.fetch_add(1, Ordering::Relaxed) < 1));
         assert!(!kept.is_lost());
         kept.lost().await;
         assert!(kept.is_lost());
-        assert_eq!(renewals.load(Ordering::Relaxed), 3, "twice it stood");
+        assert_eq!(renewals.load(Ordering::Relaxed), 2, "once it stood");
     }
 
     #[tokio::test]
     async fn a_store_that_cannot_answer_for_a_whole_lease_loses_it() {
-        let (_scratch, store) = store();
         let bad = || StoreError::BadRecord { what: "lease".into(), why: "test".into() };
-        let kept = RenewedLease::start(store, Duration::from_millis(30), move |_, _| Err(bad()));
+        let kept = RenewedLease::start(BootMoment::now(), TTL, move |_| Err(bad()));
         kept.lost().await;
         assert!(kept.is_lost());
+    }
+
+    #[tokio::test]
+    async fn a_store_that_does_not_answer_at_all_loses_it_as_soon_as_it_may_have_ended() {
+        let (keep, waits) = std::sync::mpsc::channel::<()>();
+        let waits = Mutex::new(waits);
+        let begun = BootMoment::now();
+        let kept = RenewedLease::start(begun, TTL, move |_| {
+            let _ = waits.lock().expect("no panic").recv();
+            Ok(true)
+        });
+        kept.lost().await;
+        assert!(begun.after(TTL).is_past() && kept.is_lost());
+        drop(keep);
+    }
+
+    #[tokio::test]
+    async fn a_lease_that_was_asked_for_too_long_ago_is_lost_from_the_beginning() {
+        let asked = BootMoment::now();
+        std::thread::sleep(Duration::from_millis(20));
+        let kept = RenewedLease::start(asked, Duration::from_millis(10), |_| Ok(true));
+        assert!(kept.is_lost(), "no answer that comes later makes it stand again");
+        kept.lost().await;
     }
 }

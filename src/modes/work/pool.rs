@@ -14,8 +14,9 @@ use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::signals::{SignalState, SignalUrgency};
 use crate::modes::iterate::LoopAgent;
-use crate::tasks::queue::{ready, takes};
-use crate::tasks::task_board::BoardTask;
+use crate::tasks::queue::{QueuedTask, ready, takes};
+use crate::tasks::task_board::{BoardTask, TaskBoard};
+use crate::tasks::task_place::TaskPlace;
 use crate::wire::task_work_json::{pool_json, pool_task_json};
 use watchdog_core::config::task_file::TaskStatus;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
@@ -23,9 +24,11 @@ use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::HistoryPoint;
 use watchdog_store::task::agent_lease;
 
+use super::boot_clock::BootMoment;
+use super::claim::{TaskBeginning, claim_task};
 use super::lease::RenewedLease;
 use super::options::{TaskCheckout, TaskRunOptions};
-use super::task::{TaskEnd, TaskReport, run_task};
+use super::task::{TaskEnd, TaskReport};
 use super::view::AgentPoolView;
 
 /// How often to poll the queue while no task ends here: other processes may work on it, and files may be added.
@@ -33,6 +36,9 @@ const POLL: Duration = Duration::from_secs(1);
 
 /// How long a task that could not be begun is left alone.
 const LEFT_ALONE: Duration = Duration::from_secs(5);
+
+/// So many further tasks are named in a claim, in case that other machines are faster.
+const OTHERS: usize = 31;
 
 /// After so many errors in a row an agent takes no more tasks.
 const ERRORS: u32 = 2;
@@ -85,7 +91,7 @@ impl AgentPoolReport {
 /// An agent of the pool, with its state.
 struct AgentSeat {
     agent: PoolAgent,
-    /// The task that it works on.
+    /// The task that it works on, or is about to take.
     busy: Option<String>,
     errors: u32,
     /// Why it takes no more tasks.
@@ -104,9 +110,34 @@ struct AgentPool<'a> {
     /// The messages that were shown already.
     said: BTreeSet<String>,
     done: Vec<TaskReport>,
+    /// The tasks as they were seen last.
+    seen: Vec<BoardTask>,
+    /// When the queue was read last; before that, when the pool began.
+    read_at: BootMoment,
+    /// The queue could not be read the last time.
+    is_away: bool,
 }
 
-type FinishedTask = (usize, String, Result<TaskReport, UnreadableFact>);
+/// What a seat came to.
+enum SeatEvent {
+    /// It took a task, or did not.
+    Chose(usize, String, Result<TaskBeginning, UnreadableFact>),
+    /// Its work on a task ended.
+    Ended(usize, String, Result<TaskReport, UnreadableFact>),
+}
+
+/// The queue as it was found.
+struct QueueLook {
+    queue: TaskQueue,
+    board: TaskBoard,
+}
+
+/// Reads the queue and brings it up to date.
+async fn look(command_env: &CommandEnv) -> Result<QueueLook, UnreadableFact> {
+    let queue = TaskQueue::open(command_env)?;
+    let board = queue.settled_beside().await?;
+    Ok(QueueLook { queue, board })
+}
 
 /// Runs the pool until no task can begin, or a signal comes.
 ///
@@ -129,14 +160,38 @@ pub async fn run_agent_pool(
     let seats = take_seats(&queue, options)?;
     if seats.is_empty() {
         let verdict = Verdict::new(Reason::Locked, "every agent works already, under another 'watchdog task work'");
-        return report(&queue, verdict, Vec::new());
+        let tasks = queue.settled_beside().await?.entries().cloned().collect();
+        return Ok(AgentPoolReport { verdict, tasks, done: Vec::new() });
     }
-    let mut pool = AgentPool { command_env, options, view, seats, later: BTreeMap::new(), said: BTreeSet::new(), done: Vec::new() };
+    let mut pool = AgentPool {
+        command_env,
+        options,
+        view,
+        seats,
+        later: BTreeMap::new(),
+        said: BTreeSet::new(),
+        done: Vec::new(),
+        seen: Vec::new(),
+        read_at: BootMoment::now(),
+        is_away: false,
+    };
+    drop(queue);
     // Loops are not to be sent between threads; all of them share this one.
     let interrupted = LocalSet::new().run_until(pool.run(signals)).await;
-    let queue = TaskQueue::open(command_env)?;
-    let verdict = pool.verdict(&queue, interrupted)?;
-    report(&queue, verdict, pool.done)
+    match look(command_env).await {
+        Ok(QueueLook { board, .. }) => {
+            let verdict = pool.verdict(&board, interrupted);
+            Ok(AgentPoolReport { verdict, tasks: board.entries().cloned().collect(), done: pool.done })
+        }
+        // What was done here is reported even where the queue's server is gone.
+        Err(unreadable) if unreadable.kind == FaultKind::Store && pool.is_away => {
+            let verdict = Verdict::unreadable(unreadable);
+            let verdict =
+                if interrupted { Verdict::new(Reason::Interrupted, format!("interrupted; {}", verdict.message)) } else { verdict };
+            Ok(AgentPoolReport { verdict, tasks: pool.seen, done: pool.done })
+        }
+        Err(unreadable) => Err(unreadable),
+    }
 }
 
 fn take_seats(queue: &TaskQueue, options: &AgentPoolOptions) -> Result<Vec<AgentSeat>, UnreadableFact> {
@@ -148,8 +203,10 @@ fn take_seats(queue: &TaskQueue, options: &AgentPoolOptions) -> Result<Vec<Agent
             break;
         }
         let store = queue.store();
+        let asked = BootMoment::now();
+        // Names are those of one machine: each has its own agents, and two may call theirs alike.
         let Some(lease) = agent_lease(store.as_ref(), &queue.repository_id, &agent.name, &holder, ttl)? else { continue };
-        let name = RenewedLease::start(store, ttl, move |store, ttl| {
+        let name = RenewedLease::start(asked, ttl, move |ttl| {
             Ok(matches!(store.renew(&lease, ttl)?, watchdog_store::engine::LeaseRenewal::Held(_)))
         });
         seats.push(AgentSeat { agent: agent.clone(), busy: None, errors: 0, out: None, name });
@@ -157,23 +214,28 @@ fn take_seats(queue: &TaskQueue, options: &AgentPoolOptions) -> Result<Vec<Agent
     Ok(seats)
 }
 
-fn report(queue: &TaskQueue, verdict: Verdict, done: Vec<TaskReport>) -> Result<AgentPoolReport, UnreadableFact> {
-    Ok(AgentPoolReport { verdict, tasks: queue.settled()?.entries().cloned().collect(), done })
-}
-
 impl AgentPool<'_> {
     /// Works; whether a signal ended it.
     async fn run(&mut self, signals: &mut SignalState) -> bool {
-        let mut running: JoinSet<FinishedTask> = JoinSet::new();
+        let mut running: JoinSet<SeatEvent> = JoinSet::new();
         loop {
             let interrupted = signals.urgency() >= SignalUrgency::Interrupted;
-            let waits = if interrupted { false } else { self.give_out(&mut running, signals) };
+            let waits = if interrupted {
+                false
+            } else {
+                let looked = tokio::select! {
+                    looked = look(self.command_env) => looked,
+                    () = signals.reached(SignalUrgency::Interrupted) => continue,
+                };
+                self.give_out(looked, &mut running)
+            };
             if running.is_empty() && (interrupted || !(waits || self.options.stay)) {
                 return interrupted;
             }
             tokio::select! {
-                Some(finished) = running.join_next(), if !running.is_empty() => match finished {
-                    Ok(finished) => self.take_in(finished),
+                Some(event) = running.join_next(), if !running.is_empty() => match event {
+                    Ok(SeatEvent::Chose(n, id, beginning)) => self.chose((n, id, beginning), &mut running, signals),
+                    Ok(SeatEvent::Ended(n, id, ended)) => self.take_in((n, id, ended)),
                     // Its lease expires; the other agents continue.
                     Err(error) => self.say(&format!("a task ended by a bug of watchdog: {error}")),
                 },
@@ -190,14 +252,26 @@ impl AgentPool<'_> {
     }
 
     /// Gives every idle agent its next task. Whether there is something to wait for.
-    fn give_out(&mut self, running: &mut JoinSet<FinishedTask>, signals: &SignalState) -> bool {
-        let (queue, queued, taken_by_others) = match self.read_queue() {
-            Ok(seen) => seen,
-            Err(unreadable) => {
-                self.say(&format!("the tasks cannot be read, looking again: {}", unreadable.why));
-                return !running.is_empty();
-            }
+    fn give_out(&mut self, looked: Result<QueueLook, UnreadableFact>, running: &mut JoinSet<SeatEvent>) -> bool {
+        let QueueLook { queue, board } = match looked {
+            Ok(look) => look,
+            Err(unreadable) => return self.without_queue(&unreadable, !running.is_empty()),
         };
+        self.read_at = BootMoment::now();
+        if std::mem::take(&mut self.is_away) {
+            self.command_env.tell("the queue can be read again");
+        }
+        let is_shared = queue.place != TaskPlace::Here;
+        let ours = |entry: &BoardTask| self.seats.iter().any(|seat| seat.busy.as_deref() == Some(entry.id()));
+        // A status that a person set has no lease, and no known end.
+        let taken = |entry: &BoardTask| {
+            matches!(entry.record.status, TaskStatus::Assigned | TaskStatus::InProgress) && entry.record.fence.is_some() && !ours(entry)
+        };
+        let (queued, taken_by_others) = (board.queued(), board.entries().any(taken));
+        // Of a task whose file is not here nothing is known but what was pinned: whoever has its file begins it.
+        let is_strange = |id: &str| is_shared && board.get(id).is_some_and(|entry| entry.gone && entry.record.baseline.is_none());
+        let ready: Vec<&QueuedTask> = ready(&queued).into_iter().filter(|task| !is_strange(&task.link.id)).collect();
+        self.seen = board.entries().cloned().collect();
         for problem in &queue.folder.problems {
             self.say(&problem.to_string());
         }
@@ -209,7 +283,8 @@ impl AgentPool<'_> {
         let at = now();
         self.later.retain(|_, until| *until > at);
         let mut waits = taken_by_others;
-        for task in ready(&queued) {
+        let mut given = Vec::new();
+        for task in &ready {
             let id = &task.link.id;
             if self.seats.iter().any(|seat| seat.busy.as_ref() == Some(id)) {
                 continue;
@@ -225,34 +300,45 @@ impl AgentPool<'_> {
                 continue;
             }
             if let Some(n) = self.seats.iter().position(|seat| seat.busy.is_none() && fits(seat)) {
-                self.begin(n, id, running, signals);
+                self.seats[n].busy = Some(id.clone());
+                given.push(n);
             }
+        }
+        for n in given {
+            // Where machines share a queue, the next ones in case that others are faster.
+            let role = self.seats[n].agent.role.as_deref();
+            let others = ready.iter().filter(|task| is_shared && takes(role, task.role.as_deref()));
+            let others = others
+                .map(|task| &task.link.id)
+                .filter(|id| !self.later.contains_key(*id) && !self.seats.iter().any(|seat| seat.busy.as_ref() == Some(*id)));
+            let others = others.take(OTHERS).cloned().collect();
+            self.choose(n, others, running);
         }
         // A task that was found to be beyond us (its commands are not allowed) is not waited for.
         let beyond = |id: &str| self.later.get(id).is_some_and(|until| *until == Timestamp::MAX);
-        waits && (taken_by_others || !running.is_empty() || ready(&queued).iter().any(|task| !beyond(&task.link.id)))
+        waits && (taken_by_others || !running.is_empty() || ready.iter().any(|task| !beyond(&task.link.id)))
     }
 
-    /// The present queue, and whether other processes work on tasks.
-    fn read_queue(&self) -> Result<(TaskQueue, Vec<crate::tasks::queue::QueuedTask>, bool), UnreadableFact> {
-        let queue = TaskQueue::open(self.command_env)?;
-        let board = queue.settled()?;
-        let ours = |entry: &BoardTask| self.seats.iter().any(|seat| seat.busy.as_deref() == Some(entry.id()));
-        // A status that a person set has no lease, and no known end.
-        let taken = |entry: &BoardTask| {
-            matches!(entry.record.status, TaskStatus::Assigned | TaskStatus::InProgress) && entry.record.fence.is_some() && !ours(entry)
-        };
-        let (queued, taken_by_others) = (board.queued(), board.entries().any(taken));
-        drop(board);
-        Ok((queue, queued, taken_by_others))
+    /// What to do while the queue cannot be read. Whether there is something to wait for.
+    fn without_queue(&mut self, unreadable: &UnreadableFact, is_working: bool) -> bool {
+        if unreadable.kind != FaultKind::Store {
+            self.say(&format!("the tasks cannot be read, looking again: {}", unreadable.why));
+            return is_working;
+        }
+        if !std::mem::replace(&mut self.is_away, true) {
+            self.command_env.tell(&format!("the tasks cannot be read, and nothing new is taken until they can: {}", unreadable.why));
+        }
+        // A server that is started again is waited for as long as a lease lasts.
+        is_working || (!self.seen.is_empty() && !self.read_at.after(self.options.each.lease).is_past())
     }
 
-    fn begin(&mut self, n: usize, id: &str, running: &mut JoinSet<FinishedTask>, signals: &SignalState) {
-        let seat = &mut self.seats[n];
-        seat.busy = Some(id.to_owned());
+    /// Has a seat take the task that it was given, or another one.
+    fn choose(&mut self, n: usize, others: Vec<String>, running: &mut JoinSet<SeatEvent>) {
+        let seat = &self.seats[n];
+        let id = seat.busy.clone().unwrap_or_default();
         let agent = seat.agent.clone();
         let options = TaskRunOptions {
-            id: id.to_owned(),
+            id: id.clone(),
             agent: agent.name.clone(),
             checkout: TaskCheckout::Own(agent.home),
             agents: agent.agents,
@@ -261,17 +347,40 @@ impl AgentPool<'_> {
         let (outer, name) = (Arc::clone(&self.command_env.narrate), agent.name);
         let narrate = Arc::new(move |text: &str| outer(&format!("{name}: {text}")));
         let around = CommandEnv { narrate, ..self.command_env.clone() };
-        around.tell(&format!("takes {id}"));
-        let signals = signals.clone();
-        let view = self.view.task_view(&options.agent, id);
-        let id = id.to_owned();
         running.spawn_local(async move {
-            let ended = run_task(&around, &options, view, &signals).await;
-            (n, id, ended)
+            let beginning = claim_task(&around, &options, &others).await;
+            SeatEvent::Chose(n, id, beginning)
         });
     }
 
-    fn take_in(&mut self, (n, id, ended): FinishedTask) {
+    fn chose(
+        &mut self,
+        (n, id, beginning): (usize, String, Result<TaskBeginning, UnreadableFact>),
+        running: &mut JoinSet<SeatEvent>,
+        signals: &SignalState,
+    ) {
+        let work = match beginning {
+            Ok(TaskBeginning::Begun(work)) => work,
+            Ok(TaskBeginning::NotBegun(report)) => return self.take_in((n, id, Ok(*report))),
+            // Of a queue that cannot be read the next look tells.
+            Err(unreadable) if unreadable.kind == FaultKind::Store => {
+                self.seats[n].busy = None;
+                return;
+            }
+            Err(unreadable) => return self.take_in((n, id, Err(unreadable))),
+        };
+        let (id, agent) = (work.id().to_owned(), self.seats[n].agent.name.clone());
+        self.command_env.tell(&format!("{agent}: takes {id}"));
+        self.seats[n].busy = Some(id.clone());
+        let signals = signals.clone();
+        let view = self.view.task_view(&agent, &id);
+        running.spawn_local(async move {
+            let ended = work.perform_now(view, &signals).await;
+            SeatEvent::Ended(n, id, ended)
+        });
+    }
+
+    fn take_in(&mut self, (n, id, ended): (usize, String, Result<TaskReport, UnreadableFact>)) {
         self.seats[n].busy = None;
         let name = self.seats[n].agent.name.clone();
         let report = match ended {
@@ -339,8 +448,7 @@ impl AgentPool<'_> {
     }
 
     /// The verdict on the queue: the worst status of its tasks.
-    fn verdict(&self, queue: &TaskQueue, interrupted: bool) -> Result<Verdict, UnreadableFact> {
-        let board = queue.settled()?;
+    fn verdict(&self, board: &TaskBoard, interrupted: bool) -> Verdict {
         let count = |status: TaskStatus| board.entries().filter(|entry| entry.record.status == status).count();
         let all = board.entries().count();
         let figures = format!(
@@ -351,7 +459,7 @@ impl AgentPool<'_> {
             count(TaskStatus::Pending) + count(TaskStatus::Blocked) + count(TaskStatus::Assigned) + count(TaskStatus::InProgress),
         );
         let out: Vec<String> = self.seats.iter().filter_map(|seat| Some(format!("{}: {}", seat.agent.name, seat.out.as_ref()?))).collect();
-        Ok(if interrupted {
+        if interrupted {
             Verdict::new(Reason::Interrupted, format!("interrupted; {figures}; start it again to go on"))
         } else if all == 0 {
             Verdict::new(Reason::NoCriteria, "there is no task")
@@ -367,6 +475,6 @@ impl AgentPool<'_> {
             Verdict::new(Reason::Disputed, figures)
         } else {
             Verdict::new(Reason::Dependencies, format!("{figures}; no agent here takes them, or they wait for each other"))
-        })
+        }
     }
 }

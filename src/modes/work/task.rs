@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -13,24 +14,29 @@ use crate::judge::judgement_about::about;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
 use crate::modes::iterate::{AgentSelection, LoopLimitOverrides, LoopRequest, LoopView, PauseRequest, run_loop};
-use crate::tasks::task_board::{BoardTask, LeasedTask, TaskClaimant};
-use crate::tasks::task_transition::TaskBoardError;
+use crate::tasks::leased_task::LeasedTask;
+use crate::tasks::task_board::BoardTask;
+use crate::tasks::task_transition::{TaskBoardError, TaskTransition};
 use crate::wire::task_work_json::{WorkedTask, worked_task_json};
 use crate::wire::verdict_json::Judgement;
 use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::config::task_file::{TaskFile, TaskStatus};
 use watchdog_core::decision::iteration::prompt::PromptSet;
 use watchdog_core::decision::machine::ConfigTrust;
-use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{HistoryPoint, Worktree};
-use watchdog_store::LocalStore;
 use watchdog_store::session;
 use watchdog_store::task::TaskRecord;
+use watchdog_store::{LocalStore, StoreError};
 
+use super::claim::{TaskBeginning, claim_task};
 use super::lease::RenewedLease;
 use super::options::{TaskCheckout, TaskRunOptions};
 use super::own_worktree::{TaskWorktree, TaskWorktreeError, TaskWorktreeRequest, branch_of, make_ready};
+
+/// How long a server that is away is left alone before it is asked again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// The report of a task.
 #[derive(Debug)]
@@ -95,119 +101,54 @@ pub async fn run_task(
     view: Arc<dyn LoopView>,
     signals: &SignalState,
 ) -> Result<TaskReport, UnreadableFact> {
-    let begun = now();
-    let queue = TaskQueue::open(command_env)?;
-    let mut board = queue.settled()?;
-    let entry = board.get(&options.id).cloned().ok_or_else(|| UnreadableFact {
-        kind: FaultKind::Config,
-        why: format!("failed to get task '{}': there is none with this id", options.id),
-        hint: Some(format!("see those that are there with: {}", queue.open.commands.watchdog("task list"))),
-    })?;
-    let not_begun = |verdict: Verdict| TaskReport {
-        id: options.id.clone(),
-        agent: options.agent.clone(),
-        end: TaskEnd::NotBegun,
-        judgement: Judgement { spec: Some(options.id.clone()), ..about(command_env, None, verdict, begun) },
-        worktree: None,
-    };
-    if entry.record.status == TaskStatus::Complete {
-        return Ok(TaskReport { end: TaskEnd::CompleteBefore, ..not_begun(complete_before(&queue, &entry)) });
+    match claim_task(command_env, options, &[]).await? {
+        TaskBeginning::NotBegun(report) => Ok(*report),
+        TaskBeginning::Begun(work) => work.perform_now(view, signals).await,
     }
-    let governed = queue.governed(&entry)?;
-    tracing::debug!(
-        target: "watchdog::task",
-        task = options.id,
-        status = entry.record.status.as_str(),
-        trusted = governed.allow_with.is_none(),
-        attempts = entry.record.attempts,
-        "read a task"
-    );
-    if let Some(verdict) = why_not(&entry, &governed, &board.blockers(&options.id)) {
-        return Ok(not_begun(verdict));
-    }
-    let prompts = match PromptSet::of_task((&options.id, &prompt_of(&governed.task)), &options.vars) {
-        Ok(prompts) => prompts,
-        Err(error) => {
-            let why = format!("the text of {error}; give each value with --var NAME=VALUE");
-            return Ok(not_begun(Verdict::new(Reason::ConfigError, why)));
-        }
-    };
-    let holder = format!("{} {}", std::process::id(), watchdog_store::journal::event_id(begun));
-    let taker = TaskClaimant { agent: &options.agent, holder: &holder, ttl: options.lease };
-    let (held, changes) = match board.claim(&options.id, &taker, begun) {
-        Ok(Some(taken)) => taken,
-        Ok(None) => return Ok(not_begun(Verdict::new(Reason::Locked, format!("somebody else has taken {}", options.id)))),
-        Err(TaskBoardError::Store(error)) => return Err(error.into()),
-        Err(error) => return Ok(not_begun(Verdict::new(Reason::Locked, error.to_string()))),
-    };
-    queue.note(&changes);
-    tracing::info!(target: "watchdog::task", task = options.id, agent = options.agent, "takes a task");
-    let taken = RunningTask { command_env, options, queue: &queue, entry: &entry, governed, prompts, held };
-    taken.perform_now(view, signals, begun).await
 }
 
-/// The verdict on a task that is complete already. Its source is the record alone, so it is no evidence of its own.
-fn complete_before(queue: &TaskQueue, entry: &BoardTask) -> Verdict {
-    let (id, record) = (entry.id(), &entry.record);
-    let recorded = record.reason.as_deref().and_then(|word| Reason::ALL.iter().find(|reason| reason.as_str() == word).copied());
-    let reason = recorded.filter(|reason| reason.status() == Status::Complete).unwrap_or(Reason::NothingToDo);
-    let why = record.message.as_deref().map(|message| format!(" ({message})")).unwrap_or_default();
-    let reopen = queue.reopen_with(id);
-    let since = record.changed_at.strftime("%F %R UTC");
-    Verdict::new(reason, format!("{id} is complete since {since}{why}; nothing was started; reopen it with: {reopen}"))
+/// A task that was taken, and what is needed to work on it.
+pub struct ClaimedWork {
+    pub(super) command_env: CommandEnv,
+    pub(super) options: TaskRunOptions,
+    pub(super) queue: TaskQueue,
+    pub(super) entry: BoardTask,
+    /// Its status before it was taken.
+    pub(super) was: TaskStatus,
+    pub(super) governed: EffectiveTask,
+    pub(super) prompts: PromptSet,
+    pub(super) held: LeasedTask,
+    pub(super) kept: RenewedLease,
+    pub(super) begun: jiff::Timestamp,
 }
 
-/// Why a task is not begun, before anything is spent on it.
-fn why_not(entry: &BoardTask, governed: &EffectiveTask, blockers: &[crate::tasks::dependencies::BlockedBy]) -> Option<Verdict> {
-    let id = entry.id();
-    if let Some(with) = &governed.allow_with {
-        let why = format!("{id} names commands that are not trusted; read its file, then allow them with: {with}");
-        return Some(Verdict::new(Reason::Untrusted, why));
+/// Something that is written under the lease of a task.
+type HeldWrite = Arc<dyn Fn(&LeasedTask) -> Result<TaskTransition, TaskBoardError> + Send + Sync>;
+
+impl ClaimedWork {
+    /// The task.
+    pub fn id(&self) -> &str {
+        &self.options.id
     }
-    if !blockers.is_empty() {
-        let waits = blockers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        return Some(Verdict::new(Reason::Dependencies, format!("{id} waits for {waits}")));
-    }
-    None
-}
 
-struct RunningTask<'a> {
-    command_env: &'a CommandEnv,
-    options: &'a TaskRunOptions,
-    queue: &'a TaskQueue,
-    entry: &'a BoardTask,
-    governed: EffectiveTask,
-    prompts: PromptSet,
-    held: LeasedTask,
-}
-
-impl RunningTask<'_> {
-    async fn perform_now(
-        self,
-        view: Arc<dyn LoopView>,
-        signals: &SignalState,
-        begun: jiff::Timestamp,
-    ) -> Result<TaskReport, UnreadableFact> {
+    /// Works on it until a loop of sessions ends, and records its status.
+    ///
+    /// # Errors
+    /// Where its status cannot be recorded.
+    pub async fn perform_now(self, view: Arc<dyn LoopView>, signals: &SignalState) -> Result<TaskReport, UnreadableFact> {
         let store = self.queue.store();
-        let kept = {
-            let held = self.held.clone();
-            RenewedLease::start(store.clone(), self.options.lease, move |store, ttl| held.renew(store, ttl))
-        };
-        let prepared = self.prepare(&store).await;
+        let prepared = self.prepare().await;
         let (judgement, root) = match prepared {
             Ok(ready) => {
                 ready.notes.iter().for_each(|note| self.command_env.tell(note));
-                let mut signals = signals.also(kept.lost());
+                let mut signals = signals.also(self.kept.lost());
                 let around = CommandEnv { worktree: ready.root.clone(), ..self.command_env.clone() };
                 match self.request() {
                     Ok(request) => (run_loop(&around, request, view, &mut signals).await, Some(ready.root)),
-                    Err(unreadable) => (
-                        about(self.command_env, None, Verdict::unreadable(unreadable.placed(&self.queue.open.commands)), begun),
-                        Some(ready.root),
-                    ),
+                    Err(unreadable) => (self.about(Verdict::unreadable(unreadable.placed(&self.queue.open.commands))), Some(ready.root)),
                 }
             }
-            Err(verdict) => (about(self.command_env, None, *verdict, begun), None),
+            Err(verdict) => (self.about(*verdict), None),
         };
         tracing::info!(
             target: "watchdog::task",
@@ -218,12 +159,11 @@ impl RunningTask<'_> {
             "ends work on a task"
         );
         let log = root.as_deref().and_then(|root| log_of(store.as_ref(), root, &self.options.id));
-        let end = self.write_down(&store, &judgement.verdict, log, kept.is_lost());
-        drop(kept);
-        self.held.clone().release(store.as_ref());
+        let end = self.write_down(&judgement, log).await;
+        self.release().await;
         // Starts waiting tasks now rather than at the next poll of the queue.
         let end = end?;
-        if let Ok(board) = self.queue.settled()
+        if let Ok(board) = self.queue.settled_beside().await
             && self.options.write_back
         {
             for entry in board.entries() {
@@ -235,38 +175,78 @@ impl RunningTask<'_> {
         Ok(TaskReport { id: self.options.id.clone(), agent: self.options.agent.clone(), end, judgement, worktree: root })
     }
 
+    fn about(&self, verdict: Verdict) -> Judgement {
+        about(&self.command_env, None, verdict, self.begun)
+    }
+
+    async fn release(&self) {
+        let held = self.held.clone();
+        spawn_io(move || held.release()).await;
+    }
+
+    /// Gives it back before anything was begun.
+    pub(super) async fn put_back(self) -> Result<TaskReport, UnreadableFact> {
+        let to = if self.was == TaskStatus::Pending { TaskStatus::Pending } else { TaskStatus::Review };
+        let step = self.written(Arc::new(move |held| held.step(to, now(), |record| record.fence = None))).await;
+        self.queue.note(step.as_ref().map(std::slice::from_ref).unwrap_or_default());
+        self.release().await;
+        let verdict = Verdict::new(Reason::Locked, format!("somebody else worked on {} in between", self.options.id));
+        let judgement = Judgement { spec: Some(self.options.id.clone()), ..self.about(verdict) };
+        let (id, agent) = (self.options.id.clone(), self.options.agent.clone());
+        Ok(TaskReport { id, agent, end: TaskEnd::NotBegun, judgement, worktree: None })
+    }
+
+    /// Writes under the lease, in a thread of its own. A server that is away is asked again while the lease surely stands.
+    async fn written(&self, write: HeldWrite) -> Result<TaskTransition, TaskBoardError> {
+        let mut said = false;
+        loop {
+            let (held, write) = (self.held.clone(), Arc::clone(&write));
+            match spawn_io(move || write(&held)).await {
+                Err(TaskBoardError::Store(StoreError::Shared { why, .. })) if !self.kept.is_lost() => {
+                    if !std::mem::replace(&mut said, true) {
+                        self.command_env.tell(&format!("{why}; what became of {} is written while its lease stands", self.options.id));
+                    }
+                    tokio::time::sleep(AGAIN).await;
+                }
+                done => return done,
+            }
+        }
+    }
+
     /// Records that the task is begun, and makes its worktree.
-    async fn prepare(&self, store: &Arc<dyn LocalStore>) -> Result<TaskWorktree, Box<Verdict>> {
-        let wanted = self.wanted().map_err(|unreadable| Box::new(Verdict::unreadable(unreadable.placed(&self.queue.open.commands))))?;
+    async fn prepare(&self) -> Result<TaskWorktree, Box<Verdict>> {
+        let unreadable = |unreadable: UnreadableFact| Box::new(Verdict::unreadable(unreadable.placed(&self.queue.open.commands)));
+        let wanted = self.wanted().await.map_err(unreadable)?;
         let baseline = self.baseline().as_str().to_owned();
-        let begin = |record: &mut TaskRecord| {
+        let branch = wanted.as_ref().map(|wanted| wanted.branch.clone()).or_else(|| self.queue.open.worktree.branch());
+        let begin = move |record: &mut TaskRecord| {
             record.attempts += 1;
             let unborn = if baseline == HistoryPoint::Unborn.as_str() { String::new() } else { baseline.clone() };
             record.baseline.get_or_insert(unborn);
-            record.branch = wanted.as_ref().map(|wanted| wanted.branch.clone()).or_else(|| self.queue.open.worktree.branch());
+            record.branch = branch.clone();
         };
         // A task that a person took out of review or failed is in progress already.
-        let already = matches!(self.entry.record.status, TaskStatus::Review | TaskStatus::Failed);
-        let step = if already {
-            self.held.amend(store.as_ref(), now(), begin)
-        } else {
-            self.held.step(store.as_ref(), TaskStatus::InProgress, now(), begin)
-        };
+        let already = matches!(self.was, TaskStatus::Review | TaskStatus::Failed);
+        let write: HeldWrite = Arc::new(move |held| match already {
+            true => held.amend(now(), &begin),
+            false => held.step(TaskStatus::InProgress, now(), &begin),
+        });
+        let step = self.written(write).await;
         let change = step.map_err(|error| Box::new(Verdict::new(Reason::StoreError, error.to_string())))?;
         self.queue.note(&[change]);
         let ready = match wanted {
             None => TaskWorktree { root: self.queue.open.root().to_owned(), notes: Vec::new() },
             Some(wanted) => spawn_io(move || make_ready(&wanted)).await.map_err(|error| Box::new(not_ready(&error)))?,
         };
-        let root = ready.root.clone();
+        let (root, held) = (ready.root.clone(), self.held.clone());
         // For people; the branch is what counts.
-        let _ = self.held.amend(store.as_ref(), now(), |record| record.worktree = Some(root.clone()));
+        let _ = spawn_io(move || held.amend(now(), |record| record.worktree = Some(root.clone()))).await;
         Ok(ready)
     }
 
-    fn wanted(&self) -> Result<Option<TaskWorktreeRequest>, UnreadableFact> {
+    async fn wanted(&self) -> Result<Option<TaskWorktreeRequest>, UnreadableFact> {
         let TaskCheckout::Own(home) = &self.options.checkout else { return Ok(None) };
-        let board = self.queue.board()?;
+        let board = self.queue.board_beside().await?;
         let own = branch_of(&self.options.id);
         let taken = |entry: &&BoardTask| matches!(entry.record.status, TaskStatus::Assigned | TaskStatus::InProgress);
         Ok(Some(TaskWorktreeRequest {
@@ -295,10 +275,10 @@ impl RunningTask<'_> {
     }
 
     fn request(&self) -> Result<LoopRequest, UnreadableFact> {
-        let mut effective = effective(self.command_env, &self.queue.open, Some(&self.options.id), Some(&self.baseline()))?;
+        let mut effective = effective(&self.command_env, &self.queue.open, Some(&self.options.id), Some(&self.baseline()))?;
         lay_over(&mut effective, &self.governed);
         let task = &self.governed.task;
-        let options = self.options;
+        let options = &self.options;
         Ok(LoopRequest {
             spec: Some(options.id.clone()),
             agents: AgentSelection::Given(options.agents.clone()),
@@ -308,7 +288,7 @@ impl RunningTask<'_> {
             no_progress: options.no_progress,
             max_wait: options.max_wait,
             // An interrupted loop is resumed; a task that a person reopened gets a new one.
-            restart: matches!(self.entry.record.status, TaskStatus::Review | TaskStatus::Failed),
+            restart: matches!(self.was, TaskStatus::Review | TaskStatus::Failed),
             timeout: options.timeout,
             idle_timeout: options.idle_timeout,
             grace: options.grace,
@@ -321,29 +301,36 @@ impl RunningTask<'_> {
         })
     }
 
-    fn write_down(
-        &self,
-        store: &Arc<dyn LocalStore>,
-        verdict: &Verdict,
-        log: Option<PathBuf>,
-        lost: bool,
-    ) -> Result<TaskEnd, UnreadableFact> {
-        if lost {
+    async fn write_down(&self, judgement: &Judgement, log: Option<PathBuf>) -> Result<TaskEnd, UnreadableFact> {
+        let lost = || {
             self.command_env.tell(&format!("the lease of {} has ended; somebody else may work on it", self.options.id));
-            return Ok(TaskEnd::Lost);
+            Ok(TaskEnd::Lost)
+        };
+        if self.kept.is_lost() {
+            return lost();
         }
+        let verdict = &judgement.verdict;
         let status = status_after(verdict);
-        let step = self.held.step(store.as_ref(), status, now(), |record| {
-            record.fence = None;
-            record.reason = Some(verdict.reason.as_str().to_owned());
-            record.message = Some(verdict.message.clone());
-            record.log = log.clone().or_else(|| record.log.clone());
+        let (reason, message, head) = (
+            verdict.reason.as_str().to_owned(),
+            verdict.message.clone(),
+            verdict.commits.as_ref().and_then(|commits| commits.head.clone()),
+        );
+        let write: HeldWrite = Arc::new(move |held| {
+            held.step(status, now(), |record| {
+                record.fence = None;
+                record.reason = Some(reason.clone());
+                record.message = Some(message.clone());
+                record.log = log.clone().or_else(|| record.log.clone());
+                record.head = head.clone().or_else(|| record.head.clone());
+            })
         });
-        match step {
+        match self.written(write).await {
             Ok(change) => {
                 self.queue.note(&[change]);
                 Ok(TaskEnd::Stands(status))
             }
+            Err(TaskBoardError::Store(_)) if self.kept.is_lost() => lost(),
             Err(TaskBoardError::Store(error)) => Err(error.into()),
             Err(error) => {
                 self.command_env.tell(&error.to_string());
@@ -366,7 +353,7 @@ fn lay_over(effective: &mut EffectiveConfig, governed: &EffectiveTask) {
 }
 
 /// The title leads, unless the text begins with it as its own heading.
-fn prompt_of(task: &TaskFile) -> String {
+pub(super) fn prompt_of(task: &TaskFile) -> String {
     let (title, body) = (task.title.trim(), task.body.as_str());
     let heading = body.lines().next().unwrap_or_default().trim_start_matches('#').trim();
     match () {

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::tasks::folder::{self, LoadedTask, TaskFolder};
 use crate::tasks::task_board::{BoardTask, TaskBoard};
+use crate::tasks::task_place::TaskPlace;
 use crate::tasks::task_transition::TaskTransition;
 use crate::wire::task_json::task_transition_data;
 use watchdog_core::config::task_file::{TaskFile, TaskStatus, parse_task};
@@ -15,14 +16,19 @@ use watchdog_facts::shell_line::{shell_path, shell_word};
 use watchdog_git::HistoryPoint;
 use watchdog_store::LocalStore;
 use watchdog_store::journal::{event, kind};
+use watchdog_store::task::PinnedFile;
+use watchdog_store::task_store::{LocalTasks, TaskStore};
 use watchdog_store::trust::{TrustStore, fingerprint};
 
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{EffectiveConfig, effective};
 use crate::judge::open_worktree::OpenWorktree;
+use crate::judge::spawn_io::spawn_io;
 use crate::notify::delivery::NotificationWorker;
 use crate::notify::rules::NotificationRules;
+
+use super::queue_choice::choose_queue;
 
 /// The tasks of a repository, as one work tree has their files.
 pub struct TaskQueue {
@@ -36,6 +42,9 @@ pub struct TaskQueue {
     pub folder: TaskFolder,
     /// HEAD of the work tree.
     pub head: HistoryPoint,
+    /// Where the tasks are recorded, for a person.
+    pub place: TaskPlace,
+    tasks: Arc<dyn TaskStore>,
     trust: TrustStore,
     trusted_hashes: Option<String>,
     notices: NotificationRules,
@@ -69,6 +78,7 @@ impl TaskQueue {
             hint: None,
         })?;
         let repository_id = open.worktree.repository_id();
+        let (tasks, place) = choose_queue(command_env, &open.store, &repository_id)?;
         let notices = NotificationRules::new(effective.settings.notify.clone(), open.root());
         Ok(TaskQueue {
             open,
@@ -76,6 +86,8 @@ impl TaskQueue {
             effective,
             folder,
             head,
+            place,
+            tasks,
             trust: TrustStore::new(&command_env.state),
             trusted_hashes: command_env.trusted.clone(),
             notices,
@@ -97,17 +109,58 @@ impl TaskQueue {
     ///
     /// # Errors
     /// Where a record cannot be read.
-    pub fn board(&self) -> Result<TaskBoard<'_>, UnreadableFact> {
-        Ok(TaskBoard::read(self.open.store.as_ref(), &self.repository_id, &self.folder, now())?)
+    pub fn board(&self) -> Result<TaskBoard, UnreadableFact> {
+        self.reading()()
+    }
+
+    /// As [`TaskQueue::board`], for an event loop: what may wait for a server is in a thread of its own.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn board_beside(&self) -> Result<TaskBoard, UnreadableFact> {
+        spawn_io(self.reading()).await
+    }
+
+    fn reading(&self) -> impl FnOnce() -> Result<TaskBoard, UnreadableFact> + Send + 'static {
+        let (tasks, folder, here) = (Arc::clone(&self.tasks), self.folder.clone(), self.store());
+        let (repository_id, is_shared) = (self.repository_id.clone(), self.place != TaskPlace::Here);
+        move || {
+            // Where tasks stood on this machine before it shared them is where they begin.
+            let earlier = || if is_shared { LocalTasks::new(here, &repository_id).tasks() } else { Ok(Vec::new()) };
+            Ok(TaskBoard::read(tasks, &folder, earlier, now())?)
+        }
     }
 
     /// The records of all tasks, brought up to date.
     ///
     /// # Errors
     /// Where a record cannot be read or written.
-    pub fn settled(&self) -> Result<TaskBoard<'_>, UnreadableFact> {
+    pub fn settled(&self) -> Result<TaskBoard, UnreadableFact> {
         let mut board = self.board()?;
-        // Pinned is what would govern now: HEAD's copy, and the work tree's only where that has none.
+        self.pin(&mut board)?;
+        let changes = board.settle(now())?;
+        self.note(&changes);
+        Ok(board)
+    }
+
+    /// As [`TaskQueue::settled`], for an event loop.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn settled_beside(&self) -> Result<TaskBoard, UnreadableFact> {
+        let mut board = self.board_beside().await?;
+        self.pin(&mut board)?;
+        let (board, changes) = spawn_io(move || {
+            let changes = board.settle(now())?;
+            Ok::<_, UnreadableFact>((board, changes))
+        })
+        .await?;
+        self.note(&changes);
+        Ok(board)
+    }
+
+    /// Pinned is what would govern now: HEAD's copy, and the work tree's only where that has none.
+    fn pin(&self, board: &mut TaskBoard) -> Result<(), UnreadableFact> {
         board.pin(|loaded| {
             let committed = match (&self.head, loaded.relative.to_str()) {
                 (HistoryPoint::Commit(commit), Some(path)) => self.open.worktree.blob_at(commit, path)?,
@@ -115,10 +168,7 @@ impl TaskQueue {
             };
             let is_this = |bytes: &Vec<u8>| parse_task(bytes, &loaded.relative).is_ok_and(|task| task.id == loaded.task.id);
             Ok::<_, UnreadableFact>(committed.filter(is_this).unwrap_or_else(|| loaded.bytes.clone()))
-        })?;
-        let changes = board.settle(now())?;
-        self.note(&changes);
-        Ok(board)
+        })
     }
 
     /// Writes steps into the journal, each under its task's name, and puts notifications into the outbox. The records are the truth and are
@@ -152,6 +202,12 @@ impl TaskQueue {
             HistoryPoint::Commit(commit) => Some(commit.clone()),
             HistoryPoint::Unborn => None,
         };
+        if let (Some(begun), Some(pinned)) = (&commit, &entry.record.pinned)
+            && recorded.is_some()
+            && !self.open.worktree.has_commit(begun)
+        {
+            return self.pinned_elsewhere(pinned);
+        }
         let committed = match (&commit, relative.to_str()) {
             (Some(commit), Some(path)) => self.open.worktree.blob_at(commit, path)?,
             _ => None,
@@ -198,6 +254,19 @@ impl TaskQueue {
         }
         let allow_with = if task.commands().is_empty() { None } else { self.wanted_trust(relative, &bytes, commit.as_deref())? };
         Ok(EffectiveTask { task, allow_with, notes })
+    }
+
+    /// The task as it was pinned, where another machine began it at a commit that is not in this clone.
+    fn pinned_elsewhere(&self, pinned: &PinnedFile) -> Result<EffectiveTask, UnreadableFact> {
+        let relative = std::path::Path::new(&pinned.path);
+        let task = parse_task(pinned.text.as_bytes(), relative).map_err(|error| UnreadableFact {
+            kind: FaultKind::Config,
+            why: format!("{error} (as it is recorded)"),
+            hint: None,
+        })?;
+        let is_free = task.commands().is_empty();
+        let allow_with = if is_free { None } else { self.wanted_trust(relative, pinned.text.as_bytes(), None)? };
+        Ok(EffectiveTask { task, allow_with, notes: Vec::new() })
     }
 
     fn wanted_trust(&self, relative: &std::path::Path, bytes: &[u8], commit: Option<&str>) -> Result<Option<String>, UnreadableFact> {

@@ -1,0 +1,50 @@
+//! The clock that leases are judged by here: time since boot, which nobody can set and which counts while the machine sleeps.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// A moment since boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BootMoment(Duration);
+
+impl BootMoment {
+    /// Now.
+    pub fn now() -> Self {
+        let now = clock_gettime(ClockId::Boottime);
+        BootMoment(Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or_default()))
+    }
+
+    /// This long after it.
+    #[must_use]
+    pub fn after(self, duration: Duration) -> Self {
+        BootMoment(self.0.saturating_add(duration))
+    }
+
+    /// How long until then; zero where it is past.
+    pub fn from_now(self) -> Duration {
+        self.0.saturating_sub(Self::now().0)
+    }
+
+    /// Whether it is past.
+    pub fn is_past(self) -> bool {
+        self.from_now().is_zero()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_to_come_is_reached_and_then_past() {
+        let soon = BootMoment::now().after(Duration::from_millis(30));
+        assert!(!soon.is_past() && soon.from_now() <= Duration::from_millis(30));
+        std::thread::sleep(soon.from_now());
+        while !soon.is_past() {
+            std::thread::yield_now();
+        }
+        assert!(BootMoment::now() >= soon);
+        assert!(!BootMoment::now().after(Duration::MAX).is_past(), "the end of time is no overflow");
+    }
+}

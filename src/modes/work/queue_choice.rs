@@ -1,0 +1,40 @@
+//! Which queue the tasks of a repository are in: that of the fleet where a person shared the repository, else that of this machine.
+
+use std::sync::Arc;
+
+use crate::judge::command_env::CommandEnv;
+use crate::tasks::task_place::TaskPlace;
+use watchdog_facts::evidence::UnreadableFact;
+use watchdog_store::LocalStore;
+use watchdog_store::task_store::{LocalTasks, TaskStore};
+
+/// The tasks of a repository, and the words for their place. Connects to nothing.
+///
+/// # Errors
+/// Where the setting of a fleet cannot be read: another queue than the shared one is never used in its place.
+pub fn choose_queue(
+    command_env: &CommandEnv,
+    local: &Arc<dyn LocalStore>,
+    repository_id: &str,
+) -> Result<(Arc<dyn TaskStore>, TaskPlace), UnreadableFact> {
+    if let Some(shared) = shared_queue(command_env, repository_id)? {
+        return Ok(shared);
+    }
+    let store: Arc<dyn LocalStore> = Arc::clone(local);
+    Ok((Arc::new(LocalTasks::new(store, repository_id)), TaskPlace::Here))
+}
+
+#[cfg(feature = "fleet")]
+fn shared_queue(command_env: &CommandEnv, repository_id: &str) -> Result<Option<(Arc<dyn TaskStore>, TaskPlace)>, UnreadableFact> {
+    crate::modes::fleet::fleet_queue(command_env, repository_id).map_err(|error| UnreadableFact {
+        kind: watchdog_facts::evidence::FaultKind::Store,
+        why: error.to_string(),
+        hint: Some(error.hint()),
+    })
+}
+
+/// This build is in no fleet.
+#[cfg(not(feature = "fleet"))]
+fn shared_queue(_: &CommandEnv, _: &str) -> Result<Option<(Arc<dyn TaskStore>, TaskPlace)>, UnreadableFact> {
+    Ok(None)
+}
