@@ -22,9 +22,13 @@ Examples:
 
 const AFTER_JOIN: &str = "\
 The server is tried first; then the address is kept in the state directory, in a file that only you can read (0600), with the password where \
-URL or PGPASSWORD has one. A password of PGPASSFILE or ~/.pgpass stays in that file. Joining again under the same name renews the setting.
+URL or PGPASSWORD has one. A password of PGPASSFILE or ~/.pgpass stays in that file. Joining again under the same name renews the setting. \
+Inside of a repository it proposes the id, host and path of its remote, under which all machines share its tasks; nothing is shared without \
+your word. The address of the remote is kept with it: pushes go there, whatever the repository's configuration says later.
 
 Examples:
+  watchdog fleet join --repository                shares this repository
+  watchdog fleet join --repository team/app --remote upstream
   watchdog fleet join postgres://watchdog_worker@db.example/fleet --name build-1
   PGPASSWORD=... watchdog fleet join postgres://w@db.example/fleet --name b2";
 
@@ -99,13 +103,19 @@ pub enum FleetCommand {
     #[command(after_long_help = AFTER_JOIN)]
     Join {
         /// The server, as the role that works
-        #[arg(value_name = "URL")]
-        url: String,
+        #[arg(value_name = "URL", required_unless_present = "repository", requires = "name")]
+        url: Option<String>,
         /// The name of this machine in the fleet
-        #[arg(long, value_name = "NAME", value_parser = machine_name)]
-        name: String,
+        #[arg(long, value_name = "NAME", value_parser = machine_name, requires = "url")]
+        name: Option<String>,
+        /// Share this repository with the fleet, under the id of its remote or this one
+        #[arg(long, value_name = "ID", num_args = 0..=1, value_parser = repository_id)]
+        repository: Option<Option<String>>,
+        /// The remote over which work on its tasks travels
+        #[arg(long, value_name = "NAME", default_value = "origin")]
+        remote: String,
         /// The account of agents that this machine shares with others; without it, its account is its own
-        #[arg(long, value_name = "NAME", value_parser = machine_name)]
+        #[arg(long, value_name = "NAME", value_parser = machine_name, requires = "url")]
         account: Option<String>,
         /// Do it although this is called from inside of a watched session
         #[arg(long)]
@@ -138,6 +148,14 @@ fn machine_name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// A name of a repository that is the same on every machine.
+fn repository_id(text: &str) -> Result<String, String> {
+    match watchdog_git::why_no_repository_id(text) {
+        None => Ok(text.to_owned()),
+        Some(why) => Err(why.into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
@@ -156,6 +174,12 @@ mod tests {
             ("watchdog fleet join postgres://h/x --name .a", false),
             ("watchdog fleet join postgres://h/x --name é", false),
             ("watchdog fleet join postgres://h/x --name a --account team", true),
+            ("watchdog fleet join --repository", true),
+            ("watchdog fleet join --repository example.com/team/app --remote upstream", true),
+            ("watchdog fleet join postgres://h/x --name a --repository", true),
+            ("watchdog fleet join --repository https://u:p@h/x", false),
+            ("watchdog fleet join --name a", false),
+            ("watchdog fleet join --repository --name a", false),
             ("watchdog fleet leave", true),
             ("watchdog fleet account", true),
             ("watchdog fleet account team --use", true),

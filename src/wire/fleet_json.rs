@@ -198,6 +198,19 @@ pub fn fleet_status_json<'a>(found: &FleetServerJson<'_>, machines: impl Iterato
     })
 }
 
+/// What `watchdog fleet join --json` says of the repository: the id under which it is shared, and the remote. `None` = it is not.
+pub fn with_shared_repository(mut joined: Value, shared: Option<(&str, &str)>) -> Value {
+    joined["repository"] = shared.map_or(Value::Null, |(id, remote)| json!({"id": id, "remote": remote}));
+    joined
+}
+
+/// What `watchdog fleet status --json` says of shared repositories: id, remote, and its address without credentials of each.
+pub fn with_shared_repositories<'a>(mut status: Value, shared: impl Iterator<Item = (&'a str, &'a str, String)>) -> Value {
+    let one = |(id, remote, address): (&str, &str, String)| json!({"id": id, "remote": remote, "address": address});
+    status["repositories"] = shared.map(one).collect();
+    status
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

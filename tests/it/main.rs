@@ -50,6 +50,8 @@ mod fleet_account;
 mod fleet_copies;
 // One look at all machines of a fleet: events, status, figures.
 mod fleet_look;
+// Repositories that a fleet shares.
+mod fleet_remote;
 // What watchdog left, shown and removed.
 mod forget;
 // False aborts in virtual time: the goals of `examples/false_abort`.

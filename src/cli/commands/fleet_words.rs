@@ -8,11 +8,13 @@ use crate::cli::table::{TableColumns, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::modes::fleet::{
-    COUNTED, FleetSetting, FleetSettingError, LeftFleet, WaitingCopies, copy_now, join_fleet, leave_fleet, waiting_copies,
+    COUNTED, FleetSetting, FleetSettingError, LeftFleet, SharedRepository, WaitingCopies, copy_now, join_fleet, leave_fleet,
+    shared_repositories, waiting_copies,
 };
 use crate::session::inside_of;
 use crate::wire::fleet_json::{
     FleetMachineJson, FleetServerJson, fleet_joined_json, fleet_made_json, fleet_status_json, fleet_synced_json, no_fleet_json,
+    with_shared_repositories, with_shared_repository,
 };
 use std::time::Duration;
 use watchdog_facts::display::{escape_to_one_line, plural, time_span};
@@ -21,9 +23,11 @@ use watchdog_fleet::connection_settings::ConnectionSettings;
 use watchdog_fleet::machines::{FleetSurvey, survey};
 use watchdog_fleet::migrations::{FLEET_FORMAT, MigrationOutcome, as_sql, migrate};
 use watchdog_fleet::{FleetError, FleetServer};
+use watchdog_git::public_address;
 use watchdog_store::open_store;
 
 use super::fleet_account_words::{about_account, fleet_account};
+use super::fleet_share::{SharingWish, in_words as shared_in_words, share};
 use super::from_session::PrivilegedCommand;
 
 /// The database that the SQL is printed for where no address names one.
@@ -33,9 +37,11 @@ const USUAL_DATABASE: &str = "fleet";
 pub(super) fn fleet(command_env: &CommandEnv, terminal: &CommandTerminal, args: FleetArgs) -> Result<u8, CommandFailure> {
     match args.command {
         FleetCommand::Init { url, worker, print_sql } => init(terminal, url.as_deref(), &worker, print_sql),
-        FleetCommand::Join { url, name, account, from_session } => {
+        FleetCommand::Join { url, name, repository, remote, account, from_session } => {
             refuse_from_a_session(command_env, "watchdog fleet join", from_session)?;
-            join(command_env, terminal, (&url, &name), account.as_deref())
+            let wish = SharingWish { repository: repository.as_ref().map(Option::as_deref), remote: &remote };
+            let joined = url.as_deref().zip(name.as_deref());
+            join(command_env, terminal, joined, account.as_deref(), &wish)
         }
         FleetCommand::Leave { from_session } => {
             refuse_from_a_session(command_env, "watchdog fleet leave", from_session)?;
@@ -95,22 +101,32 @@ fn init(terminal: &CommandTerminal, url: Option<&str>, worker: &str, print_sql: 
 fn join(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
-    (url, name): (&str, &str),
+    joining: Option<(&str, &str)>,
     account: Option<&str>,
+    wish: &SharingWish<'_>,
 ) -> Result<u8, CommandFailure> {
-    let settings = settings(url)?;
-    let server = settings.server();
-    let (setting, found) = join_fleet(&command_env.state, settings, name, account)?;
-    if terminal.json {
-        terminal.value(&fleet_joined_json((true, setting.account.as_deref()), name, &server, true));
-        return Ok(0);
+    if let Some((url, name)) = joining {
+        let settings = settings(url)?;
+        let server = settings.server();
+        let (setting, found) = join_fleet(&command_env.state, settings, name, account)?;
+        if !terminal.json {
+            let tls = if found.is_encrypted { "TLS" } else { "no TLS" };
+            terminal.sentence(&format!(
+                "This machine is '{name}' in the fleet on {server} (PostgreSQL {}, {tls}).",
+                escape_to_one_line(&found.version)
+            ));
+            terminal.sentence(&format!("Its account of agents is {}.", about_account(&setting)));
+        }
     }
-    let tls = if found.is_encrypted { "TLS" } else { "no TLS" };
-    terminal.sentence(&format!(
-        "This machine is '{name}' in the fleet on {server} (PostgreSQL {}, {tls}).",
-        escape_to_one_line(&found.version)
-    ));
-    terminal.sentence(&format!("Its account of agents is {}.", about_account(&setting)));
+    let shared = share(command_env, terminal, wish)?;
+    if terminal.json {
+        let Some(setting) = FleetSetting::of(&command_env.state)? else { return Ok(0) };
+        let joined = fleet_joined_json((true, setting.account.as_deref()), &setting.name, &setting.server.server(), true);
+        let shared = shared.as_ref().map(|shared| (shared.id.as_str(), shared.remote.as_str()));
+        terminal.value(&with_shared_repository(joined, shared));
+    } else if let Some(shared) = &shared {
+        terminal.sentence(&format!("This repository is shared as {}.", shared_in_words(shared)));
+    }
     Ok(0)
 }
 
@@ -177,11 +193,15 @@ fn status(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, Co
         return Ok(0);
     };
     let waiting = waiting_copies(command_env, &setting)?;
+    let shared = shared_repositories(&command_env.state)?;
     let found = survey(&setting.server()?)?;
     if terminal.json {
-        terminal.value(&status_json(&setting, &found, &waiting));
+        let one = |(_, shared): &'_ (String, SharedRepository)| (shared.id.clone(), shared.remote.clone(), public_address(&shared.url));
+        let listed: Vec<_> = shared.iter().map(one).collect();
+        let listed = listed.iter().map(|(id, remote, address)| (id.as_str(), remote.as_str(), address.clone()));
+        terminal.value(&with_shared_repositories(status_json(&setting, &found, &waiting), listed));
     } else {
-        show(terminal, &setting, &found, &waiting);
+        show(terminal, &setting, &found, &waiting, &shared);
     }
     let is_fit = found.format == Some(FLEET_FORMAT) && !found.is_read_only && found.missing_rights.is_empty();
     Ok(if is_fit { 0 } else { Reason::StoreError.status().exit_code() })
@@ -219,7 +239,13 @@ fn status_json(setting: &FleetSetting, found: &FleetSurvey, waiting: &WaitingCop
     fleet_status_json(&server, machines)
 }
 
-fn show(terminal: &CommandTerminal, setting: &FleetSetting, found: &FleetSurvey, waiting: &WaitingCopies) {
+fn show(
+    terminal: &CommandTerminal,
+    setting: &FleetSetting,
+    found: &FleetSurvey,
+    waiting: &WaitingCopies,
+    shared: &[(String, SharedRepository)],
+) {
     let server = &setting.server;
     let tls = match (found.is_encrypted, found.is_through_pooler) {
         (true, false) => format!("TLS ({})", server.tls.as_str()),
@@ -248,6 +274,9 @@ fn show(terminal: &CommandTerminal, setting: &FleetSetting, found: &FleetSurvey,
     terminal.line(&format!("clock     {}", clock_difference(found.clock_ahead_ms)));
     terminal.line(&format!("account   {}", about_account(setting)));
     terminal.line(&format!("copies    {}", in_words(waiting)));
+    for (_, shared) in shared {
+        terminal.line(&format!("shares    {}", shared_in_words(shared)));
+    }
     if found.machines.is_empty() {
         return;
     }

@@ -10,6 +10,7 @@ use watchdog_store::{StateDir, account, open_store};
 
 use super::copies::{begin_sharing, end_sharing};
 use super::fleet_setting::{FleetSetting, FleetSettingError};
+use super::shared_repository::forget_shared_repositories;
 
 /// Lets this machine join under a name, and keeps the setting. Without `account` that of an earlier setting for the same fleet stays.
 ///
@@ -74,6 +75,7 @@ pub fn leave_fleet(state: &StateDir) -> Result<Option<LeftFleet>, FleetSettingEr
     let Some(setting) = FleetSetting::of(state)? else { return Ok(None) };
     let still_listed = setting.server().and_then(|server| leave(&server, &setting.machine_id)).err();
     FleetSetting::forget(state)?;
+    forget_shared_repositories(state)?;
     let local = open_store(state)?;
     end_sharing(local.as_ref(), &setting)?;
     account::share(local.as_ref(), None)?;

@@ -1,7 +1,7 @@
 //! `watchdog fleet`: the setting that says which server this machine shares, joining and leaving; and the copies of what happens here, which
 //! are sent beside the work, so that no verdict waits for a server.
 //!
-//! Reading order: `fleet_setting`, `membership`, `shared_repository`, `copying` (the journal to the server, in order, once), `copy_worker` (in a
+//! Reading order: `fleet_setting`, `membership`, `shared_repository`, `sharing`, `copying` (the journal to the server, in order, once), `copy_worker` (in a
 //! thread of its own, for commands that stay), `copies` (of this machine), `following` (the events of all machines), `account_limits` (usage
 //! limits of an account that several machines share), `fleet_queue` (tasks).
 
@@ -14,6 +14,7 @@ mod fleet_setting;
 mod following;
 mod membership;
 mod shared_repository;
+mod sharing;
 
 pub use account_limits::{ClearedLimits, clear_account_limits, use_account};
 pub use copies::{COUNTED, WaitingCopies, begin_copies, copy_now, waiting_copies};
@@ -22,4 +23,5 @@ pub use fleet_queue::fleet_queue;
 pub use fleet_setting::{FleetSetting, FleetSettingError};
 pub use following::{FleetJournal, FollowedNews};
 pub use membership::{LeftFleet, join_fleet, leave_fleet};
-pub use shared_repository::{SharedRepository, forget_shared_repositories, keep_shared_repository, shared_repositories, shared_repository};
+pub use shared_repository::{SharedRepository, keep_shared_repository, shared_repositories, shared_repository};
+pub use sharing::{SharingProposal, sharing_proposal};
