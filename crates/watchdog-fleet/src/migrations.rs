@@ -10,8 +10,12 @@ use crate::table_format::format_of;
 pub use crate::table_format::FLEET_FORMAT;
 
 /// Each step brings the tables from the format before to its own; what was released is never edited.
-const STEPS: &[(i32, &str)] =
-    &[(1, include_str!("schema/001.sql")), (2, include_str!("schema/002.sql")), (3, include_str!("schema/003.sql"))];
+const STEPS: &[(i32, &str)] = &[
+    (1, include_str!("schema/001.sql")),
+    (2, include_str!("schema/002.sql")),
+    (3, include_str!("schema/003.sql")),
+    (4, include_str!("schema/004.sql")),
+];
 
 /// The rights of a role that works and owns nothing; `{worker}` stands for it.
 const WORKER_RIGHTS: &str = include_str!("schema/worker_rights.sql");

@@ -50,9 +50,9 @@ pub use file::replace as replace_private_file;
 pub use key::RowKey;
 pub use open::open_store;
 pub use records::{
-    RowsByWorktree, account, anchor, answer, baseline, before, breaker, check_cache, conversation, copied, expiry, figures, hook_session,
-    left_rows, looped, notice_record, outbox, progress, refs, rescued, rows_of_worktrees, session, sweep_cache, task, uncommitted,
-    verdict_parts, verdict_row,
+    RowsByWorktree, account, account_share, anchor, answer, baseline, before, breaker, check_cache, conversation, copied, expiry, figures,
+    hook_session, left_rows, looped, notice_record, outbox, progress, refs, rescued, rows_of_worktrees, session, sweep_cache, task,
+    uncommitted, verdict_parts, verdict_row,
 };
 pub use sqlite::{STORE_FORMAT, SqliteStore};
 pub use state_dir::StateDir;
