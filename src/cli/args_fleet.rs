@@ -44,10 +44,12 @@ Examples:
 const AFTER_ACCOUNT: &str = "\
 Machines share an account only where their persons name the same one. A usage limit that an agent meets on one of them then holds that agent on \
 the others until its reset: no session of it is started and no question is asked of it. NAME defaults to the account of this machine; without \
-an option it is shown.
+an option it is shown. Its budget counts over all of its machines: each draws a share before it spends. With the server gone a machine spends \
+what it drew and no more; checks, rescue and commits never wait.
 
 Examples:
   watchdog fleet account team --use
+  watchdog fleet account team --max-cost-usd-per-day 25
   watchdog fleet account --clear-limit --agent claude
   watchdog fleet account --own";
 
@@ -63,6 +65,9 @@ pub struct FleetAccountArgs {
     /// Let this machine's account be its own again
     #[arg(long, conflicts_with_all = ["name", "use_it", "clear_limit"])]
     pub own: bool,
+    /// US dollars that all machines of the account may spend in a day (UTC), or `none`
+    #[arg(long, value_name = "USD", value_parser = day_budget, conflicts_with = "own")]
+    pub max_cost_usd_per_day: Option<DayBudget>,
     /// End the usage limits that are known of the account: they are over, or were none
     #[arg(long)]
     pub clear_limit: bool,
@@ -139,6 +144,21 @@ pub enum FleetCommand {
     Status,
 }
 
+/// What may be spent in a day.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DayBudget(
+    /// US dollars; `None` = without a bound.
+    pub Option<f64>,
+);
+
+fn day_budget(text: &str) -> Result<DayBudget, String> {
+    match text.parse::<f64>() {
+        _ if text == "none" => Ok(DayBudget(None)),
+        Ok(most) if most.is_finite() && most >= 0.0 => Ok(DayBudget(Some(most))),
+        _ => Err("give US dollars, such as 25 or 7.5, or `none`".into()),
+    }
+}
+
 /// A name that reads the same in a table, a file name and a ref.
 fn machine_name(text: &str) -> Result<String, String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -187,6 +207,10 @@ mod tests {
             ("watchdog fleet account team --own", false),
             ("watchdog fleet account team --clear-limit --agent claude", true),
             ("watchdog fleet account --agent claude", false),
+            ("watchdog fleet account team --max-cost-usd-per-day 7.5", true),
+            ("watchdog fleet account team --max-cost-usd-per-day none", true),
+            ("watchdog fleet account team --max-cost-usd-per-day -1", false),
+            ("watchdog fleet account team --max-cost-usd-per-day inf", false),
             ("watchdog fleet status --json", true),
             ("watchdog fleet sync", true),
             ("watchdog fleet", false),

@@ -1,5 +1,6 @@
 //! Probes the agent for a judgement: finds the session to resume, reuses a valid earlier answer, and checks the answer against git.
 
+use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use crate::agent::preset::verdict_basis::VerdictBasis;
@@ -14,14 +15,13 @@ use watchdog_facts::evidence::{Changes, Commits, Degradation, ProbeOutcome, Repl
 use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Verdict};
 use watchdog_git::{HistoryPoint, RemoteState};
 use watchdog_process::CancelFlag;
-use watchdog_store::account::AccountLimit;
 use watchdog_store::answer::{self, StandingAnswer};
 use watchdog_store::{LocalStore, StoreError};
 
 use super::executor::ActionExecutor;
 use super::probe_history::JudgementProbes;
 use super::session_cost::cost_beyond_the_last_end;
-use super::shared_account::{agent_of_question, held, in_words, limit_met};
+use super::shared_account::{BudgetRefusal, agent_of_question, held, hold_for_question, in_words, limit_met, question_ended};
 use crate::clock::{now, since};
 use crate::wire::verdict_json::JudgedSession;
 
@@ -139,8 +139,12 @@ impl ActionExecutor {
         }
         let asked = agent_of_question(&self.agent);
         if let Some(limit) = self.store.as_ref().and_then(|store| held(store.as_ref(), asked.as_deref())) {
-            return self.held_by_others(&limit);
+            return self.not_asked(in_words(&limit), Some(limit.until));
         }
+        let share = match self.store.as_ref().map_or(Ok(None), |store| hold_for_question(store.as_ref())) {
+            Ok(share) => share,
+            Err(BudgetRefusal { why, retry_at }) => return self.not_asked(why, retry_at),
+        };
         let (at, whom) = (now(), self.whom());
         let settings = &self.input.settings;
         let to = whom.resume.as_deref().map(|id| format!(", session {id}")).unwrap_or_default();
@@ -171,6 +175,9 @@ impl ActionExecutor {
         let beyond =
             |(whole, id): (f64, &String)| cost_beyond_the_last_end(self.store.as_ref()?.as_ref(), &self.input.worktree_id, id, whole);
         let cost_usd = answer.usage.cost_usd.or_else(|| answer.session_cost_usd.zip(answer.session_id.as_ref()).and_then(beyond));
+        if let Some(store) = &self.store {
+            question_ended(store.as_ref(), share.as_ref(), cost_usd);
+        }
         let usage = ProbeUsage { cost_usd, ..answer.usage };
         let record = ProbeRecord { at, duration: since(at), outcome, disputed: None, session_id: answer.session_id, usage };
         if let (ProbeOutcome::Reply(reply), Some(store)) = (&record.outcome, &self.store) {
@@ -193,14 +200,13 @@ impl ActionExecutor {
         self.command_env.probed_session(self.store.as_deref(), &self.input.worktree_id, (&self.root, &self.agent), id)
     }
 
-    /// Another machine of the account met a limit of this agent: the question would meet it too, and is not asked. Nothing is kept of it, so
-    /// that it is asked as soon as the limit is over or cleared.
-    fn held_by_others(&self, limit: &AccountLimit) -> ProbeRecord {
-        let why = in_words(limit);
+    /// A limit that another machine of the account met, or a budget, leaves the question unasked. Nothing is kept of it, so that it is asked
+    /// as soon as that is over.
+    fn not_asked(&self, why: String, retry_at: Option<Timestamp>) -> ProbeRecord {
         self.command_env.tell(&format!("the agent is not asked: {why}"));
         self.note_answered(false);
         self.ask_nobody();
-        let outcome = ProbeOutcome::RateLimited { why, retry_at: Some(limit.until) };
+        let outcome = ProbeOutcome::RateLimited { why, retry_at };
         let (duration, usage) = (std::time::Duration::ZERO, ProbeUsage::default());
         ProbeRecord { at: now(), duration, outcome, disputed: None, session_id: None, usage }
     }

@@ -44,7 +44,7 @@ use super::probe_history::ProbeHistory;
 use super::recorder::JudgementRecorder;
 use super::session_agent::SightedAgent;
 use super::session_work::{self, DividedUncommitted};
-use super::shared_account::{agent_of_question, held};
+use super::shared_account::{hold_for_question, is_held, question_ended};
 use super::survivors;
 use super::undone;
 use crate::clock::now;
@@ -372,6 +372,7 @@ impl ActionExecutor {
         self.command_env.tell("rescuing uncommitted work");
         let request =
             rescue::RescueRequest { settings: &self.input.settings.rescue, spec: &self.input.spec, snapshot: &snapshot, others: &others };
+        let share = self.store.as_ref().and_then(|store| hold_for_question(store.as_ref()).ok().flatten());
         let whom = self.whom();
         let planner = PlannerAgent {
             command_env: &self.command_env,
@@ -394,7 +395,11 @@ impl ActionExecutor {
             }
             Ok(outcome)
         });
-        self.spend_beside(*planner.spent.lock().expect("mutex poisoned"));
+        let spent = *planner.spent.lock().expect("mutex poisoned");
+        if let Some(store) = &self.store {
+            question_ended(store.as_ref(), share.as_ref(), spent.cost_usd);
+        }
+        self.spend_beside(spent);
         rescued.map_err(|error: watchdog_git::Error| UnreadableFact { kind: FaultKind::Git, why: error.to_string(), hint: None })
     }
 
@@ -406,7 +411,7 @@ impl ActionExecutor {
     fn may_ask_for_a_plan(&self) -> bool {
         let nobody =
             self.silent.load(Ordering::Relaxed) || self.input.overrides.no_probe || self.input.settings.completion_check.max_probes == 0;
-        let is_held = || self.store.as_ref().is_some_and(|store| held(store.as_ref(), agent_of_question(&self.agent).as_deref()).is_some());
+        let is_held = || self.store.as_ref().is_some_and(|store| is_held(store.as_ref(), &self.agent));
         !nobody && !self.over_limit && self.seen().answered != Some(false) && !is_held()
     }
 

@@ -14,6 +14,33 @@ pub struct AccountLimitJson<'a> {
     pub machine: &'a str,
 }
 
+/// The budget of an account.
+#[derive(Debug, Clone, Copy)]
+pub struct AccountBudgetJson {
+    /// US dollars that its machines may spend in a day.
+    pub max_usd_per_day: Option<f64>,
+    /// US dollars of today that its machines hold or spent.
+    pub drawn_usd: f64,
+    /// US dollars that this machine may spend without asking.
+    pub free_here_usd: Option<f64>,
+}
+
+/// `watchdog fleet account --json` of an account that machines share. `used_here` = this machine works on it.
+pub fn shared_account_json<'a>(
+    name: &str,
+    used_here: bool,
+    budget: AccountBudgetJson,
+    limits: impl Iterator<Item = AccountLimitJson<'a>>,
+) -> Value {
+    let mut account = fleet_account_json(Some(name), used_here, limits);
+    account["budget"] = json!({
+        "max_cost_usd_per_day": budget.max_usd_per_day,
+        "drawn_today_usd": budget.drawn_usd,
+        "free_here_usd": budget.free_here_usd,
+    });
+    account
+}
+
 /// `watchdog fleet account --json`. `used_here` = this machine works on it.
 pub fn fleet_account_json<'a>(name: Option<&str>, used_here: bool, limits: impl Iterator<Item = AccountLimitJson<'a>>) -> Value {
     let limits = limits.map(|limit| json!({"agent": limit.agent, "until": limit.until.to_string(), "machine": limit.machine}));

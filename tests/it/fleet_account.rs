@@ -9,7 +9,7 @@ use crate::another_agent::{calls, claude, codex, config, looped, needs, program}
 use crate::support::test_database::TestDatabase;
 use crate::support::{CommandOutput, Gate, TestEnv, wait_until};
 
-fn fleet(env: &TestEnv, args: &[&str]) -> CommandOutput {
+pub fn fleet(env: &TestEnv, args: &[&str]) -> CommandOutput {
     env.watchdog(&env.root(), &[&["fleet"], args].concat())
 }
 
@@ -45,7 +45,7 @@ impl AccountFleet {
     }
 }
 
-fn in_seconds(seconds: i64) -> i64 {
+pub fn in_seconds(seconds: i64) -> i64 {
     Timestamp::now().as_second() + seconds
 }
 

@@ -46,6 +46,8 @@ mod events;
 mod fleet;
 // One account of agents on several machines: whom a usage limit holds, and what may be spent.
 mod fleet_account;
+// What the machines of an account may spend together.
+mod fleet_budget;
 // What a machine copies to its fleet, and when.
 mod fleet_copies;
 // One look at all machines of a fleet: events, status, figures.

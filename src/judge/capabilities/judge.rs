@@ -12,7 +12,7 @@ use watchdog_facts::verdict::ProbeUsage;
 use super::SystemCapabilities;
 use crate::clock::now;
 use crate::judge::agent_preset::preset_of_word;
-use crate::judge::shared_account::{agent_of_question, held, in_words, limit_met};
+use crate::judge::shared_account::{agent_of_question, held, hold_for_question, in_words, limit_met, question_ended};
 
 /// The most bytes of an answer that are read: its first line decides.
 const ANSWER: usize = 64 << 10;
@@ -25,6 +25,10 @@ pub(super) fn preset(capabilities: &SystemCapabilities<'_>, request: &JudgeReque
     if let Some(limit) = capabilities.store.as_ref().and_then(|store| held(store.as_ref(), asked.as_deref())) {
         return JudgeAnswer::Failed { why: in_words(&limit) };
     }
+    let share = match capabilities.store.as_ref().map_or(Ok(None), |store| hold_for_question(store.as_ref())) {
+        Ok(share) => share,
+        Err(refused) => return JudgeAnswer::Failed { why: refused.why },
+    };
     let question = ProbeRequest {
         settings: &settings,
         preset: capabilities.agent_preset.clone().unwrap_or_else(|| preset_of_word(&settings.preset)),
@@ -43,6 +47,9 @@ pub(super) fn preset(capabilities: &SystemCapabilities<'_>, request: &JudgeReque
     let mut spent = ProbeUsage::default();
     let answer = ask_to_judge(&question, &|program| program.run_cancellable(capabilities.cancel), &mut spent);
     capabilities.spend(spent);
+    if let Some(store) = &capabilities.store {
+        question_ended(store.as_ref(), share.as_ref(), spent.cost_usd);
+    }
     if let (Err(outcome), Some(store)) = (&answer, &capabilities.store)
         && let ProbeOutcome::RateLimited { retry_at, .. } = outcome.as_ref()
     {

@@ -1,21 +1,26 @@
 //! The usage limits of an account that several machines share: those met here are told to the server, and those of others are kept here, so
-//! that whoever asks waits for no server.
+//! that whoever asks waits for no server. Its budget is asked for in the same look.
 
 use jiff::SignedDuration;
 use watchdog_fleet::accounts::{ToldLimit, clear_limits, limits_in_force, tell_limits};
 use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::account::{self, AccountLimit};
+use watchdog_store::account_share;
 use watchdog_store::{LocalStore, StateDir, StoreError, open_store};
 
+use super::account_spending::share_budget;
 use super::fleet_setting::{FleetSetting, FleetSettingError};
 use crate::clock::now;
+
+/// That nothing changed is written down this often.
+const LOOK_IS_OLD: SignedDuration = SignedDuration::from_secs(60);
 
 /// Tells the server of limits that this machine met and asks for those of the others, where this machine shares an account. A limit of this
 /// machine's own holds what met it, as it does without a fleet, and is not read back.
 ///
 /// # Errors
 /// Where a store cannot be used; what was not told waits.
-pub(super) fn share_limits(local: &dyn LocalStore, server: &FleetServer, machine: &str) -> Result<(), StoreError> {
+pub(super) fn share_account(local: &dyn LocalStore, server: &FleetServer, machine: &str) -> Result<(), StoreError> {
     let Some(shared) = account::of(local)? else { return Ok(()) };
     let at = now();
     let told = |met: &account::MetLimit| ToldLimit {
@@ -42,7 +47,11 @@ pub(super) fn share_limits(local: &dyn LocalStore, server: &FleetServer, machine
             limit.until = known.until;
         }
     }
-    account::looked(local, &shared.name, &shared.met, &limits, at)
+    let is_news = !shared.met.is_empty() || limits != shared.limits;
+    if is_news || shared.looked_at.is_none_or(|last| at.duration_since(last) >= LOOK_IS_OLD) {
+        account::looked(local, &shared.name, &shared.met, &limits, at)?;
+    }
+    share_budget(local, server, &shared.name)
 }
 
 /// This machine works on an account from now on, or on its own again; `None` where it is in no fleet.
@@ -55,6 +64,9 @@ pub fn use_account(state: &StateDir, name: Option<&str>) -> Result<Option<FleetS
     let local = open_store(state)?;
     setting.keep(state)?;
     account::share(local.as_ref(), name)?;
+    account_share::terms(local.as_ref(), "", None)?;
+    // Its limits and its budget are known before anything is spent, where the server answers.
+    let _ = setting.server().map(|server| share_account(local.as_ref(), &server.needing_its_format(), &setting.name));
     Ok(Some(setting))
 }
 

@@ -7,7 +7,7 @@ use watchdog_fleet::machines::join;
 use watchdog_fleet::{FleetServer, FleetStore};
 use watchdog_store::{LocalStore, SharedStore, StoreError, copied, open_store};
 
-use super::account_limits::share_limits;
+use super::account_limits::share_account;
 use super::copy_worker::{CopyWorker, FleetLink};
 use super::copying::{CopiedEvents, CopyIdentity, copy_events, waiting};
 use super::fleet_setting::{FleetSetting, FleetSettingError};
@@ -41,7 +41,7 @@ impl FleetLink for JoinedFleet {
     }
 
     fn share_account(&self, local: &dyn LocalStore) -> Result<(), StoreError> {
-        share_limits(local, &self.server, &self.setting.name)
+        share_account(local, &self.server, &self.setting.name)
     }
 }
 

@@ -6,8 +6,10 @@ use watchdog_fleet::machines::{FleetSurvey, join, leave, survey};
 use watchdog_fleet::migrations::FLEET_FORMAT;
 use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::journal::event_id;
-use watchdog_store::{StateDir, account, open_store};
+use watchdog_store::{StateDir, account, account_share, open_store};
 
+use super::account_limits::share_account;
+use super::account_spending::give_share_back;
 use super::copies::{begin_sharing, end_sharing};
 use super::fleet_setting::{FleetSetting, FleetSettingError};
 use super::shared_repository::forget_shared_repositories;
@@ -51,10 +53,13 @@ pub fn join_fleet(
         end_sharing(local.as_ref(), &before)?;
         // What is known of an account of that fleet says nothing about one of this.
         account::share(local.as_ref(), None)?;
+        account_share::terms(local.as_ref(), "", None)?;
     }
     begin_sharing(local.as_ref(), &setting)?;
     setting.keep(state)?;
     account::share(local.as_ref(), setting.account.as_deref())?;
+    // Its limits and its budget are known before anything is spent.
+    share_account(local.as_ref(), &setting.server()?.needing_its_format(), &setting.name)?;
     Ok((setting, found))
 }
 
@@ -73,11 +78,15 @@ pub struct LeftFleet {
 /// Where the setting cannot be read or removed.
 pub fn leave_fleet(state: &StateDir) -> Result<Option<LeftFleet>, FleetSettingError> {
     let Some(setting) = FleetSetting::of(state)? else { return Ok(None) };
+    if let Ok(local) = open_store(state) {
+        give_share_back(state, local.as_ref());
+    }
     let still_listed = setting.server().and_then(|server| leave(&server, &setting.machine_id)).err();
     FleetSetting::forget(state)?;
     forget_shared_repositories(state)?;
     let local = open_store(state)?;
     end_sharing(local.as_ref(), &setting)?;
     account::share(local.as_ref(), None)?;
+    account_share::terms(local.as_ref(), "", None)?;
     Ok(Some(LeftFleet { setting, still_listed }))
 }

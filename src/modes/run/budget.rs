@@ -1,9 +1,11 @@
 //! Compares a session with the budgets: before it starts, while it runs, and when it has ended.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::session_share::SessionShare;
 use crate::agent::stream::StreamTap;
 use watchdog_core::config::settings::Limits;
 use watchdog_core::decision::termination::{SpentUsage, termination, time_left, unknown};
@@ -37,6 +39,8 @@ pub struct SessionBudget<'a> {
     pub before: SpentUsage,
     /// The budget of its agent, if that has one.
     pub of_agent: Option<&'a AgentBudget>,
+    /// What it holds of the budget of its account, if that has one.
+    pub of_account: Option<&'a Arc<SessionShare>>,
     /// Its output.
     pub tap: &'a StreamTap,
 }
@@ -55,15 +59,22 @@ impl SessionBudget<'_> {
     pub async fn spent_while_it_runs(&self) {
         let limits = self.limits;
         let is_limited = limits.max_turns.is_some() || limits.max_total_tokens.is_some() || limits.max_cost_usd.is_some();
-        if !is_limited && self.of_agent.is_none() {
+        if !is_limited && self.of_agent.is_none() && self.of_account.is_none() {
             return std::future::pending().await;
         }
         // Time has its own end.
         let limits = Limits { deadline: None, max_wall: None, ..limits.clone() };
+        let mut extended_at = 0.0;
         loop {
             let spent = SpentUsage::of(&self.tap.view().usage);
             let agents_is_spent = self.of_agent.is_some_and(|budget| budget.before_usd + spent.cost_usd >= budget.max_cost_usd);
-            if agents_is_spent || termination(&limits, &self.before.plus(spent), now()).is_some() {
+            if let Some(share) = self.of_account.filter(|share| share.is_nearly_spent(spent.cost_usd) && spent.cost_usd > extended_at) {
+                // Once for each further cost that is told: a server that is gone is not asked without end.
+                extended_at = spent.cost_usd;
+                share.extend(spent.cost_usd).await;
+            }
+            let accounts_is_spent = self.of_account.is_some_and(|share| spent.cost_usd >= share.usd());
+            if agents_is_spent || accounts_is_spent || termination(&limits, &self.before.plus(spent), now()).is_some() {
                 break;
             }
             tokio::time::sleep(POLL).await;
@@ -78,10 +89,16 @@ impl SessionBudget<'_> {
 
     /// What the end of a session means that was ended because its agent's budget is spent; `None` where the agent has none.
     pub fn agent_stop(&self, spent: SpentUsage) -> Option<StopReason> {
-        let budget = self.of_agent?;
+        let budget =
+            self.of_agent.filter(|budget| self.of_account.is_none() || budget.before_usd + spent.cost_usd >= budget.max_cost_usd)?;
         let (agent, most, cost) = (&budget.agent, budget.max_cost_usd, budget.before_usd + spent.cost_usd);
         let why = format!("the budget of the agent {agent} is spent (agents[].max_cost_usd): its sessions cost {cost:.2} of {most:.2} USD");
         Some(StopReason { reason: Reason::BudgetExhausted, why })
+    }
+
+    /// What the end of a session means that was ended because its part of the account's budget is spent; `None` where the account has none.
+    pub fn account_stop(&self, spent: SpentUsage) -> Option<StopReason> {
+        self.of_account.filter(|share| spent.cost_usd >= share.usd()).map(|share| share.stop())
     }
 
     /// Warnings about budgets that could not be compared with the session.

@@ -37,6 +37,7 @@ use watchdog_store::uncommitted;
 use super::budget::{AgentBudget, SessionBudget};
 use super::periodic::{PeriodicSnapshots, SnapshotSubject};
 use super::session_recognition::SessionRecognition;
+use super::session_share::SessionShare;
 use super::session_wait::{SessionTimeLimit, SessionWaiter, WaitedSession};
 use super::sighted_agent::OutputDialect;
 use super::silence_watch::{SilenceCause, WatchedSession};
@@ -90,6 +91,8 @@ pub struct SessionOptions {
     pub before: SpentUsage,
     /// The budget of its agent, if that has one.
     pub agent_budget: Option<AgentBudget>,
+    /// What it holds of the budget of its account, where that has one.
+    pub account_share: Option<Arc<SessionShare>>,
     /// Whom a usage limit that it meets belongs to, among the machines of an account.
     pub account_agent: Option<String>,
 }
@@ -99,7 +102,12 @@ pub async fn run_session(prepared: &PreparedJudgement, options: SessionOptions, 
     let PreparedJudgement { command_env, input, store, journal, .. } = prepared;
     let worktree = input.worktree.lock().expect("mutex poisoned").root().display().to_string();
     let span = tracing::info_span!(target: "watchdog::session", "session", worktree = worktree, spec = input.spec);
+    let share = options.account_share.clone();
     let seen = run_in_span(command_env, input, store, journal, options, signals).instrument(span.clone()).await;
+    if let Some(share) = share {
+        // One that did not begin cost nothing.
+        share.settle(seen.context.usage.cost_usd);
+    }
     span.in_scope(|| {
         tracing::debug!(
             target: "watchdog::session",
@@ -203,7 +211,9 @@ async fn run_in_span(
     journal.write(kind::SESSION_STARTED, session_started_data(session.pid(), &shown(&options.command), named_agent.as_deref()));
     recognition.watch(session.meter().command_lines(), command_env);
     let known = named_agent.as_deref().and_then(PresetName::parse).and_then(|name| command_env.agent_preset(&root, &name).ok());
-    if let Some(unheld) = known.and_then(|preset| unheld_limits(&preset, &input.settings.limits, options.agent_budget.is_some())) {
+    if let Some(unheld) = known.and_then(|preset| {
+        unheld_limits(&preset, &input.settings.limits, (options.agent_budget.is_some(), options.account_share.is_some()))
+    }) {
         command_env.tell(&unheld);
     }
     let watched = WatchedSession {
@@ -222,6 +232,7 @@ async fn run_in_span(
         limits: &input.settings.limits,
         before: options.before,
         of_agent: options.agent_budget.as_ref(),
+        of_account: options.account_share.as_ref(),
         tap: &options.tap,
     };
     let (timeout, at_timeout) = budget.timeout(options.timeout.or(input.settings.limits.session_timeout), now());
@@ -347,7 +358,7 @@ fn see(
         notes.push(Degradation { code: WarningCode::EndedAfterResult, detail });
     }
     // A session that ended by itself is judged by its work, whatever its agent may still spend.
-    let of_agent = || budget.agent_stop(spent).filter(|_| cut.over_budget && outcome.cancelled);
+    let of_agent = || budget.agent_stop(spent).or_else(|| budget.account_stop(spent)).filter(|_| cut.over_budget && outcome.cancelled);
     let end = match (cut.stop.or_else(|| budget.stop(spent, at)).or_else(of_agent), cut.silent.filter(|_| outcome.cancelled)) {
         (Some(stop), _) => SessionEnd::OverLimit { stop },
         (None, Some(SilenceCause::Idle(after))) => SessionEnd::Idle { after },
