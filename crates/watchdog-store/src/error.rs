@@ -134,6 +134,12 @@ pub enum StoreError {
         /// How often the update was tried.
         attempts: u32,
     },
+    /// The answer to a write was lost, and others wrote since: nobody can say whether it was done.
+    #[error("whether the stored {what} was changed is unknown: the answer was lost, and others changed it since")]
+    Unsure {
+        /// The kind of row, in words for a person.
+        what: String,
+    },
     /// So much waits already that no more is taken.
     #[error("{count} {what} wait already, and no more are taken")]
     TooMany {
@@ -193,6 +199,7 @@ impl StoreError {
                 "record it anew: a baseline with `watchdog snapshot`, a breaker with `watchdog breaker reset`".to_string()
             }
             StoreError::Contended { .. } => "try again".to_string(),
+            StoreError::Unsure { .. } => "look at what is recorded now, and try again where it is not as it should be".to_string(),
             StoreError::TooMany { .. } => "see why they are not delivered with `watchdog events --all --kind notify`".to_string(),
             StoreError::Shared { remedy, .. } => remedy.clone(),
             StoreError::NotAHash { .. } => "see `watchdog trust --list`".to_string(),

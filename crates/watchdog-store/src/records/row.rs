@@ -116,21 +116,37 @@ fn rounds<R: RecordType, T>(key: &RowKey, mut round: impl FnMut() -> Result<Opti
 }
 
 /// Changes a row by `change`, which may run several times; a missing row is given as `None`.
-/// Nothing is written where `change` leaves the row as it was.
+/// Nothing is written where `change` leaves the row as it was, and nothing is changed twice: where an answer was lost and others wrote since,
+/// the caller is told that nobody knows ([`StoreError::Unsure`]).
 pub(super) fn update<R: RecordType, T>(
     store: &dyn SharedStore,
     key: &RowKey,
     change: impl Fn(Option<R>) -> (R, T),
 ) -> Result<T, StoreError> {
+    // A write whose answer was lost: the revision before it, its bytes and its outcome.
+    let mut lost: Option<(Option<RowRevision>, Vec<u8>, T)> = None;
     rounds::<R, T>(key, || {
         let found = store.get(key)?;
+        let rev = found.as_ref().map(|(rev, _)| *rev);
+        // Where the row is as it was, it was not done, or will meet our next write.
+        if let Some((_, bytes, outcome)) = lost.take_if(|(before, ..)| *before != rev) {
+            let is_done = found.is_some_and(|(_, there)| there == bytes);
+            return if is_done { Ok(Some(outcome)) } else { Err(StoreError::Unsure { what: what::<R>(key) }) };
+        }
         let before = found.as_ref().map(|(_, bytes)| decode(key, bytes)).transpose()?;
         let (after, outcome) = change(before);
         let bytes = encode(&after);
         if found.as_ref().is_some_and(|(_, before)| *before == bytes) {
             return Ok(Some(outcome));
         }
-        Ok(swap(store, key, found.map(|(rev, _)| rev), &bytes)?.map(|()| outcome))
+        match store.cas(key, rev.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev), &bytes)? {
+            SwapOutcome::Ok(_) => Ok(Some(outcome)),
+            SwapOutcome::Conflict => Ok(None),
+            SwapOutcome::Unknown => {
+                lost = Some((rev, bytes, outcome));
+                Ok(None)
+            }
+        }
     })
 }
 

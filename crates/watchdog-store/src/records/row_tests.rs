@@ -22,6 +22,8 @@ type Result<T> = std::result::Result<T, StoreError>;
 struct Lossy {
     inner: SqliteStore,
     lost: AtomicU32,
+    /// Somebody else writes the row before the caller can look.
+    is_overwritten: bool,
 }
 
 impl SharedStore for Lossy {
@@ -32,6 +34,11 @@ impl SharedStore for Lossy {
                 self.lost.store(n - 1, Ordering::Relaxed);
                 if n % 2 == 0 {
                     assert!(matches!(self.inner.cas_all(writes)?, SwapOutcome::Ok(_)));
+                    if self.is_overwritten {
+                        let settings = BreakerSettings { limit: 0, cooldown: Duration::from_secs(1) };
+                        let other = || BreakerInput::Strike { why: "another".into() };
+                        breaker::update(&self.inner, "wt", "auth", |b| b.record(Timestamp::UNIX_EPOCH, &settings, other()))?;
+                    }
                 }
                 Ok(SwapOutcome::Unknown)
             }
@@ -122,7 +129,7 @@ fn a_strike_whose_answer_was_lost_counts_once() {
     let settings = BreakerSettings { limit: 0, cooldown: Duration::from_secs(1) };
     for lost in 0..6 {
         let scratch = Scratch::new();
-        let store = Lossy { inner: SqliteStore::open(&scratch.dir).unwrap(), lost: AtomicU32::new(lost) };
+        let store = Lossy { inner: SqliteStore::open(&scratch.dir).unwrap(), lost: AtomicU32::new(lost), is_overwritten: false };
         for strikes in 1..=9 {
             let now = Timestamp::from_second(i64::from(strikes)).unwrap();
             let strike = || BreakerInput::Strike { why: format!("strike {strikes}") };
@@ -133,9 +140,20 @@ fn a_strike_whose_answer_was_lost_counts_once() {
 }
 
 #[test]
+fn a_write_whose_answer_was_lost_is_not_made_again_over_what_others_wrote_since() {
+    let scratch = Scratch::new();
+    let store = Lossy { inner: SqliteStore::open(&scratch.dir).unwrap(), lost: AtomicU32::new(2), is_overwritten: true };
+    let settings = BreakerSettings { limit: 0, cooldown: Duration::from_secs(1) };
+    let strike = || BreakerInput::Strike { why: "ours".into() };
+    let result = breaker::update(&store, "wt", "auth", |b| b.record(Timestamp::UNIX_EPOCH, &settings, strike()));
+    assert!(matches!(result, Err(StoreError::Unsure { .. })), "{result:?}");
+    assert_eq!(breaker::of(&store, "wt", "auth").unwrap().strikes(), 2, "ours once, and the other");
+}
+
+#[test]
 fn a_row_that_others_change_for_ever_is_an_error_and_not_an_endless_loop() {
     let scratch = Scratch::new();
-    let store = Lossy { inner: SqliteStore::open(&scratch.dir).unwrap(), lost: AtomicU32::new(0) };
+    let store = Lossy { inner: SqliteStore::open(&scratch.dir).unwrap(), lost: AtomicU32::new(0), is_overwritten: false };
     let (calls, interfering) = (AtomicU32::new(0), BreakerSettings { limit: 0, cooldown: Duration::from_secs(1) });
     let meddle = |n| breaker::update(&store.inner, "wt", "auth", |b| b.record(Timestamp::UNIX_EPOCH, &interfering, strike(n))).unwrap();
     fn strike(n: u32) -> BreakerInput {
