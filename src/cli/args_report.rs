@@ -15,6 +15,7 @@ every session, such as its cost, says by how many it was not. `watchdog events` 
   watchdog report  the last 7 days, every worktree
   watchdog report ~/projects --since 4w
   watchdog report --since 2026-03-04 --json
+  watchdog report --fleet  every machine of the fleet; 16: server away
   watchdog report --since 52w --html report.html  a page with charts and filters
 
 docs/report.md defines each measure; `watchdog schema report` describes the JSON.";
@@ -29,6 +30,9 @@ pub struct ReportArgs {
     /// How far back: 7d, 4w, or a start date (2026-03-04)
     #[arg(long, value_name = "WHEN", default_value = "7d", value_parser = begins)]
     pub since: SinceTime,
+    /// Of every machine of the fleet, from what they share
+    #[arg(long, conflicts_with = "paths")]
+    pub fleet: bool,
     /// Write a page for browsers to FILE, which loads nothing from elsewhere; - is stdout
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub html: Option<PathBuf>,

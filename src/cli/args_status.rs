@@ -19,6 +19,7 @@ Exit code: 0, whatever it shows.
   watchdog status ~/projects  those at or below a folder
   watchdog status --only needs_person
   watchdog status --only review,failed,error --json
+  watchdog status --fleet     every machine of the fleet; 16: server away
   watchdog status --prometheus /var/lib/prometheus/node-exporter/watchdog.prom
 
 --watch stays, and shows the same as it changes, with what git and the sessions' logs say of the rows on the screen. Its keys:
@@ -35,7 +36,7 @@ is an object as `status --json` has it, with one worktree.
   watchdog status --watch --plain --only review,stalled";
 
 /// The words of `--only` beside the statuses.
-const WORDS: &[&str] = &["needs_person", "running", "stalled", "interrupted", "not_judged", "broken", "gone"];
+const WORDS: &[&str] = &["needs_person", "running", "stalled", "interrupted", "not_judged", "broken", "gone", "silent"];
 
 /// Arguments of `watchdog status`.
 #[derive(Debug, Default, Args)]
@@ -45,7 +46,7 @@ pub struct StatusArgs {
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// Only rows whose last verdict has this status, or that are needs_person, running, stalled, interrupted (a loop), not_judged (since
-    /// their baseline), broken or gone; may be given several times
+    /// their baseline), broken, gone or silent (with --fleet: its machine is); may be given several times
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = only(WORDS))]
     pub only: Vec<String>,
     /// A row for each spec with a baseline, also for older ones that are complete or were not judged
@@ -54,6 +55,12 @@ pub struct StatusArgs {
     /// Write metrics for Prometheus into this file in place of the table; '-' is stdout
     #[arg(long, value_name = "FILE", conflicts_with_all = ["only", "watch"], value_hint = clap::ValueHint::FilePath)]
     pub prometheus: Option<PathBuf>,
+    /// The worktrees of every machine of the fleet, those that need a person first
+    #[arg(long, conflicts_with_all = ["paths", "prometheus"])]
+    pub fleet: bool,
+    /// With --fleet, only those of this machine; may be given several times
+    #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "fleet")]
+    pub machine: Vec<String>,
     /// Stay, and show everything as it changes; press ? for the keys
     #[arg(long)]
     pub watch: bool,

@@ -155,6 +155,7 @@ fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailure> 
         Command::Status(args) if args.watch => live::watch(&around()?, global.worktree.is_some(), terminal, args, run_words),
         Command::Status(args) => status::status(&around()?, global.worktree.is_some(), terminal, args),
         Command::Report(args) => report::report(&around()?, global.worktree.is_some(), terminal, args),
+        Command::Events(args) if args.fleet => fleet::events(&around()?, terminal, args),
         Command::Events(args) => events::events(&around()?, terminal, args),
         Command::Agent(args) => agent::agent(&around()?, terminal, args),
         Command::Notify(args) => notify_test::notify(&around()?, terminal, args),

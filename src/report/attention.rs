@@ -45,7 +45,7 @@ impl AttentionRank {
         let idle = !row.runs();
         match judged.and_then(|verdict| verdict.status) {
             _ if row.gone => AttentionRank::Gone,
-            _ if row.stalled() => AttentionRank::Person,
+            _ if row.stalled() || row.silent().is_some() => AttentionRank::Person,
             _ if idle && (judged.is_some_and(asks) || row.breaker.state == BreakerState::Open || row.broken.is_some()) => {
                 AttentionRank::Person
             }
@@ -102,8 +102,10 @@ pub fn attention(row: &StatusRow, commands: &WorktreeCommands, now: &Zoned) -> A
         AttentionRank::Complete => (message(row.verdict.as_ref()), row.verdict.as_ref().map(LastVerdict::next_step)),
         AttentionRank::Gone => ("its folder is gone, or was moved; what was recorded of it is kept".to_owned(), None),
     };
-    let commands = commands.clone().with_worktree(&row.worktree);
-    let command = step.and_then(|step| step.line(&commands, &row.spec, INSPECT));
+    // The records of another machine are found by its own environment.
+    let commands = if row.machine.is_some() { WorktreeCommands::default() } else { commands.clone() }.with_worktree(row.folder());
+    let on = row.machine.as_ref().map(|machine| format!("on {}: ", escape_to_one_line(&machine.name))).unwrap_or_default();
+    let command = step.and_then(|step| step.line(&commands, &row.spec, INSPECT)).map(|line| format!("{on}{line}"));
     Attention { rank, why: escape_to_one_line(&bounded(&why, SENTENCE)), command }
 }
 
@@ -112,6 +114,10 @@ fn person(row: &StatusRow, now: &Zoned) -> (String, Option<NextStep>) {
     if row.stalled() {
         let minutes = row.live.and_then(|live| live.idle).unwrap_or_default().as_secs() / 60;
         return (format!("its session has stalled: silent for {minutes} min"), Some(session_output(row)));
+    }
+    if let (Some(silent), Some(machine)) = (row.silent(), &row.machine) {
+        let why = format!("its machine '{}' has been silent for {} min, and this ran there", machine.name, silent.as_secs() / 60);
+        return (why, Some(NextStep::Inspect));
     }
     if let Some(why) = &row.broken {
         return (format!("git cannot use it: {why}"), Some(NextStep::Watchdog("doctor")));

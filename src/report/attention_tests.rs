@@ -24,6 +24,23 @@ fn moment() -> Zoned {
     at(86_400).to_zoned(jiff::tz::TimeZone::fixed(jiff::tz::offset(2)))
 }
 
+#[test]
+fn work_of_a_machine_that_is_silent_needs_a_person_and_other_work_there_does_not() {
+    let machine = |loops, silent: Option<u64>| {
+        let silent = silent.map(std::time::Duration::from_secs);
+        Some(crate::report::fleet_look::RowMachine { name: "build-2".into(), folder: "/w".into(), loops, silent })
+    };
+    let there = |loops, silent| StatusRow { worktree: "build-2:/w".into(), machine: machine(loops, silent), ..row() };
+    for (loops, silent, expected) in
+        [(true, Some(240), AttentionRank::Person), (true, None, AttentionRank::Running), (false, Some(240), AttentionRank::NotJudged)]
+    {
+        assert_eq!(AttentionRank::of(&there(loops, silent)), expected, "{loops} {silent:?}");
+    }
+    let found = attention(&there(true, Some(240)), &WorktreeCommands::default().with_state_dir(Some("/s".as_ref())), &moment());
+    assert_eq!(found.why, "its machine 'build-2' has been silent for 4 min, and this ran there");
+    assert_eq!(found.command.as_deref(), Some("on build-2: watchdog -C /w events"), "with the records of that machine");
+}
+
 fn row() -> StatusRow {
     let breaker = RecordedBreaker { state: BreakerState::Closed, strikes: 0, limit: Some(3), open_until: None, since: None, why: None };
     StatusRow {
@@ -43,6 +60,7 @@ fn row() -> StatusRow {
         looped: None,
         holder: None,
         breaker,
+        machine: None,
     }
 }
 

@@ -40,11 +40,12 @@ fn row() -> StatusRow {
         looped: None,
         holder: None,
         breaker,
+        machine: None,
     }
 }
 
 fn text(rows: Vec<StatusRow>, sums: &CounterSums) -> String {
-    metrics_text(&metrics(&StatusOverview { rows, notes: vec!["damaged".into()] }, sums, 1, at(200)))
+    metrics_text(&metrics(&StatusOverview { rows, notes: vec!["damaged".into()], fleet: None }, sums, 1, at(200)))
 }
 
 #[test]

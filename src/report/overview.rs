@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::PathFilter;
 use super::attention::AttentionRank;
+use super::fleet_look::{FleetLook, RowMachine};
 use super::last_judgements::{WorkKey, last_judgements};
 use crate::agent::transcript::ClaudeHome;
 use crate::modes::live_session::{SessionActivity, SessionLiveness, live_session};
@@ -42,6 +43,17 @@ pub struct StatusOverview {
     pub rows: Vec<StatusRow>,
     /// Read errors, in words.
     pub notes: Vec<String>,
+    /// The fleet whose machines are among them; `None` where only this machine is shown.
+    pub fleet: Option<FleetLook>,
+}
+
+/// Whose records are looked at.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum RecordsOf<'a> {
+    /// This machine, with its state directory.
+    Here(&'a StateDir),
+    /// The other machines of a fleet, from copies of their events.
+    Others(&'a FleetLook),
 }
 
 /// Which specs of a worktree have a row.
@@ -114,6 +126,8 @@ pub struct StatusRow {
     pub holder: Option<LockHolder>,
     /// The breaker.
     pub breaker: RecordedBreaker,
+    /// The machine that it is on, where that is another one; `worktree` then begins with its name.
+    pub machine: Option<RowMachine>,
 }
 
 /// The breaker as it is recorded. Its limit and cooldown are the configuration's, which nobody reads here: the last verdict told them.
@@ -169,7 +183,7 @@ impl RecordedBreaker {
 impl StatusRow {
     /// Whether something works on it now.
     pub fn runs(&self) -> bool {
-        self.session.is_some() || self.holder.is_some()
+        self.session.is_some() || self.holder.is_some() || self.machine.as_ref().is_some_and(|machine| machine.loops)
     }
 
     /// Whether its session has been silent for longer than it may.
@@ -179,7 +193,8 @@ impl StatusRow {
 
     /// Whether its loop runs now; a loop that is neither over nor running was interrupted.
     pub fn loops(&self) -> bool {
-        self.looped.is_some() && self.holder.as_ref().is_some_and(|holder| holder.command == LOOP)
+        let held = self.holder.as_ref().is_some_and(|holder| holder.command == LOOP);
+        self.looped.is_some() && (held || self.machine.as_ref().is_some_and(|machine| machine.loops))
     }
 
     /// Whether its work was judged since the baseline was recorded.
@@ -210,13 +225,16 @@ impl StatusRow {
             (!self.is_judged(), "not_judged"),
             (self.broken.is_some(), "broken"),
             (self.gone, "gone"),
+            (self.silent().is_some(), "silent"),
         ];
         status.into_iter().chain(flags.into_iter().filter_map(|(holds, word)| holds.then_some(word))).collect()
     }
 
-    fn to_json(&self) -> Value {
+    fn to_json(&self, fleet: Option<&FleetLook>) -> Value {
+        let machine = fleet.map(|fleet| self.machine.as_ref().map_or(fleet.this.as_str(), |machine| machine.name.as_str()));
         worktree_status_json(&WorktreeStatus {
-            worktree: &self.worktree,
+            machine: machine.map(|name| (name, self.silent())),
+            worktree: self.folder(),
             spec: &self.spec,
             branch: self.branch.as_deref(),
             baseline: self.baseline.as_deref(),
@@ -241,7 +259,7 @@ impl StatusRow {
     }
 
     /// By rank; among rows of the same rank whatever happened last comes first.
-    fn order(&self) -> (AttentionRank, Reverse<Timestamp>, PathBuf) {
+    pub(super) fn order(&self) -> (AttentionRank, Reverse<Timestamp>, PathBuf) {
         let last = self.verdict.as_ref().map_or(self.baseline_at, |verdict| verdict.at.max(self.baseline_at));
         (AttentionRank::of(self), Reverse(last), self.worktree.clone())
     }
@@ -250,13 +268,23 @@ impl StatusRow {
 impl StatusOverview {
     /// The object for programs, with every row that `shown` lets through.
     pub fn to_json(&self, shown: impl Fn(&StatusRow) -> bool) -> Value {
-        status_json(self.rows.iter().filter(|row| shown(row)).map(StatusRow::to_json).collect(), &self.notes)
+        let fleet = self.fleet.as_ref();
+        status_json(
+            self.rows.iter().filter(|row| shown(row)).map(|row| row.to_json(fleet)).collect(),
+            &self.notes,
+            fleet.map(FleetLook::as_fields),
+        )
     }
 
     /// Looks at the sessions that run, each as far as it takes to tell whether it shows life.
     pub fn read_sessions(&mut self, state: &StateDir, home: &ClaudeHome) {
-        let running: Vec<usize> =
-            self.rows.iter().enumerate().filter(|(_, row)| !row.gone && row.session.is_some()).map(|(at, _)| at).collect();
+        let running: Vec<usize> = self
+            .rows
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| !row.gone && row.machine.is_none() && row.session.is_some())
+            .map(|(at, _)| at)
+            .collect();
         let (next, found) = (AtomicUsize::new(0), running.iter().map(|_| OnceLock::new()).collect::<Vec<OnceLock<SessionLiveness>>>());
         let rows = &self.rows;
         let measure = || {
@@ -299,21 +327,43 @@ pub fn overview_of(
     specs: ShownSpecs,
     now: Timestamp,
 ) -> Result<StatusOverview, StoreError> {
+    gather(store, RecordsOf::Here(state), below, specs, now)
+}
+
+/// Gathers the state of the selected worktrees of this machine, or of all others.
+pub(super) fn gather(
+    store: &dyn LocalStore,
+    records: RecordsOf<'_>,
+    below: &PathFilter,
+    specs: ShownSpecs,
+    now: Timestamp,
+) -> Result<StatusOverview, StoreError> {
     let mut notes = Vec::new();
     let mut worktrees = by_worktree(baseline::everywhere(store)?, &mut notes);
     below.choose(&mut worktrees, WorktreeBaselines::worktree);
+    if let RecordsOf::Others(look) = records {
+        worktrees.retain(|found| look.shows(&found.id));
+    }
     let of: Vec<WorkKey> = worktrees.iter().flat_map(WorktreeBaselines::keys).collect();
     let mut judged = last_judgements(store, &of)?;
     let mut sessions = by_work(session::everywhere(store)?, &mut notes);
-    sessions.retain(|_, row| row.ended_at.is_none() && row.pid.is_some_and(|pid| still_runs(pid, row.started_at)));
+    sessions.retain(|_, row| match records {
+        RecordsOf::Here(_) => row.ended_at.is_none() && row.pid.is_some_and(|pid| still_runs(pid, row.started_at)),
+        RecordsOf::Others(_) => row.ended_at.is_none(),
+    });
     let mut loops = by_work(looped::everywhere(store)?, &mut notes);
     let mut breakers = by_work(breaker::everywhere(store)?, &mut notes);
     let mut rows: Vec<StatusRow> = Vec::with_capacity(worktrees.len());
     for found in worktrees {
         let worktree = found.worktree().to_owned();
-        let gone = is_gone(&worktree);
-        let broken = if gone { None } else { why_broken(&worktree) };
-        let mut holder = named_holder(state, &found.id).filter(|holder| still_runs(holder.pid, holder.since));
+        let (gone, broken, mut holder) = match records {
+            RecordsOf::Here(state) => {
+                let gone = is_gone(&worktree);
+                let broken = if gone { None } else { why_broken(&worktree) };
+                (gone, broken, named_holder(state, &found.id).filter(|holder| still_runs(holder.pid, holder.since)))
+            }
+            RecordsOf::Others(_) => (false, None, None),
+        };
         let holder_spec = holder.as_ref().and_then(|holder| holder.spec.clone()).filter(|spec| found.has(spec));
         let mut older = OlderSpecs::default();
         // The newest comes last, and takes what belongs to none of the others.
@@ -323,6 +373,9 @@ pub fn overview_of(
             let breaker =
                 RecordedBreaker::new(breakers.remove(&work).unwrap_or_default(), judged.verdict.as_ref().or(judged.last.as_ref()), now);
             let session = sessions.remove(&work).or_else(|| if is_newest { newest_session(&mut sessions, &work.0) } else { None });
+            let looped = loops.remove(&work).filter(|looped| looped.over.is_none());
+            let elsewhere = matches!(records, RecordsOf::Others(_));
+            let machine = elsewhere.then(|| RowMachine::of(&work.0, &worktree, looped.as_ref()));
             let is_held = holder_spec.as_ref().map_or(is_newest, |spec| *spec == work.1);
             let mut row = StatusRow {
                 worktree: worktree.clone(),
@@ -337,9 +390,10 @@ pub fn overview_of(
                 judgement_known: judged.known,
                 session,
                 live: None,
-                looped: loops.remove(&work).filter(|looped| looped.over.is_none()),
+                looped,
                 holder: if is_held { holder.take() } else { None },
                 breaker,
+                machine,
                 spec: work.1,
             };
             if is_newest {
@@ -354,7 +408,7 @@ pub fn overview_of(
         }
     }
     rows.sort_by_cached_key(StatusRow::order);
-    Ok(StatusOverview { rows, notes })
+    Ok(StatusOverview { rows, notes, fleet: None })
 }
 
 /// The baselines of one worktree, by spec.

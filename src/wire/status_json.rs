@@ -21,6 +21,8 @@ const OF_THE_VERDICT: [&str; 7] = ["reason", "complete", "evidence", "message", 
 
 /// A worktree with a baseline, as its row shows it.
 pub struct WorktreeStatus<'a> {
+    /// The machine that it is on, and for how long that has been silent while this ran; `None` where no fleet is shown.
+    pub machine: Option<(&'a str, Option<Duration>)>,
     /// Its top folder.
     pub worktree: &'a Path,
     /// The name of the work.
@@ -68,8 +70,54 @@ pub struct StatusSession<'a> {
 }
 
 /// One object with these rows.
-pub fn status_json(rows: Vec<Value>, notes: &[String]) -> Value {
-    json!({"schema": 1, "worktrees": rows, "notes": notes})
+pub fn status_json(rows: Vec<Value>, notes: &[String], fleet: Option<FleetLookJson<'_>>) -> Value {
+    let mut object = json!({"schema": 1, "worktrees": rows, "notes": notes});
+    if let Some(fleet) = fleet {
+        object["fleet"] = json!({
+            "machine": fleet.this,
+            "server": fleet.server,
+            "read_at": fleet.read_at.map(|at| at.to_string()),
+            "away": fleet.away,
+            "machines": fleet.machines.into_iter().map(|machine| json!({
+                "name": machine.name,
+                "this": machine.is_this,
+                "seen_at": machine.seen_at.to_string(),
+                "silent_seconds": machine.silent_seconds,
+                "silent": machine.is_silent,
+            })).collect::<Vec<_>>(),
+        });
+    }
+    object
+}
+
+/// A fleet, as it was looked at.
+#[derive(Debug)]
+pub struct FleetLookJson<'a> {
+    /// This machine's name.
+    pub this: &'a str,
+    /// Its server.
+    pub server: &'a str,
+    /// When that was read last; `None` = never.
+    pub read_at: Option<Timestamp>,
+    /// Why it could not be read now.
+    pub away: Option<&'a str>,
+    /// The machines that joined.
+    pub machines: Vec<LookedMachineJson<'a>>,
+}
+
+/// A machine of a fleet, as it was looked at.
+#[derive(Debug)]
+pub struct LookedMachineJson<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Whether it is this one.
+    pub is_this: bool,
+    /// Its last heartbeat.
+    pub seen_at: Timestamp,
+    /// Seconds between that and the reading.
+    pub silent_seconds: u64,
+    /// Whether it was at work, and should have been heard of.
+    pub is_silent: bool,
 }
 
 /// One row.
@@ -99,6 +147,10 @@ pub fn worktree_status_json(row: &WorktreeStatus<'_>) -> Value {
         "judged_by": verdict.map(|verdict| if verdict.is_by_hook() { "hook" } else { "verdict" }),
         "hook_answer": verdict.and_then(LastVerdict::hook_answer),
     });
+    if let Some((machine, silent)) = row.machine {
+        object["machine"] = json!(machine);
+        object["silent_seconds"] = json!(silent.map(|silent| silent.as_secs()));
+    }
     for key in OF_THE_VERDICT {
         object[key] = verdict.map_or(Value::Null, |verdict| verdict.field(key));
     }

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::test_database::TestDatabase;
-use crate::support::{CommandOutput, Gate, Repo, Running, TestEnv, wait_until};
+use crate::support::{CommandOutput, Gate, Repo, Running, TestEnv, full_screen, keys, wait_until};
 
 /// A fleet on a server of its own.
 fn fleet() -> TestDatabase {
@@ -132,4 +132,172 @@ fn a_follower_behind_a_pooler_looks_each_second_and_misses_nothing() {
     let seen = ids(&done.stdout);
     assert_eq!(seen.iter().collect::<HashSet<_>>().len(), seen.len(), "none twice");
     assert!(shown().ends_with(&seen.join("\n")), "none left out once it began: {done}");
+}
+
+/// The rows of `status --json`, by machine and spec.
+fn rows(found: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    found["worktrees"].as_array().unwrap().iter().map(|row| (text(&row["machine"]), text(&row["status"]))).collect()
+}
+
+#[test]
+fn the_status_of_the_fleet_has_every_machine_with_what_needs_a_person_first() {
+    let database = fleet();
+    let (one, two) = (TestEnv::new(), TestEnv::new());
+    let (mine, other) = (one.repo(), two.repo());
+    join(&one, &database.full_address("worker"), "build-1");
+    join(&two, &database.full_address("worker"), "build-2");
+    judged(&one, &mine, "a");
+    // Nothing was done, and nobody says that it is.
+    other.write("completion.json", r#"{"checks": [{"type": "command", "name": "tests", "run": "true"}]}"#);
+    other.commit_all("chore: criteria");
+    other.watchdog(&["run", "--no-probe", "--", "sh", "-c", "echo b > b && git add b && git commit -qm 'feat: b'"]);
+    at(&two, &["fleet", "sync"]).expect(0);
+    let found = at(&one, &["status", "--fleet", "--json"]).expect(0).json();
+    let expected = [("build-2", "review"), ("build-1", "complete")].map(|(machine, status)| (machine.to_owned(), status.to_owned()));
+    assert_eq!(rows(&found), expected, "{found}");
+    let there = &found["worktrees"][0];
+    assert_eq!((&there["needs_person"], &there["reason"], &there["running"]), (&json!(true), &json!("untrusted"), &json!(false)));
+    assert_eq!(there["worktree"], json!(other.path().canonicalize().unwrap()), "its folder there");
+    assert_eq!((&found["fleet"]["machine"], &found["fleet"]["away"]), (&json!("build-1"), &Value::Null));
+    let of_two = at(&one, &["status", "--fleet", "--machine", "build-2", "--json"]).expect(0).json();
+    assert_eq!(rows(&of_two), expected[..1]);
+    let shown = at(&one, &["status", "--fleet"]).expect(0);
+    let folder = format!("build-2:{}", other.path().canonicalize().unwrap().display());
+    assert!(shown.stdout.contains(&folder) && shown.stdout.contains("on build-2: watchdog -C"), "{shown}");
+    assert!(shown.stderr.contains("this one is build-1") && shown.stderr.contains("build-2: last seen"), "{shown}");
+    let local = at(&one, &["status", "--json"]).expect(0).json();
+    assert!(local["fleet"].is_null() && local["worktrees"].as_array().unwrap().len() == 1, "{local}");
+    assert!(local["worktrees"][0].get("machine").is_none());
+}
+
+#[test]
+fn a_machine_that_was_at_work_and_is_silent_is_named_and_its_work_needs_a_person() {
+    let database = fleet();
+    let (one, two) = (TestEnv::new(), TestEnv::new());
+    let repo = two.repo();
+    join(&one, &database.full_address("worker"), "build-1");
+    join(&two, &database.full_address("worker"), "build-2");
+    let mut looped = repo.watchdog_spawn(&["loop", "--no-probe", "--", "sh", "-c", "sleep 600"]);
+    wait_until("its session is known", Duration::from_secs(60), || {
+        database.sql("SELECT count(*) FROM watchdog.event WHERE kind = 'session_started'") == "1"
+    });
+    let row = || at(&one, &["status", "--fleet", "--json"]).expect(0).json();
+    let running = row();
+    assert_eq!((&running["worktrees"][0]["running"], &running["worktrees"][0]["needs_person"]), (&json!(true), &json!(false)), "{running}");
+    looped.signal(Signal::KILL);
+    wait_until("the loop is dead", Duration::from_secs(30), || looped.ended());
+    database.sql("UPDATE watchdog.machine SET seen_at = seen_at - interval '200 s' WHERE name = 'build-2'");
+    let silent = row();
+    let there = &silent["worktrees"][0];
+    assert_eq!(there["needs_person"], json!(true), "{silent}");
+    assert!(there["silent_seconds"].as_u64().unwrap() >= 200, "{silent}");
+    let named: Vec<&Value> = silent["fleet"]["machines"].as_array().unwrap().iter().filter(|one| one["silent"] == true).collect();
+    assert!(named.len() == 1 && named[0]["name"] == "build-2", "{silent}");
+    let shown = at(&one, &["status", "--fleet", "--only", "silent"]).expect(0);
+    assert!(shown.stdout.contains("its machine 'build-2' has been silent for"), "{shown}");
+    assert!(shown.stderr.contains("silent, though it was at work"), "{shown}");
+}
+
+#[test]
+fn with_the_server_gone_the_last_known_state_is_shown_with_its_age_and_an_exit_code() {
+    let database = fleet();
+    let (one, two) = (TestEnv::new(), TestEnv::new());
+    let gate = Gate::to(database.port());
+    join(&one, &database.full_address("worker").replace(&format!(":{}/", database.port()), &format!(":{}/", gate.port)), "one");
+    join(&two, &database.full_address("worker"), "two");
+    let repo = two.repo();
+    judged(&two, &repo, "a");
+    gate.shut();
+    let never = at(&one, &["status", "--fleet"]).expect(16);
+    assert!(never.stderr.contains("nothing is known of other machines"), "{never}");
+    gate.open();
+    assert_eq!(rows(&at(&one, &["status", "--fleet", "--json"]).expect(0).json()).len(), 1);
+    gate.shut();
+    let away = at(&one, &["status", "--fleet", "--json"]).expect(16).json();
+    assert_eq!(rows(&away), [("two".to_owned(), "complete".to_owned())]);
+    assert!(away["fleet"]["away"].is_string() && away["fleet"]["read_at"].is_string(), "{away}");
+    let shown = at(&one, &["status", "--fleet"]).expect(16);
+    assert!(shown.stderr.contains("other machines are shown as they were") && shown.stdout.contains("two:/"), "{shown}");
+    let report = at(&one, &["report", "--fleet"]).expect(16);
+    assert!(report.stderr.contains("as the fleet could not be read"), "{report}");
+    let events = at(&one, &["events", "--fleet"]).expect(16);
+    assert!(events.stderr.contains("localhost"), "{events}");
+    at(&one, &["fleet", "leave"]).expect(0);
+    assert!(!one.state().join("fleet-mirror").exists(), "what was read of others goes with the fleet");
+}
+
+#[test]
+fn the_report_of_the_fleet_counts_what_all_machines_share() {
+    let database = fleet();
+    let (one, two) = (TestEnv::new(), TestEnv::new());
+    let (mine, other) = (one.repo(), two.repo());
+    join(&one, &database.full_address("worker"), "build-1");
+    join(&two, &database.full_address("worker"), "build-2");
+    judged(&one, &mine, "a");
+    judged(&two, &other, "b");
+    judged(&two, &other, "c");
+    let found = at(&one, &["report", "--fleet", "--json"]).expect(0).json();
+    assert_eq!(found["sessions"], json!({"started": 3, "ended": 3}), "{found}");
+    assert_eq!(found["verdicts"]["by_reason"], json!({"new_commits": 3}));
+    let mut worktrees: Vec<&str> = found["worktrees"].as_array().unwrap().iter().map(|one| one["worktree"].as_str().unwrap()).collect();
+    worktrees.sort_unstable();
+    assert!(worktrees.len() == 2 && worktrees[0].starts_with("build-1:/") && worktrees[1].starts_with("build-2:/"), "{worktrees:?}");
+    judged(&one, &mine, "d");
+    let again = at(&one, &["report", "--fleet", "--json"]).expect(0).json();
+    assert_eq!(again["sessions"], json!({"started": 4, "ended": 4}), "read on, and nothing twice");
+    let page = one.root().join("fleet.html");
+    at(&one, &["report", "--fleet", "--html", page.to_str().unwrap()]).expect(0);
+    assert!(std::fs::read_to_string(&page).unwrap().contains("build-2:/"), "the page names the machine");
+    // A server that has an older state than was read: everything is read anew.
+    database.sql("DELETE FROM watchdog.event WHERE seq > (SELECT min(seq) + 5 FROM watchdog.event)");
+    let restored = at(&one, &["report", "--fleet", "--json"]).expect(0).json();
+    assert_eq!(restored["sessions"]["ended"], json!(1), "{restored}");
+}
+
+#[test]
+fn lines_of_the_fleet_come_as_its_machines_change() {
+    let database = fleet();
+    let (one, two) = (TestEnv::new(), TestEnv::new());
+    let repo = two.repo();
+    join(&one, &database.full_address("worker"), "build-1");
+    join(&two, &database.full_address("worker"), "build-2");
+    let view = one.watchdog_spawn(&one.root(), &["status", "--watch", "--fleet", "--plain"]);
+    judged(&two, &repo, "a");
+    wait_until("its line comes", Duration::from_secs(60), || view.stdout_so_far().contains("+ complete     build-2:/"));
+    let json = one.watchdog_spawn(&one.root(), &["status", "--watch", "--fleet", "--json"]);
+    wait_until("its object comes", Duration::from_secs(60), || {
+        lines(&json.stdout_so_far()).iter().any(|found| found["worktrees"][0]["machine"] == "build-2")
+    });
+    for view in [view, json] {
+        view.signal(Signal::INT);
+        view.wait().expect(130);
+    }
+}
+
+#[test]
+fn the_live_view_shows_what_is_shared_and_says_what_is_not() {
+    let database = fleet();
+    let (one, two) = (TestEnv::new(), TestEnv::new());
+    let repo = two.repo();
+    join(&one, &database.full_address("worker"), "build-1");
+    join(&two, &database.full_address("worker"), "build-2");
+    judged(&two, &repo, "a");
+    let mut view = one.watchdog_command(&one.root(), &["status", "--watch", "--fleet"]).at_terminal_of(100, "xterm-256color");
+    for (keys, words) in [
+        (&[][..], "build-2:/"),
+        (&["a"], "is acted on there"),
+        // Any key closes it.
+        (&["x"], "type: on build-2: "),
+        (&[keys::ENTER], "a session started"),
+        (&["2"], "not shared: the output"),
+        (&["3"], "unsaved work: not shared"),
+    ] {
+        view.press(keys);
+        wait_until(words, Duration::from_secs(60), || {
+            full_screen(&view.shown(), (100, 40)).unwrap_or_default().iter().any(|line| line.contains(words))
+        });
+    }
+    view.press(&[keys::CTRL_C]);
+    assert_eq!(view.wait().0, 130);
 }

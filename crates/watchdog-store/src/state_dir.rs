@@ -101,6 +101,12 @@ impl StateDir {
         self.root.join("fleet-repositories.json")
     }
 
+    /// What this machine read of its fleet: records like these, of all machines.
+    #[must_use]
+    pub fn fleet_mirror(&self) -> StateDir {
+        StateDir { root: self.root.join("fleet-mirror"), named: self.named }
+    }
+
     /// The folder of lock files.
     pub fn locks(&self) -> PathBuf {
         self.root.join("locks")

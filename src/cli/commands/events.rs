@@ -49,9 +49,6 @@ impl EventFilter {
 
 /// Prints the last events, oldest first; with `--follow` then goes on until a signal comes or the reader goes away.
 pub fn events(command_env: &CommandEnv, terminal: &CommandTerminal, args: EventsArgs) -> Result<u8, CommandFailure> {
-    if args.fleet {
-        return super::fleet::events(command_env, terminal, args);
-    }
     let (store, worktree) = open(command_env, args.all)?;
     let (since, last) = span_of(&args);
     let chosen = EventFilter { worktree, words: args.kind, since };

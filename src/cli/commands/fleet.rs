@@ -1,10 +1,16 @@
 //! `watchdog fleet`: makes the tables of a fleet, joins, leaves, and shows who is in it; and what other commands do with `--fleet`.
 
+use std::sync::Arc;
+
 use crate::cli::args::EventsArgs;
 use crate::cli::args_fleet::FleetArgs;
 use crate::cli::failure::CommandFailure;
+use crate::cli::live::OthersReader;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
+use crate::report::fleet_look::FleetLook;
+use crate::report::overview::{ShownSpecs, StatusOverview};
+use watchdog_store::LocalStore;
 
 /// Does what the words after `fleet` say.
 #[cfg(feature = "fleet")]
@@ -33,6 +39,65 @@ pub fn events(command_env: &CommandEnv, terminal: &CommandTerminal, args: Events
 #[cfg(not(feature = "fleet"))]
 pub fn events(_: &CommandEnv, _: &CommandTerminal, _: EventsArgs) -> Result<u8, CommandFailure> {
     Err(without_fleet())
+}
+
+/// Adds the worktrees of the other machines to those of this one.
+#[cfg(feature = "fleet")]
+pub fn add_others(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    found: &mut StatusOverview,
+    chosen: (ShownSpecs, &[String]),
+) -> Result<u8, CommandFailure> {
+    super::fleet_look::add_others(command_env, terminal, found, chosen)
+}
+
+/// Says that this build has none.
+#[cfg(not(feature = "fleet"))]
+pub fn add_others(_: &CommandEnv, _: &CommandTerminal, _: &mut StatusOverview, _: (ShownSpecs, &[String])) -> Result<u8, CommandFailure> {
+    Err(without_fleet())
+}
+
+/// The store of the copies of all machines, with what is to be noted, and the exit code.
+#[cfg(feature = "fleet")]
+pub fn copies_of(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<(Arc<dyn LocalStore>, Vec<String>, u8), CommandFailure> {
+    super::fleet_look::copies_of(command_env, terminal)
+}
+
+/// Says that this build has none.
+#[cfg(not(feature = "fleet"))]
+pub fn copies_of(_: &CommandEnv, _: &CommandTerminal) -> Result<(Arc<dyn LocalStore>, Vec<String>, u8), CommandFailure> {
+    Err(without_fleet())
+}
+
+/// Reads the other machines again and again, for a view that stays.
+#[cfg(feature = "fleet")]
+pub fn read_others(command_env: &CommandEnv, only: &[String]) -> Result<OthersReader, CommandFailure> {
+    super::fleet_look::read_others(command_env, only)
+}
+
+/// Says that this build has none.
+#[cfg(not(feature = "fleet"))]
+pub fn read_others(_: &CommandEnv, _: &[String]) -> Result<OthersReader, CommandFailure> {
+    Err(without_fleet())
+}
+
+/// How old what is shown of other machines is, where the server is away.
+pub fn age_note(look: &FleetLook) -> Option<String> {
+    said_of(look).0
+}
+
+/// What is to be said below a table, and of its age.
+#[cfg(feature = "fleet")]
+pub fn said_of(look: &FleetLook) -> (Option<String>, Vec<String>) {
+    let now = crate::clock::now();
+    (super::fleet_look::away_note(look, now), super::fleet_look::machine_lines(look, now))
+}
+
+/// Nothing: this build looks at no fleet.
+#[cfg(not(feature = "fleet"))]
+pub fn said_of(_: &FleetLook) -> (Option<String>, Vec<String>) {
+    (None, Vec::new())
 }
 
 /// Copies what happens to the fleet, if this machine is in one, until the value is dropped: for commands that stay.

@@ -17,6 +17,8 @@ mod fleet_account_words;
 #[cfg(feature = "fleet")]
 mod fleet_events;
 #[cfg(feature = "fleet")]
+pub(crate) mod fleet_look;
+#[cfg(feature = "fleet")]
 mod fleet_share;
 #[cfg(feature = "fleet")]
 mod fleet_words;

@@ -43,8 +43,11 @@ const DAYS: usize = 62;
 /// Shows what a period came to.
 pub fn report(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, args: ReportArgs) -> Result<u8, CommandFailure> {
     command_env.state.ensure()?;
-    let store = open_store(&command_env.state)?;
-    let paths = if args.paths.is_empty() && here { vec![".".into()] } else { args.paths };
+    let (store, fleet_notes, code) = match args.fleet {
+        true => super::fleet::copies_of(command_env, terminal)?,
+        false => (open_store(&command_env.state)?, Vec::new(), 0),
+    };
+    let paths = if args.paths.is_empty() && here && !args.fleet { vec![".".into()] } else { args.paths };
     let below = PathFilter::new(&command_env.worktree, &paths);
     let today = date(now());
     let from = match args.since {
@@ -62,19 +65,21 @@ pub fn report(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, 
         }
         let mut found = page_figures(store.as_ref(), &below, from, (now(), today), tell)?;
         found.notes.extend(store.notes().into_iter().map(|note| note.detail));
-        return write_page(terminal, file, &page(&found));
+        found.notes.extend(fleet_notes);
+        return write_page(terminal, file, &page(&found)).map(|written| written.max(code));
     }
     let mut found = figures_of(store.as_ref(), &below, from, today, tell)?;
     found.notes.extend(store.notes().into_iter().map(|note| note.detail));
+    found.notes.extend(fleet_notes);
     if terminal.json {
         terminal.value(&found.to_json());
-        return Ok(0);
+        return Ok(code);
     }
     for note in &found.notes {
         terminal.tell(&format!("note: {}", escape_to_one_line(note)));
     }
     show(terminal, &found, &command_env.commands_here());
-    Ok(0)
+    Ok(code)
 }
 
 fn write_page(terminal: &CommandTerminal, file: &Path, text: &str) -> Result<u8, CommandFailure> {

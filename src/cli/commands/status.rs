@@ -35,13 +35,17 @@ use watchdog_store::open_store;
 pub fn status(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, args: StatusArgs) -> Result<u8, CommandFailure> {
     command_env.state.ensure()?;
     let store = open_store(&command_env.state)?;
-    let paths = if args.paths.is_empty() && here { vec![".".into()] } else { args.paths };
+    let paths = if args.paths.is_empty() && here && !args.fleet { vec![".".into()] } else { args.paths };
     let below = PathFilter::new(&command_env.worktree, &paths);
     let now = now();
     let specs = if args.all_specs { ShownSpecs::All } else { ShownSpecs::Live };
     let mut found = overview_of(store.as_ref(), &command_env.state, &below, specs, now)?;
     found.read_sessions(&command_env.state, &command_env.claude_home);
     found.notes.extend(store.notes().into_iter().map(|note| note.detail));
+    let mut code = 0;
+    if args.fleet {
+        code = super::fleet::add_others(command_env, terminal, &mut found, (specs, &args.machine))?;
+    }
     if let Some(path) = &args.prometheus {
         let tell = || terminal.tell("counting the events of the journal, once");
         let (sums, incomplete) = CounterHistory::default().sums(store.as_ref(), &below, now, tell)?;
@@ -50,19 +54,23 @@ pub fn status(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, 
     let shown = |row: &StatusRow| args.only.is_empty() || row.words().iter().any(|word| args.only.iter().any(|only| only == word));
     if terminal.json {
         terminal.value(&found.to_json(shown));
-        return Ok(0);
+        return Ok(code);
     }
+    let (aged, machines) = found.fleet.as_ref().map(super::fleet::said_of).unwrap_or_default();
+    found.notes.extend(aged);
     for note in &found.notes {
         terminal.tell(&format!("note: {}", escape_to_one_line(note)));
     }
     if found.rows.is_empty() {
         terminal.tell(&nothing(&below, &commands(command_env)));
-        return Ok(0);
+        machines.iter().for_each(|line| terminal.tell(line));
+        return Ok(code);
     }
     let rows: Vec<&StatusRow> = found.rows.iter().filter(|row| shown(row)).collect();
     table(terminal, &rows, &command_env.commands_here());
     terminal.tell(&summary(&found.rows, rows.len()));
-    Ok(0)
+    machines.iter().for_each(|line| terminal.tell(line));
+    Ok(code)
 }
 
 /// Writes the metrics in place of the table.

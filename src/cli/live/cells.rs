@@ -14,6 +14,8 @@ use watchdog_facts::verdict::Status;
 
 /// Stands for what is not known, or not there.
 const UNKNOWN: &str = "–";
+/// Stands for what a machine of the fleet does not share.
+pub const NOT_SHARED: &str = "·";
 /// Stands for what could not be read.
 const UNREADABLE: &str = "?";
 
@@ -37,6 +39,8 @@ pub fn state_of(row: &StatusRow) -> String {
         "gone".into()
     } else if row.broken.is_some() {
         "broken".into()
+    } else if row.silent().is_some() {
+        "silent".into()
     } else if row.stalled() {
         "stalled".into()
     } else if row.live.is_some_and(|live| live.doing == SessionActivity::Waiting) {
@@ -78,6 +82,9 @@ pub fn count_text(fact: Option<&ShownFact<u64>>) -> String {
 
 /// What its loop and its session cost, as far as that was reported.
 pub fn cost_text(row: &StatusRow, facts: Option<&RowFacts>) -> String {
+    if row.machine.is_some() {
+        return NOT_SHARED.into();
+    }
     let session = facts.map(|facts| &facts.cost);
     let looped = row.looped.as_ref().map(|looped| looped.standing.spent.cost_usd).filter(|spent| *spent > 0.0);
     match (session, looped) {

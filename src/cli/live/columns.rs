@@ -1,6 +1,6 @@
 //! Which columns of the list fit a terminal, and how wide each is. Pure.
 
-use super::cells::{breaker_text, cost_text, count_text, last_line_text, session_text, state_of, worktree_text};
+use super::cells::{NOT_SHARED, breaker_text, cost_text, count_text, last_line_text, session_text, state_of, worktree_text};
 use super::live_data::LiveRowKey;
 use super::model::LiveModel;
 use crate::cli::table::without_middle;
@@ -77,6 +77,9 @@ impl ListColumn {
 
     /// The cell of a row, of at most so many columns.
     pub fn cell(self, model: &LiveModel, row: &StatusRow, width: usize) -> String {
+        if row.machine.is_some() && matches!(self, Commits | Unsaved | LastLine) {
+            return cut(NOT_SHARED, width);
+        }
         let facts = || model.facts.get(&LiveRowKey::of(row));
         match self {
             State => cut(&state_of(row), width),

@@ -34,7 +34,7 @@ impl CommandLines<'_> {
 
 /// What may be done about a row, in the order of a menu; `chosen` is the snapshot that is chosen, where one is.
 pub fn deeds(model: &LiveModel, row: &StatusRow, chosen: Option<&SnapshotChoice>) -> Vec<PlannedDeed> {
-    if row.gone || row.broken.is_some() {
+    if row.gone || row.broken.is_some() || row.machine.is_some() {
         return Vec::new();
     }
     let key = LiveRowKey::of(row);
@@ -99,6 +99,14 @@ pub fn deeds(model: &LiveModel, row: &StatusRow, chosen: Option<&SnapshotChoice>
 
 /// Why there is nothing to do about a row.
 pub fn no_deeds(row: &StatusRow) -> Vec<String> {
+    if let Some(machine) = &row.machine {
+        let there = WorktreeCommands::default().with_worktree(row.folder());
+        let type_it = |words: &str| format!("  {}", there.watchdog(words));
+        let name = escape_to_one_line(&machine.name);
+        let mut lines = vec![format!("This is on {name}, and is acted on there. Type on {name}:")];
+        lines.extend(["status", "check --once", "rescue", "breaker reset"].map(type_it));
+        return lines;
+    }
     let why = if row.gone { "its folder is gone" } else { "git cannot use it" };
     vec![format!("Nothing can be done here: {why}.")]
 }

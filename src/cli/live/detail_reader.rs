@@ -75,6 +75,7 @@ pub fn start(command_env: CommandEnv, requests: Receiver<DetailRequest>, to: Sen
             let Some((key, tab)) = &open else { continue };
             let of = CommandEnv { worktree: key.worktree.clone(), ..command_env.clone() };
             let read = match tab {
+                tab if key.is_elsewhere() => elsewhere(&of, key, *tab),
                 DetailTab::Timeline => timeline(&of, key),
                 DetailTab::Output => read_output(&of, key, &mut output),
                 DetailTab::Verdict => verdict(&of, key),
@@ -213,6 +214,24 @@ fn verdict(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent, Com
         vec!["This work was never judged.".to_owned(), format!("Judge it with: {judge}")]
     };
     Ok(text(newest.map_or_else(none, |event| verdict_lines(&RecordedVerdict::read(&event.data), event.at, &local_now()))))
+}
+
+/// What the copies have of a page of another machine.
+fn elsewhere(command_env: &CommandEnv, key: &LiveRowKey, tab: DetailTab) -> Result<TabContent, CommandFailure> {
+    let copies = CommandEnv { state: command_env.state.fleet_mirror(), ..command_env.clone() };
+    let not_shared = || vec![format!("not shared: the {} of a worktree stays on its machine", tab.as_str())];
+    Ok(match tab {
+        DetailTab::Timeline => timeline(&copies, key)?,
+        DetailTab::Verdict => {
+            let mut lines = verdict(&copies, key)?.lines;
+            for line in &mut lines {
+                *line = line.replace(": not read", ": not shared").replace(": not recorded", ": not shared");
+            }
+            lines.push("Commits by name, paths, feedback of checks and answers are not shared.".into());
+            text(lines)
+        }
+        DetailTab::Output | DetailTab::Snapshots | DetailTab::Tasks => text(not_shared()),
+    })
 }
 
 fn snapshots(key: &LiveRowKey) -> Result<TabContent, CommandFailure> {

@@ -17,6 +17,11 @@ pub struct LiveRowKey {
 }
 
 impl LiveRowKey {
+    /// Whether the row is on another machine: its folder then begins with that machine's name.
+    pub fn is_elsewhere(&self) -> bool {
+        !self.worktree.is_absolute()
+    }
+
     /// The key of a row.
     pub fn of(row: &StatusRow) -> Self {
         LiveRowKey { worktree: row.worktree.clone(), spec: row.spec.clone() }

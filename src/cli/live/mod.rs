@@ -1,7 +1,7 @@
 //! `watchdog status --watch`: every worktree at a glance, one of them in detail, and what a person may do about it.
 //!
 //! Pure are `model` (what is known and chosen), `update` (what a key or a fact changes, and what it asks of the world) and `draw` (the cells
-//! of a frame). The shell around them: `shell` (the event loop), `screen` (the modes of the terminal), `store_poll`, `session_poll`,
+//! of a frame). The shell around them: `shell` (the event loop), `screen` (the modes of the terminal), `store_poll`, `others_poll`, `session_poll`,
 //! `row_reader` and `detail_reader` (threads that read), `perform` (the thread that does what was confirmed), `plain` (lines in a pipe).
 
 mod cells;
@@ -17,6 +17,7 @@ mod frame_bench;
 mod input;
 mod live_data;
 mod model;
+mod others_poll;
 mod paper;
 mod perform;
 mod plain;
@@ -40,4 +41,5 @@ mod test_rows;
 mod update_tests;
 
 pub use frame_bench::FrameBench;
+pub(super) use others_poll::OthersReader;
 pub(super) use shell::watch;

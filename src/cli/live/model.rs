@@ -276,7 +276,9 @@ impl LiveModel {
             has_fallback: row.looped.as_ref().is_some_and(|looped| looped.standing.agents.len() > 1),
             changed: last_change(row),
         };
-        self.order.iter().skip(self.top).take(self.list_height()).map(|at| query(&self.rows[*at])).collect()
+        let shown = self.order.iter().skip(self.top).take(self.list_height()).map(|at| &self.rows[*at]);
+        // No git and no log of another machine can be read.
+        shown.filter(|row| row.machine.is_none()).map(query).collect()
     }
 
     /// How long a time has passed since then.

@@ -11,7 +11,7 @@ use super::input::LiveInput;
 use super::live_data::LiveRowKey;
 use super::session_poll::SessionPoll;
 use super::signals::read_signals;
-use super::store_poll::{POLL, StorePoll};
+use super::store_poll::{ChosenRows, POLL, StorePoll};
 use crate::cli::failure::CommandFailure;
 use crate::cli::reader;
 use crate::cli::table::{shown_path, style_of};
@@ -19,9 +19,8 @@ use crate::cli::terminal::CommandTerminal;
 use crate::clock::local_now;
 use crate::judge::command_env::CommandEnv;
 use crate::modes::live_session::SessionLiveness;
-use crate::report::PathFilter;
 use crate::report::attention::{AttentionRank, attention};
-use crate::report::overview::{ShownSpecs, StatusOverview, StatusRow};
+use crate::report::overview::{StatusOverview, StatusRow};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
@@ -30,23 +29,19 @@ use watchdog_facts::verdict::Reason;
 type RowStamp = (String, AttentionRank, Option<Timestamp>, String);
 
 /// Writes lines until nobody reads any more or a signal comes.
-pub fn watch(
-    command_env: &CommandEnv,
-    (below, specs): (PathFilter, ShownSpecs),
-    terminal: &CommandTerminal,
-    only: &[String],
-) -> Result<u8, CommandFailure> {
+pub fn watch(command_env: &CommandEnv, chosen: ChosenRows, terminal: &CommandTerminal, only: &[String]) -> Result<u8, CommandFailure> {
     let no_room = |error: std::io::Error| CommandFailure::new(Reason::StoreError, format!("the view cannot begin: {error}"));
     let (to, inputs) = channel();
     read_signals(to.clone()).map_err(no_room)?;
     let polled = SessionPoll::default();
     polled.start(command_env.state.clone(), command_env.claude_home.clone(), to).map_err(no_room)?;
-    let mut poll = StorePoll::new(command_env.state.clone(), below, specs);
+    let mut poll = StorePoll::new(command_env.state.clone(), chosen);
     let mut lines = PlainLines {
         terminal: *terminal,
         commands: WorktreeCommands::default().with_state_dir(command_env.state.named()),
         only: only.to_vec(),
         sessions: HashMap::new(),
+        away: None,
         shown: None,
     };
     let mut last = None;
@@ -90,6 +85,8 @@ struct PlainLines {
     commands: WorktreeCommands,
     only: Vec<String>,
     sessions: HashMap<LiveRowKey, SessionLiveness>,
+    /// Why the fleet could not be read, as it was said last.
+    away: Option<String>,
     /// The rows as they were shown last; `None` before the first time.
     shown: Option<HashMap<LiveRowKey, RowStamp>>,
 }
@@ -104,6 +101,15 @@ impl PlainLines {
             row.live = self.sessions.get(&LiveRowKey::of(row)).copied();
         }
         let now = local_now();
+        if let Some(look) = found.fleet.as_ref().filter(|look| look.away != self.away) {
+            match &look.away {
+                Some(why) => {
+                    self.terminal.complain(&format!("watchdog: the fleet cannot be read, trying again: {}", escape_to_one_line(why)))
+                }
+                None => self.terminal.complain("watchdog: the fleet can be read again"),
+            }
+            self.away.clone_from(&look.away);
+        }
         let first = self.shown.is_none();
         if first && found.rows.is_empty() && !self.terminal.json {
             let snapshot = self.commands.clone().with_worktree(std::path::Path::new("WORKTREE")).watchdog("snapshot");

@@ -57,7 +57,7 @@ impl SessionPoll {
 
     /// Takes the sessions of new rows.
     pub fn set(&self, rows: &[StatusRow]) {
-        let running = rows.iter().filter(|row| !row.gone);
+        let running = rows.iter().filter(|row| !row.gone && row.machine.is_none());
         let running = running.filter_map(|row| Some((LiveRowKey::of(row), row.worktree.clone(), row.session.clone()?)));
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = running.collect();
     }

@@ -15,16 +15,18 @@ use super::detail_reader::{self, DetailRequest};
 use super::draw::draw;
 use super::input::{LiveEffect, LiveInput};
 use super::model::LiveModel;
+use super::others_poll::OthersPoll;
 use super::perform::{RunWords, perform};
 use super::plain;
 use super::row_reader::RowReader;
 use super::screen::LiveScreen;
 use super::session_poll::SessionPoll;
 use super::signals::{read_keys, read_signals};
-use super::store_poll::{POLL, StorePoll};
+use super::store_poll::{ChosenRows, POLL, StorePoll};
 use super::trust_reader::prepare_trust;
 use super::update::update;
 use crate::cli::args_status::StatusArgs;
+use crate::cli::commands::fleet;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::clock::local_now;
@@ -51,20 +53,24 @@ pub fn watch(
     run: RunWords,
 ) -> Result<u8, CommandFailure> {
     command_env.state.ensure()?;
-    let paths = if args.paths.is_empty() && here { vec![".".into()] } else { args.paths.clone() };
+    let others = match args.fleet {
+        true => Some(OthersPoll::start(fleet::read_others(command_env, &args.machine)?, fleet::age_note).map_err(no_room)?),
+        false => None,
+    };
+    let paths = if args.paths.is_empty() && here && !args.fleet { vec![".".into()] } else { args.paths.clone() };
     let below = PathFilter::new(&command_env.worktree, &paths);
     let specs = if args.all_specs { ShownSpecs::All } else { ShownSpecs::Live };
     // A deed may end with notifications and progress: the view says what they came to.
     let quiet = CommandEnv { narrate: std::sync::Arc::new(|_: &str| {}), ..command_env.clone() };
     if terminal.json || args.plain || !is_drawable() {
-        return plain::watch(&quiet, (below, specs), terminal, &args.only);
+        return plain::watch(&quiet, (below, specs, others), terminal, &args.only);
     }
     let (to, inputs) = channel();
     read_signals(to.clone()).map_err(no_room)?;
     let screen = LiveScreen::take(args.mouse).map_err(|error| {
         CommandFailure::new(Reason::StoreError, format!("the terminal cannot be drawn on: {error}")).hint("add --plain")
     })?;
-    LiveShell::start(quiet, (below, specs), args.only, screen, run, to)?.run(&inputs)
+    LiveShell::start(quiet, (below, specs, others), args.only, screen, run, to)?.run(&inputs)
 }
 
 /// Whether both ends are a terminal of a person's that can be drawn on, and the log does not write there, too.
@@ -93,7 +99,7 @@ struct LiveShell {
 impl LiveShell {
     fn start(
         command_env: CommandEnv,
-        chosen: (PathFilter, ShownSpecs),
+        chosen: ChosenRows,
         only: Vec<String>,
         mut screen: LiveScreen,
         run: RunWords,
@@ -205,10 +211,10 @@ impl LiveShell {
 }
 
 /// Reads the records again and again, and first of all whether deeds are allowed from here.
-fn poll_records(command_env: &CommandEnv, (below, specs): (PathFilter, ShownSpecs), to: Sender<LiveInput>) -> io::Result<()> {
+fn poll_records(command_env: &CommandEnv, chosen: ChosenRows, to: Sender<LiveInput>) -> io::Result<()> {
     let state = command_env.state.clone();
     std::thread::Builder::new().name("records".into()).spawn(move || {
-        let mut poll = StorePoll::new(state.clone(), below, specs);
+        let mut poll = StorePoll::new(state.clone(), chosen);
         let mut answered = false;
         loop {
             // Before the rows: whoever sees one may act on it.

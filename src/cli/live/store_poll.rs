@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
+use super::others_poll::OthersPoll;
 use crate::clock::now;
 use crate::report::PathFilter;
 use crate::report::overview::{ShownSpecs, StatusOverview, overview_of};
@@ -17,11 +18,15 @@ pub const POLL: Duration = Duration::from_secs(1);
 /// Processes end and folders vanish without a word in the records: they are read anew at least this often.
 const ANEW: Duration = Duration::from_secs(3);
 
+/// Which rows are shown: at or below which paths, of which specs, and of which other machines.
+pub type ChosenRows = (PathFilter, ShownSpecs, Option<OthersPoll>);
+
 /// Reads the records of all worktrees.
 pub struct StorePoll {
     state: StateDir,
     below: PathFilter,
     specs: ShownSpecs,
+    others: Option<OthersPoll>,
     /// The store, and the file that it was opened with: one that takes its place is another store.
     store: Option<(Arc<dyn LocalStore>, (u64, u64))>,
     seen: Option<(u64, Instant)>,
@@ -29,8 +34,8 @@ pub struct StorePoll {
 
 impl StorePoll {
     /// For the worktrees that are chosen.
-    pub fn new(state: StateDir, below: PathFilter, specs: ShownSpecs) -> Self {
-        StorePoll { state, below, specs, store: None, seen: None }
+    pub fn new(state: StateDir, (below, specs, others): ChosenRows) -> Self {
+        StorePoll { state, below, specs, others, store: None, seen: None }
     }
 
     /// The state of all of them; `None` where nothing changed since the last call.
@@ -59,20 +64,24 @@ impl StorePoll {
                 store
             }
         };
-        let stamp = stamp(store.as_ref())?;
+        let stamp = stamp(store.as_ref(), self.others.as_ref())?;
         if self.seen.is_some_and(|(seen, at)| seen == stamp && at.elapsed() < ANEW) {
             return Ok(None);
         }
         let mut found = overview_of(store.as_ref(), &self.state, &self.below, self.specs, now())?;
         found.notes.extend(store.notes().into_iter().map(|note| note.detail));
+        if let Some(others) = &self.others {
+            others.add_to(&mut found, self.specs, now())?;
+        }
         self.seen = Some((stamp, Instant::now()));
         Ok(Some(found))
     }
 }
 
 /// Differs as soon as an event was written or a row changed.
-fn stamp(store: &dyn LocalStore) -> Result<u64, StoreError> {
+fn stamp(store: &dyn LocalStore, others: Option<&OthersPoll>) -> Result<u64, StoreError> {
     let mut hasher = DefaultHasher::new();
+    others.map(OthersPoll::stamp).hash(&mut hasher);
     store.cursor_at(Timestamp::MAX)?.hash(&mut hasher);
     for (key, revision) in store.revisions("")? {
         (key, revision).hash(&mut hasher);

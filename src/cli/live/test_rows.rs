@@ -48,6 +48,7 @@ pub fn row(path: &str, spec: &str) -> StatusRow {
         looped: None,
         holder: None,
         breaker,
+        machine: None,
     }
 }
 

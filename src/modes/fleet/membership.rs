@@ -12,6 +12,7 @@ use super::account_limits::share_account;
 use super::account_spending::give_share_back;
 use super::copies::{begin_sharing, end_sharing};
 use super::fleet_setting::{FleetSetting, FleetSettingError};
+use super::mirror::forget_mirror;
 use super::shared_repository::forget_shared_repositories;
 
 /// Lets this machine join under a name, and keeps the setting. Without `account` that of an earlier setting for the same fleet stays.
@@ -88,5 +89,6 @@ pub fn leave_fleet(state: &StateDir) -> Result<Option<LeftFleet>, FleetSettingEr
     end_sharing(local.as_ref(), &setting)?;
     account::share(local.as_ref(), None)?;
     account_share::terms(local.as_ref(), "", None)?;
+    forget_mirror(state)?;
     Ok(Some(LeftFleet { setting, still_listed }))
 }

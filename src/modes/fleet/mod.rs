@@ -2,8 +2,9 @@
 //! are sent beside the work, so that no verdict waits for a server.
 //!
 //! Reading order: `fleet_setting`, `membership`, `shared_repository`, `sharing`, `copying` (the journal to the server, in order, once), `copy_worker` (in a
-//! thread of its own, for commands that stay), `copies` (of this machine), `following` (the events of all machines), `account_limits` (usage
-//! limits of an account that several machines share), `account_spending` (its budget), `fleet_queue` (tasks).
+//! thread of its own, for commands that stay), `copies` (of this machine), `following` (the events of all machines), `mirror` and `mirrored` (what
+//! was read of them), `account_limits` (usage limits of an account that several machines share), `account_spending` (its budget), `fleet_queue`
+//! (tasks).
 
 mod account_limits;
 mod account_spending;
@@ -14,6 +15,8 @@ mod fleet_queue;
 mod fleet_setting;
 mod following;
 mod membership;
+mod mirror;
+mod mirrored;
 mod shared_repository;
 mod sharing;
 
@@ -25,5 +28,6 @@ pub use fleet_queue::fleet_queue;
 pub use fleet_setting::{FleetSetting, FleetSettingError};
 pub use following::{FleetJournal, FollowedNews};
 pub use membership::{LeftFleet, join_fleet, leave_fleet};
+pub use mirror::{FleetMirror, MirrorState};
 pub use shared_repository::{SharedRepository, keep_shared_repository, shared_repositories, shared_repository};
 pub use sharing::{SharingProposal, sharing_proposal};

@@ -23,6 +23,7 @@ pub mod outbox;
 pub mod progress;
 pub mod refs;
 pub mod rescued;
+pub mod seen_machines;
 pub mod session;
 pub mod sweep_cache;
 pub mod task;

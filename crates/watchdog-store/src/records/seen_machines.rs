@@ -1,0 +1,53 @@
+//! What a fleet's server said last of its machines, kept with the copies of their events for when it is away.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::row::{self, SingleVersionRecord};
+use crate::engine::LocalStore;
+use crate::error::StoreError;
+use crate::key::RowKey;
+
+/// A machine, as the server knew it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenMachine {
+    /// Its name in the fleet.
+    pub name: String,
+    /// Its last heartbeat, by the server's clock.
+    pub seen_at: Timestamp,
+    /// Seconds between that and the reading, by the server's clock.
+    pub silent_seconds: u64,
+}
+
+/// The machines, and when they were read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenMachines {
+    /// When the server said so, by the clock of this machine.
+    pub read_at: Timestamp,
+    /// By name.
+    pub machines: Vec<SeenMachine>,
+}
+
+impl SingleVersionRecord for SeenMachines {
+    const NAME: &'static str = "seen_machines";
+}
+
+fn key(fleet: &str) -> RowKey {
+    RowKey::new(SeenMachines::NAME, &[fleet])
+}
+
+/// Keeps what the server said.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn record(store: &dyn LocalStore, fleet: &str, seen: &SeenMachines) -> Result<(), StoreError> {
+    row::overwrite(store, &key(fleet), seen)
+}
+
+/// What it said last; `None` where it was never read.
+///
+/// # Errors
+/// Where the store cannot be read.
+pub fn of(store: &dyn LocalStore, fleet: &str) -> Result<Option<SeenMachines>, StoreError> {
+    row::load(store, &key(fleet))
+}

@@ -1,0 +1,79 @@
+//! Reads the other machines of a fleet in a thread of its own: a server that is slow or away delays nothing of this machine.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::report::fleet_look::FleetLook;
+use crate::report::overview::{ShownSpecs, StatusOverview};
+use watchdog_store::{LocalStore, StoreError};
+
+/// Between two readings.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// The copies of the other machines, and the fleet as it was looked at.
+pub type ReadOthers = (Arc<dyn LocalStore>, FleetLook);
+
+/// Reads once; why it cannot, in words. Blocks.
+pub type OthersReader = Box<dyn FnMut() -> Result<ReadOthers, String> + Send>;
+
+/// Says how old what is shown of other machines is, where the server is away.
+pub type AgeNote = fn(&FleetLook) -> Option<String>;
+
+/// What was read last.
+#[derive(Clone)]
+pub struct OthersPoll {
+    seen: Arc<Mutex<Option<Result<ReadOthers, String>>>>,
+    age_note: AgeNote,
+}
+
+impl OthersPoll {
+    /// Begins to read, again and again.
+    pub fn start(mut read: OthersReader, age_note: AgeNote) -> std::io::Result<Self> {
+        let poll = OthersPoll { seen: Arc::default(), age_note };
+        let seen = Arc::downgrade(&poll.seen);
+        std::thread::Builder::new().name("other machines".into()).spawn(move || {
+            loop {
+                let found = read();
+                let Some(seen) = seen.upgrade() else { return };
+                *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+                drop(seen);
+                std::thread::sleep(EVERY);
+            }
+        })?;
+        Ok(poll)
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Option<Result<ReadOthers, String>>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Differs as soon as something was read that was not there before.
+    pub fn stamp(&self) -> (Option<i64>, Option<String>) {
+        match &*self.seen() {
+            None => (None, None),
+            Some(Err(why)) => (None, Some(why.clone())),
+            Some(Ok((store, look))) => (store.cursor_at(Timestamp::MAX).ok().map(|place| place.0), look.away.clone()),
+        }
+    }
+
+    /// Adds what is known of the other machines.
+    ///
+    /// # Errors
+    /// Where the copies cannot be read.
+    pub fn add_to(&self, found: &mut StatusOverview, specs: ShownSpecs, now: Timestamp) -> Result<(), StoreError> {
+        match &*self.seen() {
+            None => found.notes.push("the other machines of the fleet are being read".into()),
+            Some(Err(why)) => found.notes.push(format!("the other machines of the fleet cannot be read: {why}")),
+            Some(Ok((store, look))) => {
+                if !look.has(&look.this) {
+                    found.rows.clear();
+                }
+                found.notes.extend((self.age_note)(look));
+                found.add_others(store.as_ref(), look.clone(), specs, now)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,209 @@
+//! What this machine read of the fleet: the events of all machines and the records that follow from them, in a store of its own, so that what
+//! shows a store shows the fleet. Read on from where it was; begun anew where the server does not continue it. Nothing here is ever sent.
+
+use std::collections::HashMap;
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use watchdog_fleet::event_stream::{MachineEvent, events_after, newest_place};
+use watchdog_fleet::machines::machines;
+use watchdog_fleet::{FleetError, FleetServer};
+use watchdog_store::engine::{EventCursor, NewEvent};
+use watchdog_store::journal::tidy;
+use watchdog_store::seen_machines::{self, SeenMachine, SeenMachines};
+use watchdog_store::{LocalStore, StateDir, StoreError, baseline, breaker, copied, looped, open_store, session};
+
+use super::fleet_setting::{FleetSetting, FleetSettingError};
+use super::mirrored::{MirroredWork, mirrored_id};
+use crate::clock::now;
+use crate::wire::fleet_copy::of_machine;
+
+/// How many events are read at a time.
+const BATCH: u32 = 2_000;
+/// How long the right to read on lasts; it is taken anew for every batch.
+const LEASE: Duration = Duration::from_secs(60);
+
+/// The mirror of a fleet.
+pub struct FleetMirror {
+    fleet: String,
+    dir: StateDir,
+    store: Arc<dyn LocalStore>,
+    server: FleetServer,
+}
+
+/// How reading on ended.
+#[derive(Debug)]
+pub enum MirrorState {
+    /// Everything that the server has is here.
+    Current,
+    /// Another process of this machine reads at the moment.
+    Busy,
+    /// The server cannot be used: what is here is older.
+    Away(FleetError),
+}
+
+/// Forgets what was read of a fleet that is left.
+///
+/// # Errors
+/// Where it cannot be removed.
+pub fn forget_mirror(state: &StateDir) -> Result<(), FleetSettingError> {
+    let dir = state.fleet_mirror();
+    match fs::remove_dir_all(dir.root()) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(FleetSettingError::Unusable { path: dir.root().to_owned(), why: error.to_string() })
+        }
+        _ => Ok(()),
+    }
+}
+
+impl FleetMirror {
+    /// The mirror of the fleet that this machine is in; connects to nothing yet.
+    ///
+    /// # Errors
+    /// Where it cannot be opened.
+    pub fn open(state: &StateDir, setting: &FleetSetting) -> Result<Self, FleetSettingError> {
+        let dir = state.fleet_mirror();
+        let fleet = setting.fleet();
+        let is_of = |store: &Arc<dyn LocalStore>| -> Result<bool, StoreError> {
+            Ok(copied::of(store.as_ref(), &fleet)?.is_some() || store.cursor_at(Timestamp::MAX)? == EventCursor::START)
+        };
+        dir.ensure()?;
+        let mut store = open_store(&dir)?;
+        if !is_of(&store)? {
+            drop(store);
+            forget_mirror(state)?;
+            dir.ensure()?;
+            store = open_store(&dir)?;
+        }
+        Ok(FleetMirror { fleet, dir, store, server: setting.server()?.needing_its_format() })
+    }
+
+    /// What was read.
+    pub fn store(&self) -> &Arc<dyn LocalStore> {
+        &self.store
+    }
+
+    /// What the server said last of the machines; `None` where it was never read.
+    ///
+    /// # Errors
+    /// Where the mirror cannot be read.
+    pub fn machines(&self) -> Result<Option<SeenMachines>, StoreError> {
+        seen_machines::of(self.store.as_ref(), &self.fleet)
+    }
+
+    /// Reads on to the newest event. `tell` is called once where there is much to read.
+    ///
+    /// # Errors
+    /// Where the mirror cannot be used. A server that is away is none.
+    pub fn read_on(&mut self, tell: impl FnOnce()) -> Result<MirrorState, FleetSettingError> {
+        let mut tell = Some(tell);
+        let mut read = 0;
+        loop {
+            let Some(lease) = copied::lease(self.store.as_ref(), &self.fleet, LEASE)? else { return Ok(MirrorState::Busy) };
+            let batch = self.read_batch(read == 0);
+            // A right that is not given back ends by itself.
+            let _ = self.store.release(&lease);
+            match batch {
+                Ok(Ok(count)) if count < BATCH as usize => return Ok(MirrorState::Current),
+                Ok(Ok(count)) => read += count,
+                Ok(Err(error)) => return Ok(MirrorState::Away(error)),
+                Err(error) => return Err(error),
+            }
+            if let Some(tell) = tell.take() {
+                tell();
+            }
+        }
+    }
+
+    /// One batch; the inner error is the server's.
+    fn read_batch(&mut self, is_first: bool) -> Result<Result<usize, FleetError>, FleetSettingError> {
+        let mut through = copied::of(self.store.as_ref(), &self.fleet)?.unwrap_or_default().through();
+        if is_first {
+            let seen = machines(&self.server).and_then(|seen| Ok((seen, newest_place(&self.server)?)));
+            let (seen, newest) = match seen {
+                Ok(found) => found,
+                Err(error) => return Ok(Err(error)),
+            };
+            if newest.is_some_and(|newest| newest < through) {
+                // An older state of the server was brought back: what is here may be of another history.
+                fs::remove_dir_all(self.dir.root())
+                    .map_err(|error| FleetSettingError::Unusable { path: self.dir.root().to_owned(), why: error.to_string() })?;
+                self.dir.ensure()?;
+                self.store = open_store(&self.dir)?;
+                through = EventCursor::START;
+            }
+            let of = |machine: watchdog_fleet::machines::FleetMachine| SeenMachine {
+                name: machine.name,
+                seen_at: machine.seen_at,
+                silent_seconds: machine.silent_seconds,
+            };
+            let seen = SeenMachines { read_at: now(), machines: seen.into_iter().map(of).collect() };
+            seen_machines::record(self.store.as_ref(), &self.fleet, &seen)?;
+        }
+        let events = match events_after(&self.server, through, BATCH) {
+            Ok(events) => events,
+            Err(error) => return Ok(Err(error)),
+        };
+        if let Some(last) = events.last() {
+            self.take(&events)?;
+            // Last: a process that dies before takes the same events again, which changes nothing.
+            copied::advance(self.store.as_ref(), &self.fleet, last.place, 0)?;
+            let _ = tidy(self.store.as_ref(), now(), events.len());
+        } else if copied::of(self.store.as_ref(), &self.fleet)?.is_none() {
+            copied::advance(self.store.as_ref(), &self.fleet, through, 0)?;
+        }
+        Ok(Ok(events.len()))
+    }
+
+    fn take(&self, events: &[MachineEvent]) -> Result<(), StoreError> {
+        let store = self.store.as_ref();
+        let mirrored: Vec<NewEvent> = events
+            .iter()
+            .map(|found| {
+                let event = of_machine(found.event.clone(), &found.machine);
+                NewEvent { worktree: mirrored_id(&found.machine, &event.worktree), ..event }
+            })
+            .collect();
+        // Nothing guards it, so nothing can fence it off.
+        let _ = store.append(&mirrored, None)?;
+        let mut works: HashMap<(String, String), MirroredWork> = HashMap::new();
+        for found in events {
+            let Some(spec) = found.event.spec.clone() else { continue };
+            let work = (mirrored_id(&found.machine, &found.event.worktree), spec);
+            if !works.contains_key(&work) {
+                works.insert(work.clone(), self.work(&work)?);
+            }
+            if let Some(known) = works.get_mut(&work) {
+                known.take(&found.machine, &found.event);
+            }
+        }
+        for ((worktree, spec), work) in works {
+            if let Some(baseline) = &work.baseline {
+                baseline::record(store, &worktree, &spec, baseline)?;
+            }
+            if let Some(session) = &work.session {
+                session::record(store, &worktree, &spec, session)?;
+            }
+            if let Some(looped) = &work.looped {
+                looped::record(store, &worktree, &spec, looped)?;
+            }
+            if let Some(told) = &work.breaker {
+                breaker::update(store, &worktree, &spec, |breaker| breaker.clone_from(told))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn work(&self, (worktree, spec): &(String, String)) -> Result<MirroredWork, StoreError> {
+        let store = self.store.as_ref();
+        Ok(MirroredWork {
+            baseline: baseline::of(store, worktree, spec)?,
+            session: session::of(store, worktree, spec)?,
+            looped: looped::of(store, worktree, spec)?,
+            // Written only where an event says so.
+            breaker: None,
+        })
+    }
+}
