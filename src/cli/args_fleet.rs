@@ -20,6 +20,17 @@ Examples:
   watchdog fleet init postgres://watchdog_owner@db.example/fleet
   watchdog fleet init --print-sql  both roles and the tables, for a DBA";
 
+/// What the server keeps in any case.
+const LEAST_DAYS: i32 = 30;
+
+const AFTER_PRUNE: &str = "\
+Whole days of events go at once, whichever machine they are of; the events of the last 30 days cannot be removed so. Each machine keeps its own \
+journal and figures. A day that somebody reads at the moment stays for the next call.
+
+Examples:
+  watchdog fleet prune --older-than 90d
+  watchdog fleet status            how many days there are, and how large";
+
 const AFTER_JOIN: &str = "\
 The server is tried first; then the address is kept in the state directory, in a file that only you can read (0600), with the password where \
 URL or PGPASSWORD has one. A password of PGPASSFILE or ~/.pgpass stays in that file. Joining again under the same name renews the setting. \
@@ -139,6 +150,13 @@ pub enum FleetCommand {
     /// Copy to the fleet what happened on this machine and waits
     #[command(after_long_help = AFTER_SYNC)]
     Sync,
+    /// Remove old days of events from the server
+    #[command(after_long_help = AFTER_PRUNE)]
+    Prune {
+        /// Days that are older than this go; at least 30d
+        #[arg(long, value_name = "DAYS", value_parser = days)]
+        older_than: i32,
+    },
     /// Show the server and the machines of the fleet
     #[command(after_long_help = AFTER_HELP)]
     Status,
@@ -157,6 +175,12 @@ fn day_budget(text: &str) -> Result<DayBudget, String> {
         Ok(most) if most.is_finite() && most >= 0.0 => Ok(DayBudget(Some(most))),
         _ => Err("give US dollars, such as 25 or 7.5, or `none`".into()),
     }
+}
+
+/// A number of days, as `90d`.
+fn days(text: &str) -> Result<i32, String> {
+    let days = text.strip_suffix('d').and_then(|days| days.parse().ok()).filter(|days| *days >= LEAST_DAYS);
+    days.ok_or_else(|| format!("'{text}' is no number of days such as 90d; the last {LEAST_DAYS} days are kept"))
 }
 
 /// A name that reads the same in a table, a file name and a ref.
@@ -213,6 +237,10 @@ mod tests {
             ("watchdog fleet account team --max-cost-usd-per-day inf", false),
             ("watchdog fleet status --json", true),
             ("watchdog fleet sync", true),
+            ("watchdog fleet prune --older-than 90d", true),
+            ("watchdog fleet prune --older-than 29d", false),
+            ("watchdog fleet prune --older-than 90", false),
+            ("watchdog fleet prune", false),
             ("watchdog fleet", false),
         ] {
             assert_eq!(Cli::try_parse_from(line.split(' ')).is_ok(), valid, "{line}");

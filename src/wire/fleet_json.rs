@@ -1,6 +1,7 @@
 //! A fleet as JSON: what `watchdog fleet` prints, and the file that says which one this machine is in.
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use serde_json::{Value, json};
 
 /// The newest form of the files that this program reads.
@@ -106,6 +107,11 @@ pub fn fleet_synced_json(machine: &str, server: &str, copied: u64, missed: u64, 
     json!({"schema": 1, "joined": true, "machine": machine, "server": server, "copied": copied, "missed": missed, "busy": busy})
 }
 
+/// `watchdog fleet prune --json`.
+pub fn fleet_pruned_json(days: u64, events: u64, days_left: u64, bytes_left: u64) -> Value {
+    json!({"schema": 1, "dropped": {"days": days, "events": events}, "kept": {"days": days_left, "bytes": bytes_left}})
+}
+
 /// A machine of the fleet.
 #[derive(Debug, Clone, Copy)]
 pub struct FleetMachineJson<'a> {
@@ -156,6 +162,10 @@ pub struct FleetServerJson<'a> {
     pub clock_ahead_ms: i64,
     /// Rights that the role lacks.
     pub missing_rights: &'a [String],
+    /// Days of events that the server keeps, the oldest of them, and their bytes; `None` where they cannot be read.
+    pub events: Option<(u64, Option<Date>, u64)>,
+    /// Whether somebody took this machine out.
+    pub is_removed: bool,
     /// Events of this machine's journal that were not copied yet, those that stay here included; counted up to 10,000.
     pub waiting: usize,
     /// Events that were deleted for their age before they were copied.
@@ -194,6 +204,10 @@ pub fn fleet_status_json<'a>(found: &FleetServerJson<'_>, machines: impl Iterato
             "missed": found.missed,
             "failing_since": found.failing_since.map(|since| since.to_string()),
         },
+        "events": found.events.map(|(days, oldest, bytes)| {
+            json!({"days": days, "oldest": oldest.map(|day| day.to_string()), "bytes": bytes})
+        }),
+        "removed": found.is_removed,
         "machines": machines.collect::<Vec<_>>(),
     })
 }

@@ -151,6 +151,12 @@ pub enum FleetError {
         /// The name.
         name: String,
     },
+    /// Somebody took this machine out of the fleet.
+    #[error("this machine ('{name}') was removed from the fleet")]
+    Removed {
+        /// Its name there.
+        name: String,
+    },
     /// The server refused for a reason of its own.
     #[error("failed to {doing} on {server}: {why}")]
     Refused {
@@ -194,6 +200,7 @@ impl FleetError {
             FleetError::ReadOnly { .. } => "name the primary server in the address, or several hosts of which one is it".into(),
             FleetError::Full { .. } => "free some space there; what happened meanwhile is kept here".into(),
             FleetError::NameTaken { .. } => "choose another name, or have that machine leave with: watchdog fleet leave".into(),
+            FleetError::Removed { .. } => "join again with: watchdog fleet join URL --name NAME; or forget it with: watchdog fleet leave".into(),
             FleetError::Refused { .. } => "see the server's log".into(),
             FleetError::NoRuntime { .. } => "see how many processes and files this user may have: ulimit -a".into(),
         }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
+use crate::event_days::{EventDays, event_days};
 use crate::fleet_error::FleetError;
 use crate::server::{FleetServer, Repeat};
 use crate::table_format::{FLEET_FORMAT, format_of};
@@ -14,6 +15,9 @@ use crate::table_format::{FLEET_FORMAT, format_of};
 const JOIN: &str = "INSERT INTO watchdog.machine AS known (name, id, program, clock_ahead_ms) VALUES ($1, $2, $3, $4) \
      ON CONFLICT (name) DO UPDATE SET program = excluded.program, seen_at = clock_timestamp(), clock_ahead_ms = excluded.clock_ahead_ms \
      WHERE known.id = excluded.id RETURNING name";
+
+/// Only renews: a machine that was removed stays so until a person lets it join again.
+const BEAT: &str = "UPDATE watchdog.machine SET program = $3, seen_at = clock_timestamp(), clock_ahead_ms = $4 WHERE name = $1 AND id = $2";
 
 const MACHINES: &str = "SELECT name, id, program, joined_at, seen_at, \
      greatest(0, extract(epoch FROM clock_timestamp() - seen_at))::bigint, clock_ahead_ms FROM watchdog.machine ORDER BY name";
@@ -67,6 +71,8 @@ pub struct FleetSurvey {
     pub clock_ahead_ms: i64,
     /// Rights that a worker needs and this role lacks, in words.
     pub missing_rights: Vec<String>,
+    /// How much is kept of what happened; `None` where there are no tables or the role may not read them.
+    pub events: Option<EventDays>,
     /// The machines that joined; empty where there are no tables or the role may not read them.
     pub machines: Vec<FleetMachine>,
 }
@@ -99,6 +105,7 @@ pub fn survey(server: &FleetServer) -> Result<FleetSurvey, FleetError> {
         is_read_only,
         clock_ahead_ms,
         missing_rights,
+        events: if may_read { Some(event_days(server)?) } else { None },
         machines: if may_read { machines(server)? } else { Vec::new() },
     })
 }
@@ -147,6 +154,20 @@ pub fn join(server: &FleetServer, name: &str, id: &str) -> Result<(), FleetError
         Ok(joined)
     })?;
     if joined { Ok(()) } else { Err(FleetError::NameTaken { name: name.to_owned() }) }
+}
+
+/// Says that a machine that joined is there.
+///
+/// # Errors
+/// Where it was removed from the fleet, which a heartbeat does not undo, or the server cannot be used.
+pub fn heartbeat(server: &FleetServer, name: &str, id: &str) -> Result<(), FleetError> {
+    let ahead = clock_ahead(server)?;
+    let known = server.call("send a heartbeat", Repeat::Safe, async |call| {
+        let values: [crate::server::SqlValue<'_>; 4] =
+            [(&name, Type::TEXT), (&id, Type::TEXT), (&env!("CARGO_PKG_VERSION"), Type::TEXT), (&ahead, Type::INT8)];
+        call.client.execute_typed(BEAT, &values).await
+    })?;
+    if known > 0 { Ok(()) } else { Err(FleetError::Removed { name: name.to_owned() }) }
 }
 
 /// Takes this machine out; `false` where it was not in.

@@ -15,6 +15,7 @@ const STEPS: &[(i32, &str)] = &[
     (2, include_str!("schema/002.sql")),
     (3, include_str!("schema/003.sql")),
     (4, include_str!("schema/004.sql")),
+    (5, include_str!("schema/005.sql")),
 ];
 
 /// The rights of a role that works and owns nothing; `{worker}` stands for it.

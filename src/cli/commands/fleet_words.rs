@@ -2,6 +2,7 @@
 
 use anstyle::Style;
 
+use crate::cli::amounts::size;
 use crate::cli::args_fleet::{FleetArgs, FleetCommand};
 use crate::cli::failure::CommandFailure;
 use crate::cli::table::{TableColumns, terminal_width};
@@ -13,13 +14,14 @@ use crate::modes::fleet::{
 };
 use crate::session::inside_of;
 use crate::wire::fleet_json::{
-    FleetMachineJson, FleetServerJson, fleet_joined_json, fleet_made_json, fleet_status_json, fleet_synced_json, no_fleet_json,
-    with_shared_repositories, with_shared_repository,
+    FleetMachineJson, FleetServerJson, fleet_joined_json, fleet_made_json, fleet_pruned_json, fleet_status_json, fleet_synced_json,
+    no_fleet_json, with_shared_repositories, with_shared_repository,
 };
 use std::time::Duration;
 use watchdog_facts::display::{escape_to_one_line, plural, time_span};
 use watchdog_facts::verdict::Reason;
 use watchdog_fleet::connection_settings::ConnectionSettings;
+use watchdog_fleet::event_days::{EventDays, drop_days, event_days};
 use watchdog_fleet::machines::{FleetSurvey, survey};
 use watchdog_fleet::migrations::{FLEET_FORMAT, MigrationOutcome, as_sql, migrate};
 use watchdog_fleet::{FleetError, FleetServer};
@@ -49,6 +51,7 @@ pub(super) fn fleet(command_env: &CommandEnv, terminal: &CommandTerminal, args: 
         }
         FleetCommand::Account(args) => fleet_account(command_env, terminal, &args),
         FleetCommand::Sync => sync(command_env, terminal),
+        FleetCommand::Prune { older_than } => prune(command_env, terminal, older_than),
         FleetCommand::Status => status(command_env, terminal),
     }
 }
@@ -179,6 +182,35 @@ fn sync(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, Comm
     Ok(0)
 }
 
+fn prune(command_env: &CommandEnv, terminal: &CommandTerminal, older_than: i32) -> Result<u8, CommandFailure> {
+    let setting = super::fleet_events::setting_of(command_env)?;
+    let server = setting.server()?.needing_its_format();
+    let dropped = drop_days(&server, older_than)?;
+    let left = event_days(&server)?;
+    if terminal.json {
+        terminal.value(&fleet_pruned_json(dropped.days, dropped.events, left.days, left.bytes));
+        return Ok(0);
+    }
+    terminal.sentence(&format!(
+        "{} of events went, and {} of other days; {}.",
+        plural(dropped.days, "day"),
+        plural(dropped.events, "event"),
+        kept_events(&left)
+    ));
+    Ok(0)
+}
+
+/// Whether the server can be read and does not list this machine any more.
+fn is_removed(setting: &FleetSetting, found: &FleetSurvey) -> bool {
+    found.events.is_some() && !found.machines.iter().any(|machine| machine.id == setting.machine_id)
+}
+
+/// How much the server keeps.
+fn kept_events(found: &EventDays) -> String {
+    let oldest = found.oldest.map(|oldest| format!(" since {oldest}")).unwrap_or_default();
+    format!("{} kept{oldest}, {}", plural(found.days, "day"), size(found.bytes))
+}
+
 fn were(count: u64, what: &str) -> String {
     format!("{} {}", plural(count, what), if count == 1 { "was" } else { "were" })
 }
@@ -223,6 +255,8 @@ fn status_json(setting: &FleetSetting, found: &FleetSurvey, waiting: &WaitingCop
         is_read_only: found.is_read_only,
         clock_ahead_ms: found.clock_ahead_ms,
         missing_rights: &found.missing_rights,
+        events: found.events.map(|events| (events.days, events.oldest, events.bytes)),
+        is_removed: is_removed(setting, found),
         waiting: waiting.events,
         missed: waiting.missed,
         failing_since: waiting.failing_since,
@@ -274,6 +308,12 @@ fn show(
     terminal.line(&format!("clock     {}", clock_difference(found.clock_ahead_ms)));
     terminal.line(&format!("account   {}", about_account(setting)));
     terminal.line(&format!("copies    {}", in_words(waiting)));
+    if let Some(events) = &found.events {
+        terminal.line(&format!("events    {}", kept_events(events)));
+    }
+    if is_removed(setting, found) {
+        terminal.line("removed   somebody took this machine out: nothing is copied until it joins again");
+    }
     for (_, shared) in shared {
         terminal.line(&format!("shares    {}", shared_in_words(shared)));
     }

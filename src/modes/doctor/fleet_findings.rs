@@ -75,6 +75,7 @@ mod tests {
     fn found(address: &str, change: impl Fn(&mut FleetSurvey)) -> Vec<(FindingState, String)> {
         let server = ConnectionSettings::from_address(address, &|_| None).unwrap();
         let mut survey = FleetSurvey {
+            events: None,
             version: "15.18".into(),
             format: Some(FLEET_FORMAT),
             is_encrypted: true,

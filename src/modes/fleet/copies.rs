@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use watchdog_fleet::machines::join;
+use watchdog_fleet::machines::heartbeat;
 use watchdog_fleet::{FleetServer, FleetStore};
 use watchdog_store::{LocalStore, SharedStore, StoreError, copied, open_store};
 
@@ -37,7 +37,7 @@ impl FleetLink for JoinedFleet {
     }
 
     fn heartbeat(&self) -> Result<(), StoreError> {
-        Ok(join(&self.server, &self.setting.name, &self.setting.machine_id)?)
+        Ok(heartbeat(&self.server, &self.setting.name, &self.setting.machine_id)?)
     }
 
     fn share_account(&self, local: &dyn LocalStore) -> Result<(), StoreError> {

@@ -9,6 +9,7 @@ mod cutting_proxy;
 mod hostile_server;
 mod joining;
 mod order_of_events;
+mod pruning;
 mod tasks;
 mod test_database;
 

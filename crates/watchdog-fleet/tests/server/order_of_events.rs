@@ -10,7 +10,7 @@ use watchdog_store::engine::{AppendOutcome, EventCursor, NewEvent};
 use crate::test_database::TestDatabase;
 use crate::{store, with_tables};
 
-fn event(id: String, second: i64) -> NewEvent {
+pub fn event(id: String, second: i64) -> NewEvent {
     NewEvent {
         id,
         at: jiff::Timestamp::from_second(second).unwrap(),
