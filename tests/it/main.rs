@@ -54,6 +54,8 @@ mod fleet_copies;
 mod fleet_look;
 // Repositories that a fleet shares.
 mod fleet_remote;
+// The work on a fleet's tasks goes from machine to machine by git.
+mod fleet_tasks_travel;
 // What watchdog left, shown and removed.
 mod forget;
 // False aborts in virtual time: the goals of `examples/false_abort`.

@@ -1,17 +1,23 @@
 //! Works on tasks: `claim` leases one, `task` runs a loop on it and records the outcome; `pool` gives idle agents their next ones.
 //!
 //! `own_worktree` makes the worktree and branch of a task, `lease` renews its lease meanwhile (`boot_clock`);
-//! `queue_choice` says whose queue the tasks are in.
+//! `queue_choice` says whose queue the tasks are in. Where a fleet shares the repository, `travel` brings the work on a task to its remote and
+//! from there (`task_remote`, over `remote_git`, with the marks of `fence_commit`).
 
 mod boot_clock;
 mod claim;
+mod fence_commit;
 mod lease;
 mod options;
 mod own_worktree;
 mod pool;
 mod queue_choice;
+mod remote_git;
 mod task;
+mod task_push;
 pub mod task_queue;
+mod task_remote;
+mod travel;
 mod view;
 
 pub use options::{TaskCheckout, TaskRunOptions};

@@ -59,10 +59,21 @@ pub struct TaskWorktreeRequest {
     pub home: PathBuf,
     /// The branch.
     pub branch: String,
-    /// Branches with the work of its dependencies.
-    pub dependencies: Vec<String>,
+    /// Where a new branch begins; `None` = at HEAD of `from`.
+    pub begin_at: Option<String>,
+    /// The work of its dependencies.
+    pub dependencies: Vec<TaskDependency>,
     /// Branches of tasks with a worker: their worktrees are left alone, however clean they are.
     pub taken: Vec<String>,
+}
+
+/// The work of a task that another one depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskDependency {
+    /// The branch that it is on.
+    pub branch: String,
+    /// The commit at which it was completed, where that counts and not what the branch names by now.
+    pub head: Option<String>,
 }
 
 /// Makes or finds the worktree, and brings the work of the dependencies into its branch.
@@ -73,6 +84,7 @@ pub fn make_ready(wanted: &TaskWorktreeRequest) -> Result<TaskWorktree, TaskWork
     let failed = |error: watchdog_git::Error| TaskWorktreeError::Git(error.to_string());
     let from = Worktree::open(&wanted.from).map_err(failed)?;
     let HistoryPoint::Commit(base) = from.head().map_err(failed)? else { return Err(TaskWorktreeError::Unborn) };
+    let base = wanted.begin_at.clone().unwrap_or(base);
     let mut notes = Vec::new();
     let root = match checked_out(&from, &wanted.branch) {
         Some(root) if root == from.root() => {
@@ -97,6 +109,37 @@ fn beside_others<T>(mut make: impl FnMut() -> Result<T, TaskWorktreeError>) -> R
             made => return made,
         }
     }
+}
+
+/// Makes room for a branch of the remote: the local one of the same name goes on from `head`, or is kept under another name where it has
+/// commits that `head` lacks, or uncommitted work. Says so. One that follows `head` stays: its commits are pushed with the next ones.
+pub(super) fn keep_beside(from: &Worktree, branch: &str, head: &str) -> Result<Option<String>, TaskWorktreeError> {
+    let name = format!("refs/heads/{branch}");
+    let Ok(HistoryPoint::Commit(local)) = from.resolve(&name) else { return Ok(None) };
+    if local == head || run(from, &["merge-base", "--is-ancestor", head, &local]).is_ok() {
+        return Ok(None);
+    }
+    if run(from, &["merge-base", "--is-ancestor", &local, head]).is_ok() {
+        match checked_out(from, branch).map(|root| Worktree::open(&root)) {
+            None => return run(from, &["update-ref", &name, head, &local]).map(|()| None),
+            Some(Ok(there)) if there.changes().is_ok_and(|changes| !changes.any() && changes.operation.is_none()) => {
+                return run(&there, &["merge", "--quiet", "--ff-only", head]).map(|()| None);
+            }
+            Some(_) => {}
+        }
+    }
+    if checked_out(from, branch).as_deref() == Some(from.root()) {
+        return Err(TaskWorktreeError::CheckedOut { branch: branch.to_owned(), root: from.root().display().to_string() });
+    }
+    for n in 1..=MOST {
+        let kept = format!("{branch}-kept-{local:.8}{}", if n == 1 { String::new() } else { format!("-{n}") });
+        if matches!(from.resolve(&format!("refs/heads/{kept}")), Ok(HistoryPoint::Commit(_))) {
+            continue;
+        }
+        run(from, &["branch", "-m", branch, &kept])?;
+        return Ok(Some(format!("{branch} goes on from {head:.12} of the remote; what was here is kept on {kept} ({local:.12})")));
+    }
+    Err(TaskWorktreeError::Git(format!("{MOST} branches are kept of {branch} already; remove some")))
 }
 
 /// The worktree that has a branch checked out.
@@ -167,12 +210,13 @@ fn why_not_free(from: &Worktree, folder: &Path, taken: &[String]) -> Option<Stri
 fn bring_in(root: &Path, wanted: &TaskWorktreeRequest, notes: &mut Vec<String>) -> Result<(), TaskWorktreeError> {
     let failed = |error: watchdog_git::Error| TaskWorktreeError::Git(error.to_string());
     let worktree = Worktree::open(root).map_err(failed)?;
-    for dependency in &wanted.dependencies {
-        if !matches!(worktree.resolve(&format!("refs/heads/{dependency}")), Ok(HistoryPoint::Commit(_))) {
+    for TaskDependency { branch: dependency, head } in &wanted.dependencies {
+        let rev = head.as_ref().unwrap_or(dependency);
+        if head.is_none() && !matches!(worktree.resolve(&format!("refs/heads/{dependency}")), Ok(HistoryPoint::Commit(_))) {
             notes.push(format!("the branch {dependency} is gone; its work is taken to be in the base branch"));
             continue;
         }
-        let args = ["merge-base", "--is-ancestor", dependency, "HEAD"];
+        let args = ["merge-base", "--is-ancestor", rev, "HEAD"];
         if run(&worktree, &args).is_ok() {
             continue;
         }
@@ -182,7 +226,7 @@ fn bring_in(root: &Path, wanted: &TaskWorktreeRequest, notes: &mut Vec<String>) 
             continue;
         }
         let message = format!("Merge branch '{dependency}' into {}", wanted.branch);
-        if let Err(why) = run(&worktree, &["merge", "--quiet", "--no-edit", "--no-verify", "-m", &message, dependency]) {
+        if let Err(why) = run(&worktree, &["merge", "--quiet", "--no-edit", "--no-verify", "-m", &message, rev]) {
             // Back to the state before: an agent must not start on a half-merged tree.
             let _ = run(&worktree, &["merge", "--abort"]);
             return Err(TaskWorktreeError::Conflict {

@@ -33,10 +33,12 @@ use watchdog_store::{LocalStore, StoreError};
 use super::claim::{TaskBeginning, claim_task};
 use super::lease::RenewedLease;
 use super::options::{TaskCheckout, TaskRunOptions};
-use super::own_worktree::{TaskWorktree, TaskWorktreeError, TaskWorktreeRequest, branch_of, make_ready};
+use super::own_worktree::{TaskDependency, TaskWorktree, TaskWorktreeError, TaskWorktreeRequest, branch_of, make_ready};
+use super::task_remote::RemoteBranch;
+use super::travel::TaskTravel;
 
 /// How long a server that is away is left alone before it is asked again.
-const AGAIN: Duration = Duration::from_secs(1);
+pub(super) const AGAIN: Duration = Duration::from_secs(1);
 
 /// The report of a task.
 #[derive(Debug)]
@@ -137,8 +139,12 @@ impl ClaimedWork {
     /// Where its status cannot be recorded.
     pub async fn perform_now(self, view: Arc<dyn LoopView>, signals: &SignalState) -> Result<TaskReport, UnreadableFact> {
         let store = self.queue.store();
-        let prepared = self.prepare().await;
-        let (judgement, root) = match prepared {
+        let travel = self.travel();
+        let prepared = match &travel {
+            Ok(travel) => self.prepare(travel.as_ref()).await,
+            Err(verdict) => Err(verdict.clone()),
+        };
+        let (mut judgement, root) = match prepared {
             Ok(ready) => {
                 ready.notes.iter().for_each(|note| self.command_env.tell(note));
                 let mut signals = signals.also(self.kept.lost());
@@ -159,7 +165,11 @@ impl ClaimedWork {
             "ends work on a task"
         );
         let log = root.as_deref().and_then(|root| log_of(store.as_ref(), root, &self.options.id));
-        let end = self.write_down(&judgement, log).await;
+        let pushed = match (travel, &root) {
+            (Ok(Some(travel)), Some(root)) => self.push(&travel, &mut judgement, root).await,
+            _ => None,
+        };
+        let end = self.write_down(&judgement, log, pushed).await;
         self.release().await;
         // Starts waiting tasks now rather than at the next poll of the queue.
         let end = end?;
@@ -214,11 +224,22 @@ impl ClaimedWork {
     }
 
     /// Records that the task is begun, and makes its worktree.
-    async fn prepare(&self) -> Result<TaskWorktree, Box<Verdict>> {
+    async fn prepare(&self, travel: Option<&TaskTravel>) -> Result<TaskWorktree, Box<Verdict>> {
         let unreadable = |unreadable: UnreadableFact| Box::new(Verdict::unreadable(unreadable.placed(&self.queue.open.commands)));
-        let wanted = self.wanted().await.map_err(unreadable)?;
+        let (mut wanted, dependencies) = self.wanted(travel.is_some()).await.map_err(unreadable)?;
+        let mut notes = Vec::new();
+        let mut travelled = None;
+        if let Some(travel) = travel {
+            let (way, mut made) = (travel.clone(), wanted.take());
+            let (arrived, made) = spawn_io(move || (way.arrive(made.as_mut(), &dependencies), made)).await;
+            let arrived = arrived.map_err(|error| Box::new(travel.not_arrived(&error)))?;
+            wanted = made;
+            notes = arrived.notes;
+            travelled = Some(arrived.branch);
+        }
         let baseline = self.baseline().as_str().to_owned();
-        let branch = wanted.as_ref().map(|wanted| wanted.branch.clone()).or_else(|| self.queue.open.worktree.branch());
+        let own = wanted.as_ref().map(|wanted| wanted.branch.clone());
+        let branch = travelled.or(own).or_else(|| self.queue.open.worktree.branch());
         let begin = move |record: &mut TaskRecord| {
             record.attempts += 1;
             let unborn = if baseline == HistoryPoint::Unborn.as_str() { String::new() } else { baseline.clone() };
@@ -234,35 +255,42 @@ impl ClaimedWork {
         let step = self.written(write).await;
         let change = step.map_err(|error| Box::new(Verdict::new(Reason::StoreError, error.to_string())))?;
         self.queue.note(&[change]);
-        let ready = match wanted {
+        let mut ready = match wanted {
             None => TaskWorktree { root: self.queue.open.root().to_owned(), notes: Vec::new() },
             Some(wanted) => spawn_io(move || make_ready(&wanted)).await.map_err(|error| Box::new(not_ready(&error)))?,
         };
+        notes.append(&mut ready.notes);
+        ready.notes = notes;
         let (root, held) = (ready.root.clone(), self.held.clone());
         // For people; the branch is what counts.
         let _ = spawn_io(move || held.amend(now(), |record| record.worktree = Some(root.clone()))).await;
         Ok(ready)
     }
 
-    async fn wanted(&self) -> Result<Option<TaskWorktreeRequest>, UnreadableFact> {
-        let TaskCheckout::Own(home) = &self.options.checkout else { return Ok(None) };
+    /// The worktree to be made, `None` where work is done in that of the tasks; and the work of the dependencies. What travels is the commit at
+    /// which each was completed.
+    async fn wanted(&self, travels: bool) -> Result<(Option<TaskWorktreeRequest>, Vec<TaskDependency>), UnreadableFact> {
         let board = self.queue.board_beside().await?;
         let own = branch_of(&self.options.id);
+        let entries = self.governed.task.depends_on.iter().filter_map(|id| board.get(id));
+        let dependencies: Vec<TaskDependency> = entries
+            .filter_map(|entry| {
+                let head = entry.record.head.clone().filter(|_| travels);
+                Some(TaskDependency { branch: entry.record.branch.clone()?, head })
+            })
+            .filter(|dependency| dependency.branch != own)
+            .collect();
+        let TaskCheckout::Own(home) = &self.options.checkout else { return Ok((None, dependencies)) };
         let taken = |entry: &&BoardTask| matches!(entry.record.status, TaskStatus::Assigned | TaskStatus::InProgress);
-        Ok(Some(TaskWorktreeRequest {
+        let wanted = TaskWorktreeRequest {
             from: self.queue.open.root().to_owned(),
             home: home.clone(),
             taken: board.entries().filter(taken).map(|entry| branch_of(entry.id())).filter(|branch| *branch != own).collect(),
-            dependencies: self
-                .governed
-                .task
-                .depends_on
-                .iter()
-                .filter_map(|id| board.get(id).and_then(|entry| entry.record.branch.clone()))
-                .filter(|branch| *branch != own)
-                .collect(),
+            begin_at: None,
+            dependencies: dependencies.clone(),
             branch: own,
-        }))
+        };
+        Ok((Some(wanted), dependencies))
     }
 
     /// The commit whose criteria govern: HEAD of the tasks' worktree when this task was first begun.
@@ -301,7 +329,12 @@ impl ClaimedWork {
         })
     }
 
-    async fn write_down(&self, judgement: &Judgement, log: Option<PathBuf>) -> Result<TaskEnd, UnreadableFact> {
+    async fn write_down(
+        &self,
+        judgement: &Judgement,
+        log: Option<PathBuf>,
+        pushed: Option<RemoteBranch>,
+    ) -> Result<TaskEnd, UnreadableFact> {
         let lost = || {
             self.command_env.tell(&format!("the lease of {} has ended; somebody else may work on it", self.options.id));
             Ok(TaskEnd::Lost)
@@ -314,8 +347,10 @@ impl ClaimedWork {
         let (reason, message, head) = (
             verdict.reason.as_str().to_owned(),
             verdict.message.clone(),
-            verdict.commits.as_ref().and_then(|commits| commits.head.clone()),
+            // What the remote has is what others go on from.
+            pushed.as_ref().map(|pushed| pushed.head.clone()).or_else(|| verdict.commits.as_ref().and_then(|commits| commits.head.clone())),
         );
+        let branch = pushed.map(|pushed| pushed.branch);
         let write: HeldWrite = Arc::new(move |held| {
             held.step(status, now(), |record| {
                 record.fence = None;
@@ -323,6 +358,7 @@ impl ClaimedWork {
                 record.message = Some(message.clone());
                 record.log = log.clone().or_else(|| record.log.clone());
                 record.head = head.clone().or_else(|| record.head.clone());
+                record.branch = branch.clone().or_else(|| record.branch.clone());
             })
         });
         match self.written(write).await {

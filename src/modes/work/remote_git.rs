@@ -1,0 +1,181 @@
+//! Runs git against a remote that a person named, from a git directory of its own: nothing that stands in the repository's configuration,
+//! hooks or environment says where a push goes, how it gets there, or what the remote answers.
+//!
+//! The directory lives for one command's work. It has the objects of the repository, a copy of the names of its branches (so that a fetch
+//! says what is here already), and the address of the remote. What the person has configured for all repositories counts as always:
+//! credentials, proxies, ssh.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use watchdog_git::{Worktree, without_credentials};
+use watchdog_process::git_program::{git, tail};
+
+/// How long git may take for one look at the remote.
+const LOOK: Duration = Duration::from_secs(60);
+/// How long it may take to send or to get commits.
+const TRANSFER: Duration = Duration::from_secs(600);
+
+/// The name of the remote in that directory.
+const REMOTE: &str = "there";
+
+/// The empty tree, by the length of an object id.
+const EMPTY_TREES: [&str; 2] =
+    ["4b825dc642cb6eb9a060e54bf8d69288fbee4904", "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"];
+
+/// Git beside a repository, with one remote.
+pub(super) struct RemoteGit {
+    dir: TempDir,
+    objects: PathBuf,
+    shallow: Option<PathBuf>,
+    url: String,
+    empty_tree: &'static str,
+}
+
+/// A command of git that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RemoteFailure {
+    /// What git said, without credentials.
+    pub said: String,
+}
+
+impl RemoteGit {
+    /// Makes the directory.
+    pub(super) fn beside(worktree: &Worktree, url: &str) -> Result<Self, RemoteFailure> {
+        let failed = |why: String| RemoteFailure { said: without_credentials(&why, url) };
+        if url.is_empty() || url.chars().any(char::is_control) {
+            return Err(failed("the address of the remote is none".into()));
+        }
+        let tips = worktree.ref_tips().map_err(|error| failed(error.to_string()))?;
+        let is_long = tips.iter().any(|(_, id)| id.len() == 64);
+        let dir = tempfile::Builder::new().prefix("watchdog-remote-").tempdir().map_err(|error| failed(error.to_string()))?;
+        let (format, extension) = if is_long { (1, "[extensions]\n\tobjectformat = sha256\n") } else { (0, "") };
+        let quoted = url.replace('\\', "\\\\").replace('"', "\\\"");
+        let config = format!(
+            "[core]\n\trepositoryformatversion = {format}\n\tbare = true\n{extension}[remote \"{REMOTE}\"]\n\turl = \"{quoted}\"\n"
+        );
+        let mut packed: Vec<String> = tips
+            .iter()
+            .filter(|(name, _)| name.starts_with("refs/heads/") || name.starts_with("refs/remotes/"))
+            .map(|(name, id)| format!("{id} refs/here/{}\n", &name[5..]))
+            .collect();
+        packed.sort_by(|a, b| a.split(' ').nth(1).cmp(&b.split(' ').nth(1)));
+        let write = || -> std::io::Result<()> {
+            // It may hold a password.
+            fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700))?;
+            fs::create_dir(dir.path().join("objects"))?;
+            fs::create_dir(dir.path().join("refs"))?;
+            fs::write(dir.path().join("HEAD"), "ref: refs/heads/none\n")?;
+            fs::write(dir.path().join("config"), &config)?;
+            fs::write(dir.path().join("packed-refs"), format!("# pack-refs with: sorted \n{}", packed.concat()))
+        };
+        write().map_err(|error| failed(error.to_string()))?;
+        let shallow = Some(worktree.common_dir().join("shallow")).filter(|path| path.exists());
+        let objects = worktree.common_dir().join("objects");
+        Ok(RemoteGit { dir, objects, shallow, url: url.to_owned(), empty_tree: EMPTY_TREES[usize::from(is_long)] })
+    }
+
+    /// The refs of the remote that match `patterns`, by name.
+    pub(super) fn refs(&self, patterns: &[&str]) -> Result<BTreeMap<String, String>, RemoteFailure> {
+        let args: Vec<&str> = ["ls-remote", "--refs", REMOTE].iter().chain(patterns).copied().collect();
+        let listed = self.run(&args, b"", LOOK)?;
+        Ok(listed.lines().filter_map(|line| line.split_once('\t')).map(|(id, name)| (name.to_owned(), id.to_owned())).collect())
+    }
+
+    /// Gets what refs of the remote name, and all that leads there.
+    pub(super) fn fetch(&self, refs: &[&str]) -> Result<(), RemoteFailure> {
+        if refs.is_empty() {
+            return Ok(());
+        }
+        let fixed = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", REMOTE];
+        self.run(&fixed.iter().chain(refs).copied().collect::<Vec<_>>(), b"", TRANSFER).map(drop)
+    }
+
+    /// Moves refs of the remote, each from the value that is expected (`None` = it is not there) to an object of this repository.
+    pub(super) fn push(&self, updates: &[RefUpdate<'_>], atomic: bool) -> Result<(), RemoteFailure> {
+        let mut args: Vec<String> =
+            ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"].map(str::to_owned).to_vec();
+        if atomic {
+            args.push("--atomic".into());
+        }
+        args.extend(updates.iter().map(|update| format!("--force-with-lease={}:{}", update.name, update.expected.unwrap_or_default())));
+        args.push(REMOTE.into());
+        args.extend(updates.iter().map(|update| format!("{}:{}", update.to, update.name)));
+        self.run(&args.iter().map(String::as_str).collect::<Vec<_>>(), b"", TRANSFER).map(drop)
+    }
+
+    /// A commit without files and parents.
+    pub(super) fn empty_commit(&self, message: &str) -> Result<String, RemoteFailure> {
+        let tree = self.run(&["hash-object", "-t", "tree", "-w", "--stdin"], b"", LOOK)?;
+        let made = self.run(&["commit-tree", "--no-gpg-sign", tree.trim()], message.as_bytes(), LOOK)?;
+        Ok(made.trim().to_owned())
+    }
+
+    /// A commit as git keeps it, where it has no files.
+    pub(super) fn empty_commit_text(&self, id: &str) -> Result<Option<String>, RemoteFailure> {
+        let raw = self.run(&["cat-file", "commit", id], b"", LOOK)?;
+        Ok(raw.starts_with(&format!("tree {}\n", self.empty_tree)).then_some(raw))
+    }
+
+    /// Whether a commit is here.
+    pub(super) fn has(&self, id: &str) -> bool {
+        self.run(&["cat-file", "-e", &format!("{id}^{{commit}}")], b"", LOOK).is_ok()
+    }
+
+    /// Whether `old` is `new`, or one of its ancestors.
+    pub(super) fn leads_to(&self, old: &str, new: &str) -> bool {
+        old == new || self.run(&["merge-base", "--is-ancestor", old, new], b"", LOOK).is_ok()
+    }
+
+    fn run(&self, args: &[&str], stdin: &[u8], deadline: Duration) -> Result<String, RemoteFailure> {
+        let root = self.dir.path();
+        // The person's own hooks are for the person's pushes.
+        let args: Vec<&str> = ["-c", "core.hooksPath=/dev/null", "-c", "push.gpgSign=false", "-c", "protocol.ext.allow=never"]
+            .iter()
+            .chain(args)
+            .copied()
+            .collect();
+        let mut program = git(root, &args, &[], false, deadline);
+        let mut set = |name: &str, value: OsString| program.env.insert(name.into(), Some(value));
+        set("GIT_DIR", root.as_os_str().to_owned());
+        set("GIT_OBJECT_DIRECTORY", self.objects.as_os_str().to_owned());
+        if let Some(shallow) = &self.shallow {
+            set("GIT_SHALLOW_FILE", shallow.as_os_str().to_owned());
+        }
+        program.stdin = stdin.to_vec();
+        // A list of refs is read whole.
+        program.keep = 4 << 20;
+        let failed = |said: String| RemoteFailure { said: without_credentials(&said, &self.url) };
+        let finished = program.run().map_err(|error| failed(error.to_string()))?;
+        if finished.timed_out {
+            return Err(failed(format!("the remote did not answer within {} s", deadline.as_secs())));
+        }
+        if !finished.exit.success() || finished.stdout.dropped > 0 {
+            return Err(failed(tail(&finished)));
+        }
+        Ok(String::from_utf8_lossy(&finished.stdout.bytes).into_owned())
+    }
+}
+
+/// A ref of the remote that a push moves.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RefUpdate<'a> {
+    /// Its whole name.
+    pub name: &'a str,
+    /// What it must name now; `None` = nothing.
+    pub expected: Option<&'a str>,
+    /// What it names then.
+    pub to: &'a str,
+}
+
+impl RemoteFailure {
+    /// Whether the remote takes several refs only one by one.
+    pub(super) fn is_not_atomic(&self) -> bool {
+        self.said.contains("does not support --atomic")
+    }
+}

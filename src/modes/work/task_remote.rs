@@ -1,0 +1,297 @@
+//! What travels of a task by git: its branch, and with every push its fence, in one transaction of the remote.
+//!
+//! A push is believed only when the remote itself says so afterwards. Whoever comes late, with a smaller fence, pushes nothing.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use watchdog_git::Worktree;
+
+use super::fence_commit::{FenceMark, branch_of_fence, fence_of_branch, fence_ref};
+use super::own_worktree::branch_of;
+use super::remote_git::{RefUpdate, RemoteFailure, RemoteGit};
+
+/// How often a push is tried while others move the same refs.
+const TRIES: u32 = 5;
+/// Between two of them; it grows.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The remote of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskRemote {
+    /// Its name, for people.
+    pub name: String,
+    /// Its address, which may hold a password.
+    pub url: String,
+    /// The task.
+    pub task: String,
+    /// The fence of our lease.
+    pub fence: i64,
+}
+
+/// A task's branch on a remote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteBranch {
+    /// Its name, without `refs/heads/`.
+    pub branch: String,
+    /// The commit that it names.
+    pub head: String,
+    /// Whether it was moved together with the fence.
+    pub is_fenced: bool,
+}
+
+/// Why nothing was pushed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TaskRemoteError {
+    /// Another machine took the task over.
+    #[error("{task} was taken over by another machine: {remote} has fence {found}, and this is {ours}; nothing was pushed")]
+    Late { task: String, remote: String, found: i64, ours: i64 },
+    /// Somebody moved the branch to commits that ours do not follow.
+    #[error("{branch} on {remote} has commits ({found:.12}) that are not in {wanted:.12}; nothing was pushed")]
+    Diverged { branch: String, remote: String, found: String, wanted: String },
+    /// The fence of the remote is not one of watchdog's.
+    #[error("{name} on {remote} is no fence of watchdog; somebody else wrote it, so that nothing was pushed")]
+    ForeignFence { name: String, remote: String },
+    /// A dependency was completed at a commit that cannot be had.
+    #[error("{branch} on {remote} does not have {commit:.12}, at which it was completed; push that commit there")]
+    NoDependency { branch: String, remote: String, commit: String },
+    /// The work of another machine is not in the worktree that is to go on.
+    #[error(
+        "{branch} on {remote} has work that is not here ({head:.12}); get it with: git fetch {remote} {branch} && git merge FETCH_HEAD"
+    )]
+    NotHere { branch: String, remote: String, head: String },
+    /// There is nothing to begin from.
+    #[error("the repository has no commit yet; make a first one")]
+    Unborn,
+    /// The repository here is in no state for it.
+    #[error("cannot bring {branch} to where the remote has it: {why}")]
+    Unusable { branch: String, why: String },
+    /// The remote cannot be reached, or refuses.
+    #[error("cannot use remote {remote}: {why}")]
+    Away { remote: String, why: String },
+}
+
+/// What the remote has of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct RemoteLook {
+    /// The branch that goes with the fence.
+    branch: Option<String>,
+    /// The fence's commit.
+    fence_id: Option<String>,
+    mark: Option<FenceMark>,
+    /// Branches of single fences, the greatest last.
+    by_fence: BTreeMap<i64, String>,
+}
+
+impl RemoteLook {
+    fn largest_fence(&self) -> Option<i64> {
+        let single = self.by_fence.keys().next_back().copied();
+        self.mark.as_ref().map(|mark| mark.fence).max(single)
+    }
+
+    /// Where work goes on: the branch of the newest fence.
+    fn newest(&self, task: &str) -> Option<RemoteBranch> {
+        let fenced = self.branch.as_ref().map(|head| RemoteBranch { branch: branch_of(task), head: head.clone(), is_fenced: true });
+        let single =
+            self.by_fence.iter().next_back().map(|(fence, head)| {
+                (*fence, RemoteBranch { branch: branch_of_fence(task, *fence), head: head.clone(), is_fenced: false })
+            });
+        match (single, &self.mark) {
+            (Some((fence, _)), Some(mark)) if mark.fence > fence && fenced.is_some() => fenced,
+            (Some((_, branch)), _) => Some(branch),
+            (None, _) => fenced,
+        }
+    }
+}
+
+impl TaskRemote {
+    /// Takes the task over on the remote before anything is begun: moves the fence, and makes the branch at `base` where there is none. What
+    /// is there afterwards is where work goes on; its commits are in the repository then.
+    ///
+    /// # Errors
+    /// See [`TaskRemoteError`]; nothing is begun then.
+    pub fn take_over(&self, worktree: &Worktree, base: &str) -> Result<RemoteBranch, TaskRemoteError> {
+        let git = self.git(worktree)?;
+        self.move_to(&git, |look| Ok(look.newest(&self.task).map_or_else(|| base.to_owned(), |found| found.head)))
+    }
+
+    /// Pushes one commit of the task, and no other: what was judged. It must follow what the remote has.
+    ///
+    /// # Errors
+    /// See [`TaskRemoteError`]; the remote is as it was then.
+    pub fn push(&self, worktree: &Worktree, commit: &str) -> Result<RemoteBranch, TaskRemoteError> {
+        let git = self.git(worktree)?;
+        self.move_to(&git, |look| match look.newest(&self.task) {
+            Some(found) if !git.has(&found.head) || !git.leads_to(&found.head, commit) => Err(TaskRemoteError::Diverged {
+                branch: found.branch,
+                remote: self.name.clone(),
+                found: found.head,
+                wanted: commit.to_owned(),
+            }),
+            _ => Ok(commit.to_owned()),
+        })
+    }
+
+    /// Gets the commits of a branch of another task, such as one that was recorded when it was completed. Whether the commit is here then.
+    ///
+    /// # Errors
+    /// Where the remote cannot be reached or has no such branch.
+    pub fn fetch_commit(&self, worktree: &Worktree, branch: &str, commit: &str) -> Result<bool, TaskRemoteError> {
+        let git = self.git(worktree)?;
+        if git.has(commit) {
+            return Ok(true);
+        }
+        git.fetch(&[format!("refs/heads/{branch}").as_str()]).map_err(|failure| self.away(failure))?;
+        Ok(git.has(commit))
+    }
+
+    /// Whether `old` is `new`, or one of its ancestors.
+    ///
+    /// # Errors
+    /// Where the repository cannot be read.
+    pub fn leads_to(&self, worktree: &Worktree, old: &str, new: &str) -> Result<bool, TaskRemoteError> {
+        Ok(self.git(worktree)?.leads_to(old, new))
+    }
+
+    fn git(&self, worktree: &Worktree) -> Result<RemoteGit, TaskRemoteError> {
+        RemoteGit::beside(worktree, &self.url).map_err(|failure| self.away(failure))
+    }
+
+    fn away(&self, failure: RemoteFailure) -> TaskRemoteError {
+        TaskRemoteError::Away { remote: self.name.clone(), why: failure.said }
+    }
+
+    /// Moves branch and fence to where `target` says, from what the remote has at that moment.
+    fn move_to(
+        &self,
+        git: &RemoteGit,
+        target: impl Fn(&RemoteLook) -> Result<String, TaskRemoteError>,
+    ) -> Result<RemoteBranch, TaskRemoteError> {
+        let mut atomic = true;
+        let mut last = None;
+        let mut number = 0;
+        for n in 0..TRIES {
+            std::thread::sleep(PAUSE * n);
+            let look = self.look(git)?;
+            let to = target(&look)?;
+            number = look.mark.as_ref().map_or(0, |mark| mark.push).max(number) + 1;
+            let pushed = match atomic {
+                true => self.push_fenced(git, &look, &to, number),
+                false => self.push_single(git, &look, &to),
+            };
+            // Whatever the push said, or was made to say: the remote is asked.
+            match (pushed, self.look(git)) {
+                (Ok(done), Ok(now)) if done.is_on(&now) => {
+                    self.check_fence(&now)?;
+                    return Ok(done.branch);
+                }
+                (Ok(_), Ok(now)) => {
+                    self.check_fence(&now)?;
+                    last = Some(RemoteFailure { said: "the push ended well, and the remote does not have it".into() });
+                }
+                (Ok(_), Err(error)) => return Err(error),
+                (Err(failure), _) if atomic && failure.is_not_atomic() => atomic = false,
+                (Err(failure), now) => {
+                    let now = now?;
+                    self.check_fence(&now)?;
+                    // Nobody was faster: the remote itself refuses.
+                    if now == look {
+                        return Err(self.away(failure));
+                    }
+                    last = Some(failure);
+                }
+            }
+        }
+        Err(self.away(last.unwrap_or_else(|| RemoteFailure { said: "others moved the branch each time".into() })))
+    }
+
+    fn push_fenced(&self, git: &RemoteGit, look: &RemoteLook, to: &str, push: u64) -> Result<MovedBranch, RemoteFailure> {
+        let mark = FenceMark { task: self.task.clone(), fence: self.fence, push };
+        let fence_id = git.empty_commit(&mark.message())?;
+        let (branch, name) = (branch_of(&self.task), fence_ref(&self.task));
+        let updates = [
+            RefUpdate { name: &format!("refs/heads/{branch}"), expected: look.branch.as_deref(), to },
+            RefUpdate { name: &name, expected: look.fence_id.as_deref(), to: &fence_id },
+        ];
+        let branch = RemoteBranch { branch, head: to.to_owned(), is_fenced: true };
+        git.push(&updates, true).map(|()| MovedBranch { branch, fence_id: Some(fence_id), fence: self.fence })
+    }
+
+    fn push_single(&self, git: &RemoteGit, look: &RemoteLook, to: &str) -> Result<MovedBranch, RemoteFailure> {
+        let branch = branch_of_fence(&self.task, self.fence);
+        let update = RefUpdate { name: &format!("refs/heads/{branch}"), expected: look.by_fence.get(&self.fence).map(String::as_str), to };
+        let branch = RemoteBranch { branch, head: to.to_owned(), is_fenced: false };
+        git.push(&[update], false).map(|()| MovedBranch { branch, fence_id: None, fence: self.fence })
+    }
+
+    fn check_fence(&self, look: &RemoteLook) -> Result<(), TaskRemoteError> {
+        match look.largest_fence() {
+            Some(found) if found > self.fence => {
+                Err(TaskRemoteError::Late { task: self.task.clone(), remote: self.name.clone(), found, ours: self.fence })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What the remote has, with its commits in the repository. Refuses a larger fence.
+    fn look(&self, git: &RemoteGit) -> Result<RemoteLook, TaskRemoteError> {
+        let (branch, fence) = (format!("refs/heads/{}", branch_of(&self.task)), fence_ref(&self.task));
+        let by_fence = format!("{branch}-*");
+        let mut last = None;
+        for _ in 0..TRIES {
+            let found = git.refs(&[&branch, &fence, &by_fence]).map_err(|failure| self.away(failure))?;
+            let singles: BTreeMap<i64, String> = found
+                .iter()
+                .filter_map(|(name, id)| Some((fence_of_branch(&self.task, name.strip_prefix("refs/heads/")?)?, id.clone())))
+                .collect();
+            let newest = singles.keys().next_back().map(|fence| format!("refs/heads/{}", branch_of_fence(&self.task, *fence)));
+            let wanted: Vec<&str> = [Some(&branch), Some(&fence), newest.as_ref()]
+                .into_iter()
+                .flatten()
+                .filter(|name| found.get(*name).is_some_and(|id| !git.has(id)))
+                .map(String::as_str)
+                .collect();
+            if let Err(failure) = git.fetch(&wanted) {
+                // One of them may have been removed since.
+                last = Some(failure);
+                continue;
+            }
+            if wanted.iter().any(|name| !git.has(&found[*name])) {
+                continue;
+            }
+            let mark = match found.get(&fence) {
+                None => None,
+                Some(id) => {
+                    let text = git.empty_commit_text(id).map_err(|failure| self.away(failure))?;
+                    let mark = text.as_deref().and_then(FenceMark::of_commit).filter(|mark| mark.task == self.task);
+                    Some(mark.ok_or_else(|| TaskRemoteError::ForeignFence { name: fence.clone(), remote: self.name.clone() })?)
+                }
+            };
+            let look = RemoteLook { branch: found.get(&branch).cloned(), fence_id: found.get(&fence).cloned(), mark, by_fence: singles };
+            self.check_fence(&look)?;
+            return Ok(look);
+        }
+        Err(self.away(last.unwrap_or_else(|| RemoteFailure { said: "others moved the branch each time".into() })))
+    }
+}
+
+/// What a push was to bring about.
+struct MovedBranch {
+    branch: RemoteBranch,
+    fence_id: Option<String>,
+    fence: i64,
+}
+
+impl MovedBranch {
+    fn is_on(&self, look: &RemoteLook) -> bool {
+        let head = Some(&self.branch.head);
+        match &self.fence_id {
+            Some(fence) => look.fence_id.as_ref() == Some(fence) && look.branch.as_ref() == head,
+            None => look.by_fence.get(&self.fence) == head,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "task_remote_tests.rs"]
+mod tests;

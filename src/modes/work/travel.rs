@@ -1,0 +1,127 @@
+//! What travels of a task where a fleet shares its repository: its branch comes before the first session, and goes before it is complete.
+
+use std::path::PathBuf;
+
+use super::own_worktree::{TaskDependency, TaskWorktreeRequest, branch_of, keep_beside};
+use super::task_remote::{RemoteBranch, TaskRemote, TaskRemoteError};
+use crate::judge::command_env::CommandEnv;
+use watchdog_facts::evidence::UnreadableFact;
+use watchdog_facts::verdict::{Reason, Verdict};
+use watchdog_git::{HistoryPoint, Worktree};
+
+/// The way of one task to the remote and from there.
+#[derive(Debug, Clone)]
+pub(super) struct TaskTravel {
+    remote: TaskRemote,
+    /// The worktree that the tasks are in.
+    from: PathBuf,
+}
+
+/// What came from the remote.
+pub(super) struct ArrivedTask {
+    /// Where its work goes.
+    pub branch: String,
+    /// For a person.
+    pub notes: Vec<String>,
+}
+
+impl TaskTravel {
+    /// The way of a task; `None` where no fleet shares the repository. Connects to nothing.
+    pub(super) fn of(
+        command_env: &CommandEnv,
+        repository_id: &str,
+        (task, fence): (&str, i64),
+        from: PathBuf,
+    ) -> Result<Option<Self>, UnreadableFact> {
+        let found = address_of(command_env, repository_id)?;
+        Ok(found.map(|(name, url)| TaskTravel { remote: TaskRemote { name, url, task: task.to_owned(), fence }, from }))
+    }
+
+    /// Takes the task over on the remote, and gets what is there: its branch, and the commits at which its dependencies were completed.
+    /// `wanted` is the worktree to be made, which then begins there; `None` = work goes on in the tasks' own worktree.
+    pub(super) fn arrive(
+        &self,
+        wanted: Option<&mut TaskWorktreeRequest>,
+        dependencies: &[TaskDependency],
+    ) -> Result<ArrivedTask, TaskRemoteError> {
+        let worktree = Worktree::open(&self.from).map_err(|error| self.unusable(&error))?;
+        let HistoryPoint::Commit(head) = worktree.head().map_err(|error| self.unusable(&error))? else {
+            return Err(TaskRemoteError::Unborn);
+        };
+        let found = self.remote.take_over(&worktree, &head)?;
+        let mut notes = Vec::new();
+        for dependency in dependencies {
+            let Some(commit) = &dependency.head else { continue };
+            if !self.remote.fetch_commit(&worktree, &dependency.branch, commit)? {
+                return Err(TaskRemoteError::NoDependency {
+                    branch: dependency.branch.clone(),
+                    remote: self.remote.name.clone(),
+                    commit: commit.clone(),
+                });
+            }
+        }
+        match wanted {
+            Some(wanted) => {
+                notes.extend(keep_beside(&worktree, &wanted.branch, &found.head).map_err(|error| self.unusable(&error))?);
+                wanted.begin_at = Some(found.head);
+            }
+            None if self.remote.leads_to(&worktree, &found.head, &head)? => {}
+            None => {
+                return Err(TaskRemoteError::NotHere { branch: found.branch, remote: self.remote.name.clone(), head: found.head });
+            }
+        }
+        Ok(ArrivedTask { branch: found.branch, notes })
+    }
+
+    /// Pushes a commit of the task.
+    pub(super) fn push(&self, commit: &str) -> Result<RemoteBranch, TaskRemoteError> {
+        let worktree = Worktree::open(&self.from).map_err(|error| self.unusable(&error))?;
+        self.remote.push(&worktree, commit)
+    }
+
+    /// The verdict where nothing could come from the remote: what is away now may be there later.
+    pub(super) fn not_arrived(&self, error: &TaskRemoteError) -> Verdict {
+        let task = &self.remote.task;
+        match error {
+            TaskRemoteError::Late { .. } => Verdict::new(Reason::Locked, error.to_string()),
+            TaskRemoteError::Away { .. } => Verdict::new(Reason::Dependencies, format!("{task} cannot begin yet: {error}")),
+            _ => Verdict::new(Reason::Disputed, error.to_string()),
+        }
+    }
+
+    /// The verdict where the work is done and not on the remote: a person says how it goes on, and no machine begins it anew.
+    pub(super) fn not_pushed(&self, error: &TaskRemoteError, commit: &str) -> Verdict {
+        let (task, short) = (&self.remote.task, &commit[..commit.len().min(12)]);
+        let again = format!("its work is committed on this machine ({short}); run it here again: watchdog task run {task}");
+        match error {
+            TaskRemoteError::Away { .. } => Verdict::new(Reason::GitError, format!("{task} is done and was not pushed: {error}; {again}")),
+            _ => Verdict::new(Reason::Disputed, format!("{task} is done and was not pushed: {error}; {again}")),
+        }
+    }
+
+    fn unusable(&self, error: &dyn std::fmt::Display) -> TaskRemoteError {
+        TaskRemoteError::Unusable { branch: branch_of(&self.remote.task), why: error.to_string() }
+    }
+}
+
+/// Name and address of the remote that a person shared the repository over.
+#[cfg(feature = "fleet")]
+fn address_of(command_env: &CommandEnv, repository_id: &str) -> Result<Option<(String, String)>, UnreadableFact> {
+    use crate::modes::fleet::{FleetSetting, shared_repository};
+    let read = || match FleetSetting::of(&command_env.state)? {
+        Some(_) => shared_repository(&command_env.state, repository_id),
+        None => Ok(None),
+    };
+    let found = read().map_err(|error| UnreadableFact {
+        kind: watchdog_facts::evidence::FaultKind::Store,
+        why: error.to_string(),
+        hint: Some(error.hint()),
+    })?;
+    Ok(found.map(|shared| (shared.remote, shared.url)))
+}
+
+/// This build is in no fleet.
+#[cfg(not(feature = "fleet"))]
+fn address_of(_: &CommandEnv, _: &str) -> Result<Option<(String, String)>, UnreadableFact> {
+    Ok(None)
+}
