@@ -94,7 +94,7 @@ pub struct TaskBoard {
     store: Arc<dyn TaskStore>,
     entries: BTreeMap<String, BoardTask>,
     /// Complete tasks that are recorded for other machines as well, and whose files are not here.
-    elsewhere: Vec<DependencyNode>,
+    without_file: Vec<DependencyNode>,
 }
 
 impl TaskBoard {
@@ -128,14 +128,14 @@ impl TaskBoard {
         }
         // Deleting a task's file, or replacing it with another task's, does not complete the task.
         let root = folder.root.clone().unwrap_or_default();
-        let mut elsewhere = Vec::new();
+        let mut without_file = Vec::new();
         for (id, (task, is_recorded)) in stored {
             if task.record.status == TaskStatus::Complete && task.record.depends_on.is_some() {
-                elsewhere.push(DependencyNode { id: id.clone(), status: TaskStatus::Complete, depends_on: Vec::new() });
+                without_file.push(DependencyNode { id: id.clone(), status: TaskStatus::Complete, depends_on: Vec::new() });
             }
             entries.extend(BoardTask::gone(task, is_recorded, &root).map(|entry| (id, entry)));
         }
-        Ok(TaskBoard { store, entries, elsewhere })
+        Ok(TaskBoard { store, entries, without_file })
     }
 
     /// Pins the files of tasks that are not pinned yet, by the content that `effective` returns; the next [`TaskBoard::settle`] writes it.
@@ -164,12 +164,12 @@ impl TaskBoard {
 
     /// All tasks as the queue sees them.
     pub fn queued(&self) -> Vec<QueuedTask> {
-        self.entries().map(BoardTask::queued).chain(self.elsewhere.iter().map(|link| complete_elsewhere(link.clone()))).collect()
+        self.entries().map(BoardTask::queued).chain(self.without_file.iter().map(|link| complete_remotely(link.clone()))).collect()
     }
 
     /// The dependencies of all tasks.
     pub fn dependencies(&self) -> DependencyGraph {
-        DependencyGraph::new(self.elsewhere.iter().cloned().chain(self.entries().map(BoardTask::link)))
+        DependencyGraph::new(self.without_file.iter().cloned().chain(self.entries().map(BoardTask::link)))
     }
 
     /// The unmet dependencies of a task.
@@ -189,7 +189,7 @@ impl TaskBoard {
             changes.extend(self.record_new(id, now)?);
             changes.extend(self.give_back_abandoned(id, now)?);
         }
-        let dependencies = DependencyGraph::new(self.elsewhere.iter().cloned().chain(self.entries().map(BoardTask::settled_link)));
+        let dependencies = DependencyGraph::new(self.without_file.iter().cloned().chain(self.entries().map(BoardTask::settled_link)));
         for id in &ids {
             let blockers = dependencies.blockers(id);
             changes.extend(self.settle_dependencies(id, &blockers, now)?);
@@ -400,7 +400,7 @@ fn of_earlier(record: TaskRecord) -> TaskRecord {
 }
 
 /// A complete task whose file is not here, as the queue sees it.
-fn complete_elsewhere(link: DependencyNode) -> QueuedTask {
+fn complete_remotely(link: DependencyNode) -> QueuedTask {
     QueuedTask { link, priority: TaskPriority::default(), role: None, since: Timestamp::UNIX_EPOCH }
 }
 

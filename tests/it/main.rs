@@ -50,6 +50,8 @@ mod fleet_account;
 mod fleet_budget;
 // What a machine copies to its fleet, and when.
 mod fleet_copies;
+// One queue of tasks for several machines.
+mod fleet_tasks;
 // One look at all machines of a fleet: events, status, figures.
 mod fleet_look;
 // Repositories that a fleet shares.

@@ -228,7 +228,7 @@ impl FleetServer {
             let open = self.usable(state, repeat).await.map_err(CallFailure::Failed)?;
             may_have_committed.set(true);
             let OpenConnection { client, is_listening, woken, .. } = &mut *open;
-            let error = match op(&mut ServerCall { client, is_listening, woken: &**woken, may_have_committed }).await {
+            let error = match op(&mut ServerCall { client, is_listening, woken, may_have_committed }).await {
                 Ok(done) => {
                     open.used = Instant::now();
                     return Ok(done);

@@ -62,7 +62,7 @@ impl FleetTasks {
     }
 
     /// What is recorded, as it was seen last or as it is.
-    fn look(&self, id: &str, anew: bool) -> Result<Option<SeenTask>, StoreError> {
+    fn current(&self, id: &str, anew: bool) -> Result<Option<SeenTask>, StoreError> {
         if !anew && let Some(seen) = self.seen().get(id) {
             return Ok(Some(seen.clone()));
         }
@@ -84,7 +84,7 @@ impl FleetTasks {
         let mut lost: Vec<(String, TaskWrite)> = Vec::new();
         let mut anew = guard != ChangeGuard::Anyhow;
         for _ in 0..ATTEMPTS {
-            let found = self.look(id, anew)?;
+            let found = self.current(id, anew)?;
             anew = true;
             if let Some(done) = self.written_unheard(id, &lost)? {
                 return Ok(Some(done));
@@ -116,7 +116,7 @@ impl FleetTasks {
                 }
                 Ok(None) => {
                     // Somebody wrote meanwhile, or the guard holds.
-                    let now = self.look(id, true)?;
+                    let now = self.current(id, true)?;
                     if guard != ChangeGuard::Anyhow && now.as_ref().map(|now| now.rev) == found.as_ref().map(|seen| seen.rev) {
                         return self.written_unheard(id, &lost);
                     }
@@ -415,9 +415,9 @@ impl TaskStore for FleetTasks {
     fn step(&self, lease: &TaskLease, change: ChangeTask<'_>) -> Result<Option<TaskWrite>, StoreError> {
         let is_ours = |seen: &SeenTask| seen.record.fence == Some(lease.fence);
         // Under a lease nobody else changes what a step changes: what was seen last is so still.
-        let seen = match self.look(&lease.id, false)?.filter(is_ours) {
+        let seen = match self.current(&lease.id, false)?.filter(is_ours) {
             Some(seen) => Some(seen),
-            None => self.look(&lease.id, true)?.filter(is_ours),
+            None => self.current(&lease.id, true)?.filter(is_ours),
         };
         let Some(SeenTask { record: before, .. }) = seen else { return Ok(None) };
         let Some(after) = change(Some(&before)).map(|after| as_stored(&after)) else {

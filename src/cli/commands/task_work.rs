@@ -16,7 +16,7 @@ use crate::modes::work::{
     AgentPoolOptions, AgentPoolReport, AgentPoolView, PoolAgent, TaskCheckout, TaskRunOptions, run_agent_pool, run_task,
 };
 use crate::tasks::queue::{ready, takes};
-use crate::tasks::task_place::TaskPlace;
+use crate::tasks::task_source::TaskSource;
 use crate::wire::task_work_json::{PlannedAgent, TaskPlan, pool_plan_json, task_plan_json};
 use watchdog_core::config::settings::{AgentEntry, ConfigSettings};
 use watchdog_core::config::task_file::why_no_id;
@@ -81,15 +81,15 @@ pub fn work(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskO
         return plan_of_all(terminal, &queue, &options);
     }
     let commands = queue.open.commands.clone();
-    let place = queue.place.clone();
+    let source = queue.source.clone();
     drop(queue);
     let live = if args.work.show_output { None } else { LiveView::start(terminal) };
     let narrate = live.as_ref().map_or_else(|| Arc::clone(&command_env.narrate), LiveView::narrator);
     let around = CommandEnv { narrate, ..command_env.clone() };
     // Where there is one queue alone, nobody asks which.
-    if place != TaskPlace::Here || command_env.state.fleet_setting().exists() {
-        let share = if place == TaskPlace::Here { "; this repository is not shared with the fleet" } else { "" };
-        around.tell(&format!("works on {place}{share}"));
+    if source != TaskSource::Here || command_env.state.fleet_setting().exists() {
+        let share = if source == TaskSource::Here { "; this repository is not shared with the fleet" } else { "" };
+        around.tell(&format!("works on {source}{share}"));
     }
     let _copies = copies(&around);
     let view: &dyn AgentPoolView = match &live {

@@ -8,17 +8,14 @@ use watchdog_store::task_store::TaskStore;
 use super::fleet_setting::{FleetSetting, FleetSettingError};
 use super::shared_repository::shared_repository;
 use crate::judge::command_env::CommandEnv;
-use crate::tasks::task_place::TaskPlace;
+use crate::tasks::task_source::{SourcedTasks, TaskSource};
 
 /// The tasks of a repository in the fleet, and the words for it; `None` where this machine is in no fleet, or no person shared the
 /// repository. Connects to nothing.
 ///
 /// # Errors
 /// Where the setting, or what is shared, cannot be read.
-pub fn fleet_queue(
-    command_env: &CommandEnv,
-    local_repository_id: &str,
-) -> Result<Option<(Arc<dyn TaskStore>, TaskPlace)>, FleetSettingError> {
+pub fn fleet_queue(command_env: &CommandEnv, local_repository_id: &str) -> Result<Option<SourcedTasks>, FleetSettingError> {
     let Some(setting) = FleetSetting::of(&command_env.state)? else { return Ok(None) };
     let Some(shared) = shared_repository(&command_env.state, local_repository_id)? else { return Ok(None) };
     let address = setting.server.secret_address();
@@ -27,6 +24,6 @@ pub fn fleet_queue(
         let server: FleetServer = setting.server()?.needing_its_format();
         Ok::<_, FleetSettingError>(Arc::new(FleetTasks::new(Arc::new(server), &setting.name, &shared.id)) as Arc<dyn TaskStore>)
     })?;
-    let place = TaskPlace::Fleet { server: setting.server.server(), machine: setting.name, repository: shared.id };
-    Ok(Some((tasks, place)))
+    let source = TaskSource::Fleet { server: setting.server.server(), machine: setting.name, repository: shared.id };
+    Ok(Some((tasks, source)))
 }

@@ -22,13 +22,13 @@ impl BootMoment {
     }
 
     /// How long until then; zero where it is past.
-    pub fn from_now(self) -> Duration {
+    pub fn remaining(self) -> Duration {
         self.0.saturating_sub(Self::now().0)
     }
 
     /// Whether it is past.
     pub fn is_past(self) -> bool {
-        self.from_now().is_zero()
+        self.remaining().is_zero()
     }
 }
 
@@ -39,8 +39,8 @@ mod tests {
     #[test]
     fn a_moment_to_come_is_reached_and_then_past() {
         let soon = BootMoment::now().after(Duration::from_millis(30));
-        assert!(!soon.is_past() && soon.from_now() <= Duration::from_millis(30));
-        std::thread::sleep(soon.from_now());
+        assert!(!soon.is_past() && soon.remaining() <= Duration::from_millis(30));
+        std::thread::sleep(soon.remaining());
         while !soon.is_past() {
             std::thread::yield_now();
         }

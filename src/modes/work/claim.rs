@@ -59,7 +59,7 @@ pub async fn claim_task(command_env: &CommandEnv, options: &TaskRunOptions, othe
     startable.extend(others.filter_map(|entry| startable_task(&queue, &board, entry, options)));
     let ids: Vec<String> = startable.iter().map(|task| task.entry.id().to_owned()).collect();
     let (agent, ttl) = (options.agent.clone(), options.lease);
-    let asked = BootMoment::now();
+    let requested_at = BootMoment::now();
     let taken = spawn_io(move || {
         let holder = format!("{} {}", std::process::id(), watchdog_store::journal::event_id(begun));
         let taker = TaskClaimant { agent: &agent, holder: &holder, ttl };
@@ -82,18 +82,18 @@ pub async fn claim_task(command_env: &CommandEnv, options: &TaskRunOptions, othe
     queue.note(&changes);
     let kept = {
         let held = held.clone();
-        RenewedLease::start(asked, options.lease, move |ttl| held.renew(ttl))
+        RenewedLease::start(requested_at, options.lease, move |ttl| held.renew(ttl))
     };
     let Some(StartableTask { mut entry, governed, prompts }) = startable.into_iter().find(|task| task.entry.id() == held.id()) else {
         return not_begun(Verdict::new(Reason::Locked, format!("somebody else has taken {}", options.id)));
     };
     let was = entry.record.status;
-    let as_looked_at = (&record.baseline, &record.pinned) == (&entry.record.baseline, &entry.record.pinned);
+    let is_unchanged = (&record.baseline, &record.pinned) == (&entry.record.baseline, &entry.record.pinned);
     entry.record = record;
     let options = TaskRunOptions { id: held.id().to_owned(), ..options.clone() };
     tracing::info!(target: "watchdog::task", task = options.id, agent = options.agent, "takes a task");
     let work = ClaimedWork { command_env: command_env.clone(), options, queue, entry, was, governed, prompts, held, kept, begun };
-    if !as_looked_at {
+    if !is_unchanged {
         // Another machine worked on it in between: whoever takes it next looks at what it is now.
         return work.put_back().await.map(|report| TaskBeginning::NotBegun(Box::new(report)));
     }

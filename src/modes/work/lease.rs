@@ -13,7 +13,7 @@ use super::boot_clock::BootMoment;
 use watchdog_store::StoreError;
 
 /// How often to look at the clock, which goes on while this machine sleeps or this process is stopped.
-const LOOK: Duration = Duration::from_secs(1);
+const CLOCK_CHECK: Duration = Duration::from_secs(1);
 
 /// A lease that is renewed in the background until this is dropped.
 pub struct RenewedLease {
@@ -41,18 +41,22 @@ impl LeaseState {
 
 impl RenewedLease {
     /// Calls `renew` three times in each `ttl`; one that answers `false`, or cannot answer for a whole `ttl`, means that the lease is lost.
-    /// `asked` is a moment before the lease was asked for: by the clock of whoever gave it, it ends no earlier than `ttl` after that.
-    pub fn start(asked: BootMoment, ttl: Duration, renew: impl Fn(Duration) -> Result<bool, StoreError> + Send + Sync + 'static) -> Self {
+    /// `requested_at` is a moment before the lease was asked for: by the clock of whoever gave it, it ends no earlier than `ttl` after that.
+    pub fn start(
+        requested_at: BootMoment,
+        ttl: Duration,
+        renew: impl Fn(Duration) -> Result<bool, StoreError> + Send + Sync + 'static,
+    ) -> Self {
         let (sender, lost) = watch::channel(false);
         let renew = Arc::new(renew);
-        let shared = Arc::new(LeaseState { until: Mutex::new(asked.after(ttl)), ended: AtomicBool::new(false) });
+        let shared = Arc::new(LeaseState { until: Mutex::new(requested_at.after(ttl)), ended: AtomicBool::new(false) });
         let state = Arc::clone(&shared);
         let beating = tokio::spawn(async move {
             while !state.is_lost() {
                 // Once it cannot be proven any more, nothing waits for an answer.
                 let due = BootMoment::now().after(ttl / 3);
                 while !due.is_past() && !state.is_lost() {
-                    tokio::time::sleep(due.from_now().min(LOOK)).await;
+                    tokio::time::sleep(due.remaining().min(CLOCK_CHECK)).await;
                 }
                 let sent = BootMoment::now();
                 let renew = Arc::clone(&renew);
@@ -60,7 +64,7 @@ impl RenewedLease {
                 let answer = loop {
                     tokio::select! {
                         answer = &mut answer => break Some(answer),
-                        () = tokio::time::sleep(state.until().from_now().min(LOOK)) => {}
+                        () = tokio::time::sleep(state.until().remaining().min(CLOCK_CHECK)) => {}
                     }
                     if state.is_lost() {
                         break None;

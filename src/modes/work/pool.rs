@@ -16,7 +16,7 @@ use crate::judge::signals::{SignalState, SignalUrgency};
 use crate::modes::iterate::LoopAgent;
 use crate::tasks::queue::{QueuedTask, ready, takes};
 use crate::tasks::task_board::{BoardTask, TaskBoard};
-use crate::tasks::task_place::TaskPlace;
+use crate::tasks::task_source::TaskSource;
 use crate::wire::task_work_json::{pool_json, pool_task_json};
 use watchdog_core::config::task_file::TaskStatus;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
@@ -123,20 +123,20 @@ enum SeatEvent {
     /// It took a task, or did not.
     Chose(usize, String, Result<TaskBeginning, UnreadableFact>),
     /// Its work on a task ended.
-    Ended(usize, String, Result<TaskReport, UnreadableFact>),
+    Ended(usize, String, Box<Result<TaskReport, UnreadableFact>>),
 }
 
 /// The queue as it was found.
-struct QueueLook {
+struct QueueState {
     queue: TaskQueue,
     board: TaskBoard,
 }
 
 /// Reads the queue and brings it up to date.
-async fn look(command_env: &CommandEnv) -> Result<QueueLook, UnreadableFact> {
+async fn read_queue(command_env: &CommandEnv) -> Result<QueueState, UnreadableFact> {
     let queue = TaskQueue::open(command_env)?;
     let board = queue.settled_beside().await?;
-    Ok(QueueLook { queue, board })
+    Ok(QueueState { queue, board })
 }
 
 /// Runs the pool until no task can begin, or a signal comes.
@@ -178,8 +178,8 @@ pub async fn run_agent_pool(
     drop(queue);
     // Loops are not to be sent between threads; all of them share this one.
     let interrupted = LocalSet::new().run_until(pool.run(signals)).await;
-    match look(command_env).await {
-        Ok(QueueLook { board, .. }) => {
+    match read_queue(command_env).await {
+        Ok(QueueState { board, .. }) => {
             let verdict = pool.verdict(&board, interrupted);
             Ok(AgentPoolReport { verdict, tasks: board.entries().cloned().collect(), done: pool.done })
         }
@@ -203,10 +203,10 @@ fn take_seats(queue: &TaskQueue, options: &AgentPoolOptions) -> Result<Vec<Agent
             break;
         }
         let store = queue.store();
-        let asked = BootMoment::now();
+        let requested_at = BootMoment::now();
         // Names are those of one machine: each has its own agents, and two may call theirs alike.
         let Some(lease) = agent_lease(store.as_ref(), &queue.repository_id, &agent.name, &holder, ttl)? else { continue };
-        let name = RenewedLease::start(asked, ttl, move |ttl| {
+        let name = RenewedLease::start(requested_at, ttl, move |ttl| {
             Ok(matches!(store.renew(&lease, ttl)?, watchdog_store::engine::LeaseRenewal::Held(_)))
         });
         seats.push(AgentSeat { agent: agent.clone(), busy: None, errors: 0, out: None, name });
@@ -223,11 +223,11 @@ impl AgentPool<'_> {
             let waits = if interrupted {
                 false
             } else {
-                let looked = tokio::select! {
-                    looked = look(self.command_env) => looked,
+                let found = tokio::select! {
+                    found = read_queue(self.command_env) => found,
                     () = signals.reached(SignalUrgency::Interrupted) => continue,
                 };
-                self.give_out(looked, &mut running)
+                self.give_out(found, &mut running)
             };
             if running.is_empty() && (interrupted || !(waits || self.options.stay)) {
                 return interrupted;
@@ -235,7 +235,7 @@ impl AgentPool<'_> {
             tokio::select! {
                 Some(event) = running.join_next(), if !running.is_empty() => match event {
                     Ok(SeatEvent::Chose(n, id, beginning)) => self.chose((n, id, beginning), &mut running, signals),
-                    Ok(SeatEvent::Ended(n, id, ended)) => self.take_in((n, id, ended)),
+                    Ok(SeatEvent::Ended(n, id, ended)) => self.take_in((n, id, *ended)),
                     // Its lease expires; the other agents continue.
                     Err(error) => self.say(&format!("a task ended by a bug of watchdog: {error}")),
                 },
@@ -252,16 +252,16 @@ impl AgentPool<'_> {
     }
 
     /// Gives every idle agent its next task. Whether there is something to wait for.
-    fn give_out(&mut self, looked: Result<QueueLook, UnreadableFact>, running: &mut JoinSet<SeatEvent>) -> bool {
-        let QueueLook { queue, board } = match looked {
-            Ok(look) => look,
+    fn give_out(&mut self, found: Result<QueueState, UnreadableFact>, running: &mut JoinSet<SeatEvent>) -> bool {
+        let QueueState { queue, board } = match found {
+            Ok(state) => state,
             Err(unreadable) => return self.without_queue(&unreadable, !running.is_empty()),
         };
         self.read_at = BootMoment::now();
         if std::mem::take(&mut self.is_away) {
             self.command_env.tell("the queue can be read again");
         }
-        let is_shared = queue.place != TaskPlace::Here;
+        let is_shared = queue.source != TaskSource::Here;
         let ours = |entry: &BoardTask| self.seats.iter().any(|seat| seat.busy.as_deref() == Some(entry.id()));
         // A status that a person set has no lease, and no known end.
         let taken = |entry: &BoardTask| {
@@ -294,6 +294,10 @@ impl AgentPool<'_> {
             if !self.seats.iter().any(fits) {
                 continue;
             }
+            // A task that was found to be beyond us (its commands are not allowed) is not waited for.
+            if self.later.get(id).is_some_and(|until| *until == Timestamp::MAX) {
+                continue;
+            }
             // An agent here will take it, now or after its present task.
             waits = true;
             if self.later.contains_key(id) {
@@ -314,9 +318,7 @@ impl AgentPool<'_> {
             let others = others.take(OTHERS).cloned().collect();
             self.choose(n, others, running);
         }
-        // A task that was found to be beyond us (its commands are not allowed) is not waited for.
-        let beyond = |id: &str| self.later.get(id).is_some_and(|until| *until == Timestamp::MAX);
-        waits && (taken_by_others || !running.is_empty() || ready.iter().any(|task| !beyond(&task.link.id)))
+        waits
     }
 
     /// What to do while the queue cannot be read. Whether there is something to wait for.
@@ -376,7 +378,7 @@ impl AgentPool<'_> {
         let view = self.view.task_view(&agent, &id);
         running.spawn_local(async move {
             let ended = work.perform_now(view, &signals).await;
-            SeatEvent::Ended(n, id, ended)
+            SeatEvent::Ended(n, id, Box::new(ended))
         });
     }
 

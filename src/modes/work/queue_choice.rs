@@ -3,29 +3,25 @@
 use std::sync::Arc;
 
 use crate::judge::command_env::CommandEnv;
-use crate::tasks::task_place::TaskPlace;
+use crate::tasks::task_source::{SourcedTasks, TaskSource};
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_store::LocalStore;
-use watchdog_store::task_store::{LocalTasks, TaskStore};
+use watchdog_store::task_store::LocalTasks;
 
 /// The tasks of a repository, and the words for their place. Connects to nothing.
 ///
 /// # Errors
 /// Where the setting of a fleet cannot be read: another queue than the shared one is never used in its place.
-pub fn choose_queue(
-    command_env: &CommandEnv,
-    local: &Arc<dyn LocalStore>,
-    repository_id: &str,
-) -> Result<(Arc<dyn TaskStore>, TaskPlace), UnreadableFact> {
+pub fn choose_queue(command_env: &CommandEnv, local: &Arc<dyn LocalStore>, repository_id: &str) -> Result<SourcedTasks, UnreadableFact> {
     if let Some(shared) = shared_queue(command_env, repository_id)? {
         return Ok(shared);
     }
     let store: Arc<dyn LocalStore> = Arc::clone(local);
-    Ok((Arc::new(LocalTasks::new(store, repository_id)), TaskPlace::Here))
+    Ok((Arc::new(LocalTasks::new(store, repository_id)), TaskSource::Here))
 }
 
 #[cfg(feature = "fleet")]
-fn shared_queue(command_env: &CommandEnv, repository_id: &str) -> Result<Option<(Arc<dyn TaskStore>, TaskPlace)>, UnreadableFact> {
+fn shared_queue(command_env: &CommandEnv, repository_id: &str) -> Result<Option<SourcedTasks>, UnreadableFact> {
     crate::modes::fleet::fleet_queue(command_env, repository_id).map_err(|error| UnreadableFact {
         kind: watchdog_facts::evidence::FaultKind::Store,
         why: error.to_string(),
@@ -35,6 +31,6 @@ fn shared_queue(command_env: &CommandEnv, repository_id: &str) -> Result<Option<
 
 /// This build is in no fleet.
 #[cfg(not(feature = "fleet"))]
-fn shared_queue(_: &CommandEnv, _: &str) -> Result<Option<(Arc<dyn TaskStore>, TaskPlace)>, UnreadableFact> {
+fn shared_queue(_: &CommandEnv, _: &str) -> Result<Option<SourcedTasks>, UnreadableFact> {
     Ok(None)
 }

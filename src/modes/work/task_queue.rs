@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::tasks::folder::{self, LoadedTask, TaskFolder};
 use crate::tasks::task_board::{BoardTask, TaskBoard};
-use crate::tasks::task_place::TaskPlace;
+use crate::tasks::task_source::TaskSource;
 use crate::tasks::task_transition::TaskTransition;
 use crate::wire::task_json::task_transition_data;
 use watchdog_core::config::task_file::{TaskFile, TaskStatus, parse_task};
@@ -43,7 +43,7 @@ pub struct TaskQueue {
     /// HEAD of the work tree.
     pub head: HistoryPoint,
     /// Where the tasks are recorded, for a person.
-    pub place: TaskPlace,
+    pub source: TaskSource,
     tasks: Arc<dyn TaskStore>,
     trust: TrustStore,
     trusted_hashes: Option<String>,
@@ -78,7 +78,7 @@ impl TaskQueue {
             hint: None,
         })?;
         let repository_id = open.worktree.repository_id();
-        let (tasks, place) = choose_queue(command_env, &open.store, &repository_id)?;
+        let (tasks, source) = choose_queue(command_env, &open.store, &repository_id)?;
         let notices = NotificationRules::new(effective.settings.notify.clone(), open.root());
         Ok(TaskQueue {
             open,
@@ -86,7 +86,7 @@ impl TaskQueue {
             effective,
             folder,
             head,
-            place,
+            source,
             tasks,
             trust: TrustStore::new(&command_env.state),
             trusted_hashes: command_env.trusted.clone(),
@@ -123,7 +123,7 @@ impl TaskQueue {
 
     fn reading(&self) -> impl FnOnce() -> Result<TaskBoard, UnreadableFact> + Send + 'static {
         let (tasks, folder, here) = (Arc::clone(&self.tasks), self.folder.clone(), self.store());
-        let (repository_id, is_shared) = (self.repository_id.clone(), self.place != TaskPlace::Here);
+        let (repository_id, is_shared) = (self.repository_id.clone(), self.source != TaskSource::Here);
         move || {
             // Where tasks stood on this machine before it shared them is where they begin.
             let earlier = || if is_shared { LocalTasks::new(here, &repository_id).tasks() } else { Ok(Vec::new()) };
@@ -206,7 +206,7 @@ impl TaskQueue {
             && recorded.is_some()
             && !self.open.worktree.has_commit(begun)
         {
-            return self.pinned_elsewhere(pinned);
+            return self.pinned_remotely(pinned);
         }
         let committed = match (&commit, relative.to_str()) {
             (Some(commit), Some(path)) => self.open.worktree.blob_at(commit, path)?,
@@ -257,7 +257,7 @@ impl TaskQueue {
     }
 
     /// The task as it was pinned, where another machine began it at a commit that is not in this clone.
-    fn pinned_elsewhere(&self, pinned: &PinnedFile) -> Result<EffectiveTask, UnreadableFact> {
+    fn pinned_remotely(&self, pinned: &PinnedFile) -> Result<EffectiveTask, UnreadableFact> {
         let relative = std::path::Path::new(&pinned.path);
         let task = parse_task(pinned.text.as_bytes(), relative).map_err(|error| UnreadableFact {
             kind: FaultKind::Config,

@@ -1,10 +1,13 @@
 //! Which queue a command uses, in words for a person.
 
 use std::fmt;
+use std::sync::Arc;
+
+use watchdog_store::task_store::TaskStore;
 
 /// Where the tasks of a repository are recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TaskPlace {
+pub enum TaskSource {
     /// In the records of this machine.
     Here,
     /// In the table of a fleet.
@@ -18,11 +21,14 @@ pub enum TaskPlace {
     },
 }
 
-impl fmt::Display for TaskPlace {
+/// The tasks of a repository, and where they are recorded.
+pub type SourcedTasks = (Arc<dyn TaskStore>, TaskSource);
+
+impl fmt::Display for TaskSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TaskPlace::Here => write!(f, "the queue of this machine"),
-            TaskPlace::Fleet { server, machine, repository } => {
+            TaskSource::Here => write!(f, "the queue of this machine"),
+            TaskSource::Fleet { server, machine, repository } => {
                 write!(f, "the queue of {repository} in the fleet on {server}, as '{machine}'")
             }
         }
