@@ -28,7 +28,7 @@ fn moment() -> Zoned {
 fn work_of_a_machine_that_is_silent_needs_a_person_and_other_work_there_does_not() {
     let machine = |loops, silent: Option<u64>| {
         let silent = silent.map(std::time::Duration::from_secs);
-        Some(crate::report::fleet_look::RowMachine { name: "build-2".into(), folder: "/w".into(), loops, silent })
+        Some(crate::report::fleet_overview::RowMachine { name: "build-2".into(), folder: "/w".into(), loops, silent })
     };
     let there = |loops, silent| StatusRow { worktree: "build-2:/w".into(), machine: machine(loops, silent), ..row() };
     for (loops, silent, expected) in

@@ -2,7 +2,7 @@
 //!
 //! - [`attention`]: whether a worktree needs a person, why, and what to type.
 //! - [`overview`]: the present state, worktree by worktree.
-//! - [`fleet_look`]: the machines of a fleet, and which of them are silent.
+//! - [`fleet_overview`]: the machines of a fleet, and which of them are silent.
 //! - [`same_faults`]: rows that cannot be read for the same reason.
 //! - [`figures`]: the figures of a period; [`page`]: the same as a page for a browser.
 //! - [`metrics`]: both for Prometheus.
@@ -12,7 +12,7 @@ pub mod attention;
 mod below;
 pub mod explained;
 pub mod figures;
-pub mod fleet_look;
+pub mod fleet_overview;
 mod last_judgements;
 pub mod metrics;
 pub mod overview;

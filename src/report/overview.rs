@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::PathFilter;
 use super::attention::AttentionRank;
-use super::fleet_look::{FleetLook, RowMachine};
+use super::fleet_overview::{FleetOverview, RowMachine};
 use super::last_judgements::{WorkKey, last_judgements};
 use crate::agent::transcript::ClaudeHome;
 use crate::modes::live_session::{SessionActivity, SessionLiveness, live_session};
@@ -44,7 +44,7 @@ pub struct StatusOverview {
     /// Read errors, in words.
     pub notes: Vec<String>,
     /// The fleet whose machines are among them; `None` where only this machine is shown.
-    pub fleet: Option<FleetLook>,
+    pub fleet: Option<FleetOverview>,
 }
 
 /// Whose records are looked at.
@@ -53,7 +53,7 @@ pub(super) enum RecordsOf<'a> {
     /// This machine, with its state directory.
     Here(&'a StateDir),
     /// The other machines of a fleet, from copies of their events.
-    Others(&'a FleetLook),
+    Others(&'a FleetOverview),
 }
 
 /// Which specs of a worktree have a row.
@@ -230,7 +230,7 @@ impl StatusRow {
         status.into_iter().chain(flags.into_iter().filter_map(|(holds, word)| holds.then_some(word))).collect()
     }
 
-    fn to_json(&self, fleet: Option<&FleetLook>) -> Value {
+    fn to_json(&self, fleet: Option<&FleetOverview>) -> Value {
         let machine = fleet.map(|fleet| self.machine.as_ref().map_or(fleet.this.as_str(), |machine| machine.name.as_str()));
         worktree_status_json(&WorktreeStatus {
             machine: machine.map(|name| (name, self.silent())),
@@ -272,7 +272,7 @@ impl StatusOverview {
         status_json(
             self.rows.iter().filter(|row| shown(row)).map(|row| row.to_json(fleet)).collect(),
             &self.notes,
-            fleet.map(FleetLook::as_fields),
+            fleet.map(FleetOverview::as_fields),
         )
     }
 
@@ -341,8 +341,8 @@ pub(super) fn gather(
     let mut notes = Vec::new();
     let mut worktrees = by_worktree(baseline::everywhere(store)?, &mut notes);
     below.choose(&mut worktrees, WorktreeBaselines::worktree);
-    if let RecordsOf::Others(look) = records {
-        worktrees.retain(|found| look.shows(&found.id));
+    if let RecordsOf::Others(fleet) = records {
+        worktrees.retain(|found| fleet.shows(&found.id));
     }
     let of: Vec<WorkKey> = worktrees.iter().flat_map(WorktreeBaselines::keys).collect();
     let mut judged = last_judgements(store, &of)?;
@@ -374,8 +374,8 @@ pub(super) fn gather(
                 RecordedBreaker::new(breakers.remove(&work).unwrap_or_default(), judged.verdict.as_ref().or(judged.last.as_ref()), now);
             let session = sessions.remove(&work).or_else(|| if is_newest { newest_session(&mut sessions, &work.0) } else { None });
             let looped = loops.remove(&work).filter(|looped| looped.over.is_none());
-            let elsewhere = matches!(records, RecordsOf::Others(_));
-            let machine = elsewhere.then(|| RowMachine::of(&work.0, &worktree, looped.as_ref()));
+            let is_remote = matches!(records, RecordsOf::Others(_));
+            let machine = is_remote.then(|| RowMachine::of(&work.0, &worktree, looped.as_ref()));
             let is_held = holder_spec.as_ref().map_or(is_newest, |spec| *spec == work.1);
             let mut row = StatusRow {
                 worktree: worktree.clone(),

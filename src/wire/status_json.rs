@@ -70,7 +70,7 @@ pub struct StatusSession<'a> {
 }
 
 /// One object with these rows.
-pub fn status_json(rows: Vec<Value>, notes: &[String], fleet: Option<FleetLookJson<'_>>) -> Value {
+pub fn status_json(rows: Vec<Value>, notes: &[String], fleet: Option<FleetOverviewJson<'_>>) -> Value {
     let mut object = json!({"schema": 1, "worktrees": rows, "notes": notes});
     if let Some(fleet) = fleet {
         object["fleet"] = json!({
@@ -92,7 +92,7 @@ pub fn status_json(rows: Vec<Value>, notes: &[String], fleet: Option<FleetLookJs
 
 /// A fleet, as it was looked at.
 #[derive(Debug)]
-pub struct FleetLookJson<'a> {
+pub struct FleetOverviewJson<'a> {
     /// This machine's name.
     pub this: &'a str,
     /// Its server.
@@ -102,12 +102,12 @@ pub struct FleetLookJson<'a> {
     /// Why it could not be read now.
     pub away: Option<&'a str>,
     /// The machines that joined.
-    pub machines: Vec<LookedMachineJson<'a>>,
+    pub machines: Vec<SeenMachineJson<'a>>,
 }
 
 /// A machine of a fleet, as it was looked at.
 #[derive(Debug)]
-pub struct LookedMachineJson<'a> {
+pub struct SeenMachineJson<'a> {
     /// Its name.
     pub name: &'a str,
     /// Whether it is this one.

@@ -24,38 +24,38 @@ const BACK: &str = "SELECT seq, id, at, worktree, spec, kind, data::text, machin
      WHERE seq <= $1 AND at >= $2 AND ($3::text[] IS NULL OR machine = ANY($3)) ORDER BY seq DESC LIMIT $4";
 
 /// Every look is at most so far from the next one where no notification can come.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_EVERY: Duration = Duration::from_secs(1);
 
 /// Where notifications come, a look without one is only for those that got lost.
-const LOOK_ANYWAY: Duration = Duration::from_secs(5);
+const POLL_ANYWAY: Duration = Duration::from_secs(5);
 
 /// So many lost ones in a row, and none is to be expected: somebody in between keeps them.
-const DEAF: u32 = 2;
+const MOST_UNHEARD: u32 = 2;
 
 /// The oldest instant that the server knows without a special word.
 const FIRST: Timestamp = Timestamp::constant(-62_135_596_800, 0);
 
 /// An event, and the machine that wrote it down.
 #[derive(Debug, Clone, PartialEq)]
-pub struct MachineEvent {
+pub struct FleetEvent {
     /// Its place among all events of the fleet.
-    pub place: EventCursor,
+    pub position: EventCursor,
     /// The machine's name in the fleet.
     pub machine: String,
     /// What happened there.
     pub event: StoredEvent,
 }
 
-fn machine_event(row: &Row) -> Result<MachineEvent, Error> {
+fn machine_event(row: &Row) -> Result<FleetEvent, Error> {
     let (seq, event) = stored_event(row)?;
-    Ok(MachineEvent { place: EventCursor(seq), machine: row.try_get(7)?, event })
+    Ok(FleetEvent { position: EventCursor(seq), machine: row.try_get(7)?, event })
 }
 
 /// The place of the newest event; `None` where there is none.
 ///
 /// # Errors
 /// Where the server cannot be used.
-pub fn newest_place(server: &FleetServer) -> Result<Option<EventCursor>, FleetError> {
+pub fn newest_position(server: &FleetServer) -> Result<Option<EventCursor>, FleetError> {
     let found = server.call("look for the newest event", Repeat::Safe, async |call| {
         let row = call.client.query_typed_opt(NEWEST, &[]).await?;
         row.map(|row| row.try_get(0).map(EventCursor)).transpose()
@@ -67,7 +67,7 @@ pub fn newest_place(server: &FleetServer) -> Result<Option<EventCursor>, FleetEr
 ///
 /// # Errors
 /// Where the server cannot be used.
-pub fn events_after(server: &FleetServer, after: EventCursor, limit: u32) -> Result<Vec<MachineEvent>, FleetError> {
+pub fn events_after(server: &FleetServer, after: EventCursor, limit: u32) -> Result<Vec<FleetEvent>, FleetError> {
     let found = server.call("read the events", Repeat::Safe, async |call| {
         let rows = call.client.query_typed(AFTER, &[(&after.0, Type::INT8), (&i64::from(limit), Type::INT8)]).await?;
         rows.iter().map(machine_event).collect()
@@ -86,7 +86,7 @@ pub fn events_back(
     since: Option<Timestamp>,
     machines: &[String],
     limit: u32,
-) -> Result<Vec<MachineEvent>, FleetError> {
+) -> Result<Vec<FleetEvent>, FleetError> {
     let since = since.map_or(FIRST, |since| since.max(FIRST));
     let machines = (!machines.is_empty()).then_some(machines);
     let found = server.call("read the events", Repeat::Safe, async |call| {
@@ -101,7 +101,7 @@ pub fn events_back(
 /// Follows the events from a place on.
 pub struct EventFollower<'a> {
     server: &'a FleetServer,
-    place: EventCursor,
+    position: EventCursor,
     /// The last wait ended without a notification.
     is_unasked: bool,
     /// How often in a row a look found what should have been notified of.
@@ -110,28 +110,28 @@ pub struct EventFollower<'a> {
 
 impl<'a> EventFollower<'a> {
     /// What comes behind `place`.
-    pub fn new(server: &'a FleetServer, place: EventCursor) -> Self {
-        EventFollower { server, place, is_unasked: false, unheard: 0 }
+    pub fn new(server: &'a FleetServer, position: EventCursor) -> Self {
+        EventFollower { server, position, is_unasked: false, unheard: 0 }
     }
 
     /// The place behind the last event that was given out.
-    pub fn place(&self) -> EventCursor {
-        self.place
+    pub fn position(&self) -> EventCursor {
+        self.position
     }
 
     /// Goes on from another place.
-    pub fn go_to(&mut self, place: EventCursor) {
-        self.place = place;
+    pub fn go_to(&mut self, position: EventCursor) {
+        self.position = position;
     }
 
     /// The next events, at most `limit`; empty where there are none yet.
     ///
     /// # Errors
     /// Where the server cannot be used: the next call reads from the same place.
-    pub fn next_events(&mut self, limit: u32) -> Result<Vec<MachineEvent>, FleetError> {
-        let events = events_after(self.server, self.place, limit)?;
+    pub fn next_events(&mut self, limit: u32) -> Result<Vec<FleetEvent>, FleetError> {
+        let events = events_after(self.server, self.position, limit)?;
         if let Some(last) = events.last() {
-            self.place = last.place;
+            self.position = last.position;
             self.unheard += u32::from(std::mem::take(&mut self.is_unasked));
         }
         Ok(events)
@@ -142,11 +142,11 @@ impl<'a> EventFollower<'a> {
     /// # Errors
     /// Where the server cannot be used.
     pub fn wait(&mut self) -> Result<(), FleetError> {
-        if self.unheard >= DEAF || self.server.is_through_pooler() {
-            thread::sleep(LOOK_EVERY);
+        if self.unheard >= MOST_UNHEARD || self.server.is_through_pooler() {
+            thread::sleep(POLL_EVERY);
             return Ok(());
         }
-        self.is_unasked = !self.server.wait_for_notice(LOOK_ANYWAY)?;
+        self.is_unasked = !self.server.wait_for_notice(POLL_ANYWAY)?;
         if !self.is_unasked {
             self.unheard = 0;
         }
@@ -158,7 +158,7 @@ impl FleetServer {
     /// Waits until somebody wrote events, for `at_most`; `false` where nobody said so. The first call on a connection returns at once, as
     /// events may have been written before it listened.
     fn wait_for_notice(&self, at_most: Duration) -> Result<bool, FleetError> {
-        let told = self.call_within(at_most + CALL_DEADLINE, "wait for events", Repeat::Safe, async |call| {
+        let is_notified = self.call_within(at_most + CALL_DEADLINE, "wait for events", Repeat::Safe, async |call| {
             if !*call.is_listening {
                 call.client.batch_execute("LISTEN watchdog_event").await?;
                 *call.is_listening = true;
@@ -166,6 +166,6 @@ impl FleetServer {
             }
             Ok(timeout(at_most, call.woken.notified()).await.is_ok())
         })?;
-        Ok(told)
+        Ok(is_notified)
     }
 }

@@ -8,7 +8,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::live::OthersReader;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
-use crate::report::fleet_look::FleetLook;
+use crate::report::fleet_overview::FleetOverview;
 use crate::report::overview::{ShownSpecs, StatusOverview};
 use watchdog_store::LocalStore;
 
@@ -49,7 +49,7 @@ pub fn add_others(
     found: &mut StatusOverview,
     chosen: (ShownSpecs, &[String]),
 ) -> Result<u8, CommandFailure> {
-    super::fleet_look::add_others(command_env, terminal, found, chosen)
+    super::fleet_copies::add_others(command_env, terminal, found, chosen)
 }
 
 /// Says that this build has none.
@@ -61,7 +61,7 @@ pub fn add_others(_: &CommandEnv, _: &CommandTerminal, _: &mut StatusOverview, _
 /// The store of the copies of all machines, with what is to be noted, and the exit code.
 #[cfg(feature = "fleet")]
 pub fn copies_of(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<(Arc<dyn LocalStore>, Vec<String>, u8), CommandFailure> {
-    super::fleet_look::copies_of(command_env, terminal)
+    super::fleet_copies::copies_of(command_env, terminal)
 }
 
 /// Says that this build has none.
@@ -73,7 +73,7 @@ pub fn copies_of(_: &CommandEnv, _: &CommandTerminal) -> Result<(Arc<dyn LocalSt
 /// Reads the other machines again and again, for a view that stays.
 #[cfg(feature = "fleet")]
 pub fn read_others(command_env: &CommandEnv, only: &[String]) -> Result<OthersReader, CommandFailure> {
-    super::fleet_look::read_others(command_env, only)
+    super::fleet_copies::read_others(command_env, only)
 }
 
 /// Says that this build has none.
@@ -83,20 +83,20 @@ pub fn read_others(_: &CommandEnv, _: &[String]) -> Result<OthersReader, Command
 }
 
 /// How old what is shown of other machines is, where the server is away.
-pub fn age_note(look: &FleetLook) -> Option<String> {
-    said_of(look).0
+pub fn age_note(overview: &FleetOverview) -> Option<String> {
+    said_of(overview).0
 }
 
 /// What is to be said below a table, and of its age.
 #[cfg(feature = "fleet")]
-pub fn said_of(look: &FleetLook) -> (Option<String>, Vec<String>) {
+pub fn said_of(overview: &FleetOverview) -> (Option<String>, Vec<String>) {
     let now = crate::clock::now();
-    (super::fleet_look::away_note(look, now), super::fleet_look::machine_lines(look, now))
+    (super::fleet_copies::away_note(overview, now), super::fleet_copies::machine_lines(overview, now))
 }
 
 /// Nothing: this build looks at no fleet.
 #[cfg(not(feature = "fleet"))]
-pub fn said_of(_: &FleetLook) -> (Option<String>, Vec<String>) {
+pub fn said_of(_: &FleetOverview) -> (Option<String>, Vec<String>) {
     (None, Vec::new())
 }
 

@@ -15,9 +15,9 @@ pub mod fleet;
 #[cfg(feature = "fleet")]
 mod fleet_account_words;
 #[cfg(feature = "fleet")]
-mod fleet_events;
+pub(crate) mod fleet_copies;
 #[cfg(feature = "fleet")]
-pub(crate) mod fleet_look;
+mod fleet_events;
 #[cfg(feature = "fleet")]
 mod fleet_share;
 #[cfg(feature = "fleet")]

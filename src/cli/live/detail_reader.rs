@@ -75,7 +75,7 @@ pub fn start(command_env: CommandEnv, requests: Receiver<DetailRequest>, to: Sen
             let Some((key, tab)) = &open else { continue };
             let of = CommandEnv { worktree: key.worktree.clone(), ..command_env.clone() };
             let read = match tab {
-                tab if key.is_elsewhere() => elsewhere(&of, key, *tab),
+                tab if key.is_remote() => shared_page(&of, key, *tab),
                 DetailTab::Timeline => timeline(&of, key),
                 DetailTab::Output => read_output(&of, key, &mut output),
                 DetailTab::Verdict => verdict(&of, key),
@@ -217,7 +217,7 @@ fn verdict(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent, Com
 }
 
 /// What the copies have of a page of another machine.
-fn elsewhere(command_env: &CommandEnv, key: &LiveRowKey, tab: DetailTab) -> Result<TabContent, CommandFailure> {
+fn shared_page(command_env: &CommandEnv, key: &LiveRowKey, tab: DetailTab) -> Result<TabContent, CommandFailure> {
     let copies = CommandEnv { state: command_env.state.fleet_mirror(), ..command_env.clone() };
     let not_shared = || vec![format!("not shared: the {} of a worktree stays on its machine", tab.as_str())];
     Ok(match tab {

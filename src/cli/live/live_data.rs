@@ -18,7 +18,7 @@ pub struct LiveRowKey {
 
 impl LiveRowKey {
     /// Whether the row is on another machine: its folder then begins with that machine's name.
-    pub fn is_elsewhere(&self) -> bool {
+    pub fn is_remote(&self) -> bool {
         !self.worktree.is_absolute()
     }
 

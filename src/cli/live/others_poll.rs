@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::report::fleet_look::FleetLook;
+use crate::report::fleet_overview::FleetOverview;
 use crate::report::overview::{ShownSpecs, StatusOverview};
 use watchdog_store::{LocalStore, StoreError};
 
@@ -13,13 +13,13 @@ use watchdog_store::{LocalStore, StoreError};
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The copies of the other machines, and the fleet as it was looked at.
-pub type ReadOthers = (Arc<dyn LocalStore>, FleetLook);
+pub type ReadOthers = (Arc<dyn LocalStore>, FleetOverview);
 
 /// Reads once; why it cannot, in words. Blocks.
 pub type OthersReader = Box<dyn FnMut() -> Result<ReadOthers, String> + Send>;
 
 /// Says how old what is shown of other machines is, where the server is away.
-pub type AgeNote = fn(&FleetLook) -> Option<String>;
+pub type AgeNote = fn(&FleetOverview) -> Option<String>;
 
 /// What was read last.
 #[derive(Clone)]
@@ -54,7 +54,7 @@ impl OthersPoll {
         match &*self.seen() {
             None => (None, None),
             Some(Err(why)) => (None, Some(why.clone())),
-            Some(Ok((store, look))) => (store.cursor_at(Timestamp::MAX).ok().map(|place| place.0), look.away.clone()),
+            Some(Ok((store, overview))) => (store.cursor_at(Timestamp::MAX).ok().map(|cursor| cursor.0), overview.away.clone()),
         }
     }
 
@@ -66,12 +66,12 @@ impl OthersPoll {
         match &*self.seen() {
             None => found.notes.push("the other machines of the fleet are being read".into()),
             Some(Err(why)) => found.notes.push(format!("the other machines of the fleet cannot be read: {why}")),
-            Some(Ok((store, look))) => {
-                if !look.has(&look.this) {
+            Some(Ok((store, overview))) => {
+                if !overview.has(&overview.this) {
                     found.rows.clear();
                 }
-                found.notes.extend((self.age_note)(look));
-                found.add_others(store.as_ref(), look.clone(), specs, now)?;
+                found.notes.extend((self.age_note)(overview));
+                found.add_others(store.as_ref(), overview.clone(), specs, now)?;
             }
         }
         Ok(())

@@ -101,14 +101,14 @@ impl PlainLines {
             row.live = self.sessions.get(&LiveRowKey::of(row)).copied();
         }
         let now = local_now();
-        if let Some(look) = found.fleet.as_ref().filter(|look| look.away != self.away) {
-            match &look.away {
+        if let Some(overview) = found.fleet.as_ref().filter(|overview| overview.away != self.away) {
+            match &overview.away {
                 Some(why) => {
                     self.terminal.complain(&format!("watchdog: the fleet cannot be read, trying again: {}", escape_to_one_line(why)))
                 }
                 None => self.terminal.complain("watchdog: the fleet can be read again"),
             }
-            self.away.clone_from(&look.away);
+            self.away.clone_from(&overview.away);
         }
         let first = self.shown.is_none();
         if first && found.rows.is_empty() && !self.terminal.json {

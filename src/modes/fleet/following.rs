@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use watchdog_fleet::event_stream::{EventFollower, MachineEvent, events_back, newest_place};
+use watchdog_fleet::event_stream::{EventFollower, FleetEvent, events_back, newest_position};
 use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::engine::{EventCursor, StoredEvent};
 
@@ -58,12 +58,12 @@ impl FleetJournal {
         since: Option<Timestamp>,
         chosen: impl Fn(&StoredEvent) -> bool,
     ) -> Result<(Vec<StoredEvent>, EventCursor), FleetError> {
-        let end = newest_place(&self.server)?.unwrap_or(EventCursor::START);
+        let end = newest_position(&self.server)?.unwrap_or(EventCursor::START);
         let (mut found, mut left) = (VecDeque::new(), end);
         while found.len() < n && left > EventCursor::START {
             let events = events_back(&self.server, left, since, &self.machines, BATCH)?;
             let Some(first) = events.last() else { break };
-            left = EventCursor(first.place.0 - 1);
+            left = EventCursor(first.position.0 - 1);
             let wanted = n - found.len();
             events.into_iter().map(named).filter(&chosen).take(wanted).for_each(|event| found.push_front(event));
         }
@@ -109,19 +109,19 @@ impl FleetJournal {
             follower.wait()?;
             return Ok(None);
         }
-        let is_meant = |found: &MachineEvent| self.machines.is_empty() || self.machines.contains(&found.machine);
+        let is_meant = |found: &FleetEvent| self.machines.is_empty() || self.machines.contains(&found.machine);
         Ok(Some(FollowedNews::Events(events.into_iter().filter(is_meant).map(named).collect())))
     }
 
     /// A server that comes back may have been brought back from a backup.
     fn after_a_break(&self, follower: &mut EventFollower<'_>) -> Result<Option<FollowedNews>, FleetError> {
-        let newest = newest_place(&self.server)?;
-        let Some(newest) = newest.filter(|newest| *newest < follower.place()) else { return Ok(None) };
+        let newest = newest_position(&self.server)?;
+        let Some(newest) = newest.filter(|newest| *newest < follower.position()) else { return Ok(None) };
         follower.go_to(newest);
         Ok(Some(FollowedNews::Restored))
     }
 }
 
-fn named(found: MachineEvent) -> StoredEvent {
+fn named(found: FleetEvent) -> StoredEvent {
     of_machine(found.event, &found.machine)
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use watchdog_fleet::event_stream::{MachineEvent, events_after, newest_place};
+use watchdog_fleet::event_stream::{FleetEvent, events_after, newest_position};
 use watchdog_fleet::machines::machines;
 use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::engine::{EventCursor, NewEvent};
@@ -121,7 +121,7 @@ impl FleetMirror {
     fn read_batch(&mut self, is_first: bool) -> Result<Result<usize, FleetError>, FleetSettingError> {
         let mut through = copied::of(self.store.as_ref(), &self.fleet)?.unwrap_or_default().through();
         if is_first {
-            let seen = machines(&self.server).and_then(|seen| Ok((seen, newest_place(&self.server)?)));
+            let seen = machines(&self.server).and_then(|seen| Ok((seen, newest_position(&self.server)?)));
             let (seen, newest) = match seen {
                 Ok(found) => found,
                 Err(error) => return Ok(Err(error)),
@@ -149,7 +149,7 @@ impl FleetMirror {
         if let Some(last) = events.last() {
             self.take(&events)?;
             // Last: a process that dies before takes the same events again, which changes nothing.
-            copied::advance(self.store.as_ref(), &self.fleet, last.place, 0)?;
+            copied::advance(self.store.as_ref(), &self.fleet, last.position, 0)?;
             let _ = tidy(self.store.as_ref(), now(), events.len());
         } else if copied::of(self.store.as_ref(), &self.fleet)?.is_none() {
             copied::advance(self.store.as_ref(), &self.fleet, through, 0)?;
@@ -157,7 +157,7 @@ impl FleetMirror {
         Ok(Ok(events.len()))
     }
 
-    fn take(&self, events: &[MachineEvent]) -> Result<(), StoreError> {
+    fn take(&self, events: &[FleetEvent]) -> Result<(), StoreError> {
         let store = self.store.as_ref();
         let mirrored: Vec<NewEvent> = events
             .iter()
@@ -189,8 +189,8 @@ impl FleetMirror {
             if let Some(looped) = &work.looped {
                 looped::record(store, &worktree, &spec, looped)?;
             }
-            if let Some(told) = &work.breaker {
-                breaker::update(store, &worktree, &spec, |breaker| breaker.clone_from(told))?;
+            if let Some(recorded) = &work.breaker {
+                breaker::update(store, &worktree, &spec, |breaker| breaker.clone_from(recorded))?;
             }
         }
         Ok(())

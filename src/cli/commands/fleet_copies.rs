@@ -12,7 +12,7 @@ use crate::cli::terminal::CommandTerminal;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::modes::fleet::{FleetMirror, FleetSetting, MirrorState};
-use crate::report::fleet_look::FleetLook;
+use crate::report::fleet_overview::FleetOverview;
 use crate::report::overview::{ShownSpecs, StatusOverview};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::verdict::Reason;
@@ -58,9 +58,9 @@ impl FleetCopies {
     }
 
     /// The machines, and how current what is here is.
-    pub(crate) fn look(&self, only: &[String]) -> Result<FleetLook, StoreError> {
+    pub(crate) fn overview(&self, only: &[String]) -> Result<FleetOverview, StoreError> {
         let seen = self.mirror.machines()?;
-        Ok(FleetLook {
+        Ok(FleetOverview {
             this: self.setting.name.clone(),
             server: self.setting.server.server(),
             read_at: seen.as_ref().map(|seen| seen.read_at),
@@ -80,12 +80,12 @@ pub(super) fn add_others(
     (specs, only): (ShownSpecs, &[String]),
 ) -> Result<u8, CommandFailure> {
     let copies = current(command_env, terminal)?;
-    let look = copies.look(only)?;
-    if !look.has(&look.this) {
+    let overview = copies.overview(only)?;
+    if !overview.has(&overview.this) {
         found.rows.clear();
     }
-    let is_away = look.away.is_some();
-    found.add_others(copies.store().as_ref(), look, specs, now())?;
+    let is_away = overview.away.is_some();
+    found.add_others(copies.store().as_ref(), overview, specs, now())?;
     Ok(if is_away { Reason::StoreError.status().exit_code() } else { 0 })
 }
 
@@ -95,9 +95,9 @@ pub(super) fn copies_of(
     terminal: &CommandTerminal,
 ) -> Result<(Arc<dyn LocalStore>, Vec<String>, u8), CommandFailure> {
     let copies = current(command_env, terminal)?;
-    let look = copies.look(&[])?;
-    let code = if look.away.is_some() { Reason::StoreError.status().exit_code() } else { 0 };
-    let mut notes: Vec<String> = away_note(&look, now()).into_iter().collect();
+    let overview = copies.overview(&[])?;
+    let code = if overview.away.is_some() { Reason::StoreError.status().exit_code() } else { 0 };
+    let mut notes: Vec<String> = away_note(&overview, now()).into_iter().collect();
     notes.push(
         "figures of what the machines share, from when each joined; commits that were looked at are not shared, so an abort may count as \
          held or undecided although work went on"
@@ -118,32 +118,35 @@ pub(super) fn read_others(command_env: &CommandEnv, only: &[String]) -> Result<O
     let only = only.to_vec();
     Ok(Box::new(move || {
         copies.read_on(|| {}).map_err(|failure| failure.message)?;
-        let look = copies.look(&only).map_err(|error| error.to_string())?;
-        Ok((copies.store(), look))
+        let overview = copies.overview(&only).map_err(|error| error.to_string())?;
+        Ok((copies.store(), overview))
     }))
 }
 
 /// How old what is shown is, where the server could not be read.
-pub(crate) fn away_note(look: &FleetLook, now: Timestamp) -> Option<String> {
-    let why = look.away.as_ref()?;
-    Some(match look.read_at {
+pub(crate) fn away_note(overview: &FleetOverview, now: Timestamp) -> Option<String> {
+    let why = overview.away.as_ref()?;
+    Some(match overview.read_at {
         Some(at) => format!("other machines are shown as they were {}, as the fleet could not be read: {why}", age(at, now)),
         None => format!("nothing is known of other machines, as the fleet could not be read: {why}"),
     })
 }
 
 /// The machines in words, for the end of a table.
-pub(super) fn machine_lines(look: &FleetLook, now: Timestamp) -> Vec<String> {
-    let meant = look.machines.iter().filter(|machine| look.has(&machine.name));
+pub(super) fn machine_lines(overview: &FleetOverview, now: Timestamp) -> Vec<String> {
+    let meant = overview.machines.iter().filter(|machine| overview.has(&machine.name));
     let mut lines: Vec<String> = meant
         .clone()
-        .filter(|machine| machine.name != look.this)
+        .filter(|machine| machine.name != overview.this)
         .map(|machine| {
             let seen = age(now.checked_sub(Duration::from_secs(machine.silent_seconds)).unwrap_or(now), now);
-            let silent = if look.silent.contains(&machine.name) { ": silent, though it was at work" } else { "" };
+            let silent = if overview.silent.contains(&machine.name) { ": silent, though it was at work" } else { "" };
             format!("  {}: last seen {seen}{silent}", escape_to_one_line(&machine.name))
         })
         .collect();
-    lines.insert(0, format!("{} of the fleet on {}; this one is {}", plural(meant.count() as u64, "machine"), look.server, look.this));
+    lines.insert(
+        0,
+        format!("{} of the fleet on {}; this one is {}", plural(meant.count() as u64, "machine"), overview.server, overview.this),
+    );
     lines
 }

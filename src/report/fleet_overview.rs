@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::PathFilter;
 use super::overview::{RecordsOf, ShownSpecs, StatusOverview, StatusRow, gather};
-use crate::wire::status_json::{FleetLookJson, LookedMachineJson};
+use crate::wire::status_json::{FleetOverviewJson, SeenMachineJson};
 use watchdog_store::looped::LoopRecord;
 use watchdog_store::seen_machines::SeenMachine;
 use watchdog_store::{LocalStore, StoreError};
@@ -19,7 +19,7 @@ const SILENT_SESSION: Duration = Duration::from_secs(15 * 60);
 
 /// The fleet that was looked at.
 #[derive(Debug, Clone)]
-pub struct FleetLook {
+pub struct FleetOverview {
     /// This machine's name.
     pub this: String,
     /// Its server.
@@ -69,13 +69,19 @@ impl StatusOverview {
     ///
     /// # Errors
     /// When the store cannot be read. An unreadable row is a note.
-    pub fn add_others(&mut self, store: &dyn LocalStore, mut look: FleetLook, specs: ShownSpecs, now: Timestamp) -> Result<(), StoreError> {
-        let mut others = gather(store, RecordsOf::Others(&look), &PathFilter::default(), specs, now)?;
-        look.find_the_silent(&mut others.rows);
+    pub fn add_others(
+        &mut self,
+        store: &dyn LocalStore,
+        mut overview: FleetOverview,
+        specs: ShownSpecs,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let mut others = gather(store, RecordsOf::Others(&overview), &PathFilter::default(), specs, now)?;
+        overview.find_the_silent(&mut others.rows);
         self.rows.append(&mut others.rows);
         self.notes.append(&mut others.notes);
         self.rows.sort_by_cached_key(StatusRow::order);
-        self.fleet = Some(look);
+        self.fleet = Some(overview);
         Ok(())
     }
 }
@@ -92,7 +98,7 @@ impl StatusRow {
     }
 }
 
-impl FleetLook {
+impl FleetOverview {
     /// Whether worktrees of this name are shown: those of this machine are read from its own records, and those of one that left are not
     /// looked after any more.
     pub(super) fn shows(&self, id: &str) -> bool {
@@ -120,14 +126,14 @@ impl FleetLook {
         }
     }
 
-    pub(super) fn as_fields(&self) -> FleetLookJson<'_> {
-        FleetLookJson {
+    pub(super) fn as_fields(&self) -> FleetOverviewJson<'_> {
+        FleetOverviewJson {
             this: &self.this,
             server: &self.server,
             read_at: self.read_at,
             away: self.away.as_deref(),
             machines: (self.machines.iter())
-                .map(|machine| LookedMachineJson {
+                .map(|machine| SeenMachineJson {
                     name: &machine.name,
                     is_this: machine.name == self.this,
                     seen_at: machine.seen_at,
