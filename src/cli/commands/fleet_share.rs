@@ -43,8 +43,8 @@ pub(super) fn share(
             }
             let Some(SharingProposal { id: Some(id), url }) = proposal else { return Ok(None) };
             let question = format!("Share the tasks of this repository as {id}, over {} ({})?", wish.remote, public_address(url));
-            let is_asked = !terminal.json && can_ask();
-            if !(is_asked && confirm(&question, false).unwrap_or(false)) {
+            let can_confirm = !terminal.json && can_ask();
+            if !(can_confirm && confirm(&question, false).unwrap_or(false)) {
                 terminal.tell(&format!("this repository is not shared; to share it as {id}: watchdog fleet join --repository"));
                 return Ok(None);
             }

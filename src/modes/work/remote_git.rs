@@ -16,8 +16,8 @@ use tempfile::TempDir;
 use watchdog_git::{Worktree, without_credentials};
 use watchdog_process::git_program::{git, tail};
 
-/// How long git may take for one look at the remote.
-const LOOK: Duration = Duration::from_secs(60);
+/// How long git may take for one question to the remote.
+const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 /// How long it may take to send or to get commits.
 const TRANSFER: Duration = Duration::from_secs(600);
 
@@ -83,7 +83,7 @@ impl RemoteGit {
     /// The refs of the remote that match `patterns`, by name.
     pub(super) fn refs(&self, patterns: &[&str]) -> Result<BTreeMap<String, String>, RemoteFailure> {
         let args: Vec<&str> = ["ls-remote", "--refs", REMOTE].iter().chain(patterns).copied().collect();
-        let listed = self.run(&args, b"", LOOK)?;
+        let listed = self.run(&args, b"", ANSWER_WITHIN)?;
         Ok(listed.lines().filter_map(|line| line.split_once('\t')).map(|(id, name)| (name.to_owned(), id.to_owned())).collect())
     }
 
@@ -111,25 +111,25 @@ impl RemoteGit {
 
     /// A commit without files and parents.
     pub(super) fn empty_commit(&self, message: &str) -> Result<String, RemoteFailure> {
-        let tree = self.run(&["hash-object", "-t", "tree", "-w", "--stdin"], b"", LOOK)?;
-        let made = self.run(&["commit-tree", "--no-gpg-sign", tree.trim()], message.as_bytes(), LOOK)?;
+        let tree = self.run(&["hash-object", "-t", "tree", "-w", "--stdin"], b"", ANSWER_WITHIN)?;
+        let made = self.run(&["commit-tree", "--no-gpg-sign", tree.trim()], message.as_bytes(), ANSWER_WITHIN)?;
         Ok(made.trim().to_owned())
     }
 
     /// A commit as git keeps it, where it has no files.
     pub(super) fn empty_commit_text(&self, id: &str) -> Result<Option<String>, RemoteFailure> {
-        let raw = self.run(&["cat-file", "commit", id], b"", LOOK)?;
+        let raw = self.run(&["cat-file", "commit", id], b"", ANSWER_WITHIN)?;
         Ok(raw.starts_with(&format!("tree {}\n", self.empty_tree)).then_some(raw))
     }
 
     /// Whether a commit is here.
     pub(super) fn has(&self, id: &str) -> bool {
-        self.run(&["cat-file", "-e", &format!("{id}^{{commit}}")], b"", LOOK).is_ok()
+        self.run(&["cat-file", "-e", &format!("{id}^{{commit}}")], b"", ANSWER_WITHIN).is_ok()
     }
 
     /// Whether `old` is `new`, or one of its ancestors.
     pub(super) fn leads_to(&self, old: &str, new: &str) -> bool {
-        old == new || self.run(&["merge-base", "--is-ancestor", old, new], b"", LOOK).is_ok()
+        old == new || self.run(&["merge-base", "--is-ancestor", old, new], b"", ANSWER_WITHIN).is_ok()
     }
 
     fn run(&self, args: &[&str], stdin: &[u8], deadline: Duration) -> Result<String, RemoteFailure> {

@@ -73,7 +73,7 @@ pub enum TaskRemoteError {
 
 /// What the remote has of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct RemoteLook {
+struct RemoteRefs {
     /// The branch that goes with the fence.
     branch: Option<String>,
     /// The fence's commit.
@@ -83,7 +83,7 @@ struct RemoteLook {
     by_fence: BTreeMap<i64, String>,
 }
 
-impl RemoteLook {
+impl RemoteRefs {
     fn largest_fence(&self) -> Option<i64> {
         let single = self.by_fence.keys().next_back().copied();
         self.mark.as_ref().map(|mark| mark.fence).max(single)
@@ -112,7 +112,7 @@ impl TaskRemote {
     /// See [`TaskRemoteError`]; nothing is begun then.
     pub fn take_over(&self, worktree: &Worktree, base: &str) -> Result<RemoteBranch, TaskRemoteError> {
         let git = self.git(worktree)?;
-        self.move_to(&git, |look| Ok(look.newest(&self.task).map_or_else(|| base.to_owned(), |found| found.head)))
+        self.move_to(&git, |seen| Ok(seen.newest(&self.task).map_or_else(|| base.to_owned(), |found| found.head)))
     }
 
     /// Pushes one commit of the task, and no other: what was judged. It must follow what the remote has.
@@ -121,7 +121,7 @@ impl TaskRemote {
     /// See [`TaskRemoteError`]; the remote is as it was then.
     pub fn push(&self, worktree: &Worktree, commit: &str) -> Result<RemoteBranch, TaskRemoteError> {
         let git = self.git(worktree)?;
-        self.move_to(&git, |look| match look.newest(&self.task) {
+        self.move_to(&git, |seen| match seen.newest(&self.task) {
             Some(found) if !git.has(&found.head) || !git.leads_to(&found.head, commit) => Err(TaskRemoteError::Diverged {
                 branch: found.branch,
                 remote: self.name.clone(),
@@ -165,22 +165,22 @@ impl TaskRemote {
     fn move_to(
         &self,
         git: &RemoteGit,
-        target: impl Fn(&RemoteLook) -> Result<String, TaskRemoteError>,
+        target: impl Fn(&RemoteRefs) -> Result<String, TaskRemoteError>,
     ) -> Result<RemoteBranch, TaskRemoteError> {
         let mut atomic = true;
         let mut last = None;
         let mut number = 0;
         for n in 0..TRIES {
             std::thread::sleep(PAUSE * n);
-            let look = self.look(git)?;
-            let to = target(&look)?;
-            number = look.mark.as_ref().map_or(0, |mark| mark.push).max(number) + 1;
+            let seen = self.read_refs(git)?;
+            let to = target(&seen)?;
+            number = seen.mark.as_ref().map_or(0, |mark| mark.push).max(number) + 1;
             let pushed = match atomic {
-                true => self.push_fenced(git, &look, &to, number),
-                false => self.push_single(git, &look, &to),
+                true => self.push_fenced(git, &seen, &to, number),
+                false => self.push_single(git, &seen, &to),
             };
             // Whatever the push said, or was made to say: the remote is asked.
-            match (pushed, self.look(git)) {
+            match (pushed, self.read_refs(git)) {
                 (Ok(done), Ok(now)) if done.is_on(&now) => {
                     self.check_fence(&now)?;
                     return Ok(done.branch);
@@ -195,7 +195,7 @@ impl TaskRemote {
                     let now = now?;
                     self.check_fence(&now)?;
                     // Nobody was faster: the remote itself refuses.
-                    if now == look {
+                    if now == seen {
                         return Err(self.away(failure));
                     }
                     last = Some(failure);
@@ -205,27 +205,27 @@ impl TaskRemote {
         Err(self.away(last.unwrap_or_else(|| RemoteFailure { said: "others moved the branch each time".into() })))
     }
 
-    fn push_fenced(&self, git: &RemoteGit, look: &RemoteLook, to: &str, push: u64) -> Result<MovedBranch, RemoteFailure> {
+    fn push_fenced(&self, git: &RemoteGit, seen: &RemoteRefs, to: &str, push: u64) -> Result<MovedBranch, RemoteFailure> {
         let mark = FenceMark { task: self.task.clone(), fence: self.fence, push };
         let fence_id = git.empty_commit(&mark.message())?;
         let (branch, name) = (branch_of(&self.task), fence_ref(&self.task));
         let updates = [
-            RefUpdate { name: &format!("refs/heads/{branch}"), expected: look.branch.as_deref(), to },
-            RefUpdate { name: &name, expected: look.fence_id.as_deref(), to: &fence_id },
+            RefUpdate { name: &format!("refs/heads/{branch}"), expected: seen.branch.as_deref(), to },
+            RefUpdate { name: &name, expected: seen.fence_id.as_deref(), to: &fence_id },
         ];
         let branch = RemoteBranch { branch, head: to.to_owned(), is_fenced: true };
         git.push(&updates, true).map(|()| MovedBranch { branch, fence_id: Some(fence_id), fence: self.fence })
     }
 
-    fn push_single(&self, git: &RemoteGit, look: &RemoteLook, to: &str) -> Result<MovedBranch, RemoteFailure> {
+    fn push_single(&self, git: &RemoteGit, seen: &RemoteRefs, to: &str) -> Result<MovedBranch, RemoteFailure> {
         let branch = branch_of_fence(&self.task, self.fence);
-        let update = RefUpdate { name: &format!("refs/heads/{branch}"), expected: look.by_fence.get(&self.fence).map(String::as_str), to };
+        let update = RefUpdate { name: &format!("refs/heads/{branch}"), expected: seen.by_fence.get(&self.fence).map(String::as_str), to };
         let branch = RemoteBranch { branch, head: to.to_owned(), is_fenced: false };
         git.push(&[update], false).map(|()| MovedBranch { branch, fence_id: None, fence: self.fence })
     }
 
-    fn check_fence(&self, look: &RemoteLook) -> Result<(), TaskRemoteError> {
-        match look.largest_fence() {
+    fn check_fence(&self, seen: &RemoteRefs) -> Result<(), TaskRemoteError> {
+        match seen.largest_fence() {
             Some(found) if found > self.fence => {
                 Err(TaskRemoteError::Late { task: self.task.clone(), remote: self.name.clone(), found, ours: self.fence })
             }
@@ -234,7 +234,7 @@ impl TaskRemote {
     }
 
     /// What the remote has, with its commits in the repository. Refuses a larger fence.
-    fn look(&self, git: &RemoteGit) -> Result<RemoteLook, TaskRemoteError> {
+    fn read_refs(&self, git: &RemoteGit) -> Result<RemoteRefs, TaskRemoteError> {
         let (branch, fence) = (format!("refs/heads/{}", branch_of(&self.task)), fence_ref(&self.task));
         let by_fence = format!("{branch}-*");
         let mut last = None;
@@ -267,9 +267,9 @@ impl TaskRemote {
                     Some(mark.ok_or_else(|| TaskRemoteError::ForeignFence { name: fence.clone(), remote: self.name.clone() })?)
                 }
             };
-            let look = RemoteLook { branch: found.get(&branch).cloned(), fence_id: found.get(&fence).cloned(), mark, by_fence: singles };
-            self.check_fence(&look)?;
-            return Ok(look);
+            let seen = RemoteRefs { branch: found.get(&branch).cloned(), fence_id: found.get(&fence).cloned(), mark, by_fence: singles };
+            self.check_fence(&seen)?;
+            return Ok(seen);
         }
         Err(self.away(last.unwrap_or_else(|| RemoteFailure { said: "others moved the branch each time".into() })))
     }
@@ -283,11 +283,11 @@ struct MovedBranch {
 }
 
 impl MovedBranch {
-    fn is_on(&self, look: &RemoteLook) -> bool {
+    fn is_on(&self, seen: &RemoteRefs) -> bool {
         let head = Some(&self.branch.head);
         match &self.fence_id {
-            Some(fence) => look.fence_id.as_ref() == Some(fence) && look.branch.as_ref() == head,
-            None => look.by_fence.get(&self.fence) == head,
+            Some(fence) => seen.fence_id.as_ref() == Some(fence) && seen.branch.as_ref() == head,
+            None => seen.by_fence.get(&self.fence) == head,
         }
     }
 }

@@ -216,3 +216,34 @@ fn a_remote_that_is_away_or_refuses_says_why() {
     let away = TaskRemote { url, ..scene.remote(3) }.push(&open(&first), &head(&first)).expect_err("nobody answers").to_string();
     assert!(!away.contains("hush"), "{away}");
 }
+
+#[test]
+fn a_local_branch_with_other_commits_is_kept_under_another_name_and_one_without_goes_on() {
+    use super::super::own_worktree::keep_beside;
+    let scene = Scene::new();
+    let first = scene.at("first");
+    let (base, name) = (head(&first), "watchdog/T1");
+    let theirs = commit(&first, "theirs");
+    git(&first, &["branch", name, &base]);
+    assert_eq!(keep_beside(&open(&first), name, &theirs), Ok(None));
+    assert_eq!(git(&first, &["rev-parse", name]), theirs, "it was behind");
+    let later = commit(&first, "later");
+    git(&first, &["branch", "-f", name, &later]);
+    assert_eq!(keep_beside(&open(&first), name, &theirs), Ok(None));
+    assert_eq!(git(&first, &["rev-parse", name]), later, "its commits are pushed with the next ones");
+    git(&first, &["checkout", "-q", "-b", "side", &base]);
+    let ours = commit(&first, "ours");
+    git(&first, &["branch", "-f", name, &ours]);
+    let said = keep_beside(&open(&first), name, &theirs).expect("kept").expect("said");
+    let kept = format!("{name}-kept-{}", &ours[..8]);
+    assert!(said.contains(&kept), "{said}");
+    assert_eq!(git(&first, &["rev-parse", &kept]), ours);
+    assert_eq!(scene.there(BRANCH), None);
+    assert!(!try_git(&first, &["rev-parse", "-q", "--verify", name]).status.success());
+    git(&first, &["worktree", "add", "-q", "../beside", "-b", name, &base]);
+    let beside = scene.at("beside");
+    std::fs::write(beside.join("unsaved"), "x").expect("a file");
+    let said = keep_beside(&open(&first), name, &theirs).expect("kept").expect("said");
+    assert!(said.contains("is kept on"), "{said}");
+    assert_eq!(std::fs::read_to_string(beside.join("unsaved")).expect("it stays"), "x");
+}
