@@ -58,15 +58,18 @@ pub fn add_others(_: &CommandEnv, _: &CommandTerminal, _: &mut StatusOverview, _
     Err(without_fleet())
 }
 
+/// The store of the copies of all machines, what is to be noted of them, and the exit code.
+pub type NotedCopies = (Arc<dyn LocalStore>, Vec<String>, u8);
+
 /// The store of the copies of all machines, with what is to be noted, and the exit code.
 #[cfg(feature = "fleet")]
-pub fn copies_of(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<(Arc<dyn LocalStore>, Vec<String>, u8), CommandFailure> {
+pub fn copies_of(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<NotedCopies, CommandFailure> {
     super::fleet_copies::copies_of(command_env, terminal)
 }
 
 /// Says that this build has none.
 #[cfg(not(feature = "fleet"))]
-pub fn copies_of(_: &CommandEnv, _: &CommandTerminal) -> Result<(Arc<dyn LocalStore>, Vec<String>, u8), CommandFailure> {
+pub fn copies_of(_: &CommandEnv, _: &CommandTerminal) -> Result<NotedCopies, CommandFailure> {
     Err(without_fleet())
 }
 

@@ -18,6 +18,7 @@ use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::verdict::Reason;
 use watchdog_store::{LocalStore, StoreError};
 
+use super::fleet::NotedCopies;
 use super::fleet_events::setting_of;
 
 /// The copies of a fleet, and what is to be said of them.
@@ -90,10 +91,7 @@ pub(super) fn add_others(
 }
 
 /// The store of the copies for a report, with what is to be noted, and the exit code.
-pub(super) fn copies_of(
-    command_env: &CommandEnv,
-    terminal: &CommandTerminal,
-) -> Result<(Arc<dyn LocalStore>, Vec<String>, u8), CommandFailure> {
+pub(super) fn copies_of(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<NotedCopies, CommandFailure> {
     let copies = current(command_env, terminal)?;
     let overview = copies.overview(&[])?;
     let code = if overview.away.is_some() { Reason::StoreError.status().exit_code() } else { 0 };
