@@ -52,6 +52,8 @@ mod fleet_budget;
 mod fleet_copies;
 // One queue of tasks for several machines.
 mod fleet_tasks;
+// Verdicts and their time beside a server in any state.
+mod fleet_states;
 // One look at all machines of a fleet: events, status, figures.
 mod fleet_look;
 // Repositories that a fleet shares.

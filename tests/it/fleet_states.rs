@@ -1,0 +1,112 @@
+//! Whatever state the fleet's server is in, each verdict is the one that a machine in no fleet gives, as fast.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::fleet_account::AccountFleet;
+use crate::support::{Repo, TestEnv};
+
+/// The states that a server can be in.
+const STATES: [&str; 5] = ["up", "down", "silent", "read-only", "full"];
+
+/// Has an agent's work done, judged and rescued, and returns the verdicts.
+fn verdicts(env: &TestEnv) -> Vec<(Option<i32>, String)> {
+    let repo = env.repo_named("all/repo");
+    let work = "echo done > f && git add -A && git commit -qm 'feat: f'";
+    let mut found = Vec::new();
+    let mut judged = |args: &[&str]| {
+        let out = repo.watchdog(args);
+        found.push((out.code, out.verdict()));
+    };
+    judged(&["run", "--json", "--no-probe", "--", "sh", "-c", work]);
+    judged(&["loop", "--json", "--no-probe", "--", "sh", "-c", "echo done > g && git add -A && git commit -qm 'feat: g'"]);
+    repo.write("left.txt", "left");
+    judged(&["check", "--json", "--no-probe"]);
+    repo.write("more.txt", "more");
+    let rescued = repo.watchdog(&["rescue", "--json", "--no-probe"]);
+    let swept = env.watchdog(&env.root().join("all"), &["sweep", "--json", "-q", "--no-probe"]);
+    let of_sweep = crate::sweep::word(&crate::sweep::rows(&swept)["repo"]);
+    found.extend([(rescued.code, "rescue".to_owned()), (swept.code, of_sweep)]);
+    found
+}
+
+/// A machine that joined, whose server is then in this state.
+fn machine(shared: &AccountFleet, name: &str, state: &str) -> (TestEnv, Option<thread::JoinHandle<Vec<TcpStream>>>) {
+    let env = shared.machine(name, Some("team"));
+    let elsewhere = |port: u16| {
+        let path = env.state().join("fleet.json");
+        let text = fs::read_to_string(&path).unwrap();
+        let moved = text.replace(&format!(":{}/", shared.database.port()), &format!(":{port}/"));
+        assert_ne!(text, moved, "{text}");
+        fs::write(&path, moved).unwrap();
+    };
+    let mut holder = None;
+    match state {
+        "down" => elsewhere(1),
+        "silent" => {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            elsewhere(listener.local_addr().unwrap().port());
+            // Accepts, and never says a word.
+            holder = Some(thread::spawn(move || listener.incoming().map_while(Result::ok).collect()));
+        }
+        // Of this database alone: other tests have the role, too.
+        "read-only" => drop(
+            shared
+                .database
+                .sql("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$"),
+        ),
+        "full" => drop(shared.database.sql(
+            "CREATE FUNCTION watchdog.full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+             RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'; END $$; \
+             CREATE TRIGGER full_disk BEFORE INSERT ON watchdog.event FOR EACH ROW EXECUTE FUNCTION watchdog.full_disk();",
+        )),
+        _ => {}
+    }
+    (env, holder)
+}
+
+#[test]
+fn each_verdict_is_the_same_with_the_server_up_down_silent_read_only_and_full() {
+    let alone = verdicts(&TestEnv::new());
+    assert!(alone.iter().any(|(_, verdict)| verdict.starts_with("complete/")), "{alone:?}");
+    for state in STATES {
+        let shared = AccountFleet::new();
+        let (env, _silent) = machine(&shared, "build-1", state);
+        assert_eq!(verdicts(&env), alone, "{state}");
+    }
+}
+
+fn check(repo: &Repo<'_>) -> Duration {
+    let begun = Instant::now();
+    repo.watchdog(&["check", "--json", "--no-probe"]);
+    begun.elapsed()
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+#[test]
+#[ignore = "a measurement, for an idle machine: medians side by side"]
+fn what_a_fleet_adds_to_the_time_of_a_check() {
+    const ROUNDS: usize = 100;
+    for state in STATES {
+        let shared = AccountFleet::new();
+        let (joined, _silent) = machine(&shared, "build-1", state);
+        let alone = TestEnv::new();
+        let (with, without) = (joined.repo(), alone.repo());
+        for repo in [&with, &without] {
+            repo.watchdog(&["snapshot"]).expect(0);
+        }
+        let (mut here, mut there) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            here.push(check(&without));
+            there.push(check(&with));
+        }
+        let (here, there) = (median(here).as_secs_f64() * 1e3, median(there).as_secs_f64() * 1e3);
+        println!("{state:<10} alone {here:.2} ms, joined {there:.2} ms, added {:+.2} ms", there - here);
+    }
+}
