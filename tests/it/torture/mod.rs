@@ -15,3 +15,5 @@ mod rounds;
 mod scripts;
 mod start;
 mod tally;
+
+pub use tally::Tally;
