@@ -137,13 +137,13 @@ impl ActionExecutor {
         if let Some(standing) = self.asking.standing.as_ref().filter(|standing| state.as_ref() == Some(&standing.state)) {
             return self.stand_by(standing);
         }
-        let asked = agent_of_question(&self.agent);
-        if let Some(limit) = self.store.as_ref().and_then(|store| held(store.as_ref(), asked.as_deref())) {
-            return self.not_asked(in_words(&limit), Some(limit.until));
+        let recipient = agent_of_question(&self.agent);
+        if let Some(limit) = self.store.as_ref().and_then(|store| held(store.as_ref(), recipient.as_deref())) {
+            return self.withheld(in_words(&limit), Some(limit.until));
         }
         let share = match self.store.as_ref().map_or(Ok(None), |store| hold_for_question(store.as_ref())) {
             Ok(share) => share,
-            Err(BudgetRefusal { why, retry_at }) => return self.not_asked(why, retry_at),
+            Err(BudgetRefusal { why, retry_at }) => return self.withheld(why, retry_at),
         };
         let (at, whom) = (now(), self.whom());
         let settings = &self.input.settings;
@@ -169,7 +169,7 @@ impl ActionExecutor {
         let answer = probe::ask_with(&request, &|program| program.run_cancellable(cancel));
         let outcome = self.weighed(answer.outcome, facts);
         if let (ProbeOutcome::RateLimited { retry_at, .. }, Some(store)) = (&outcome, &self.store) {
-            limit_met(store.as_ref(), asked.as_deref(), *retry_at);
+            limit_met(store.as_ref(), recipient.as_deref(), *retry_at);
         }
         self.note_answered(matches!(outcome, ProbeOutcome::Reply(_)));
         let beyond =
@@ -202,7 +202,7 @@ impl ActionExecutor {
 
     /// A limit that another machine of the account met, or a budget, leaves the question unasked. Nothing is kept of it, so that it is asked
     /// as soon as that is over.
-    fn not_asked(&self, why: String, retry_at: Option<Timestamp>) -> ProbeRecord {
+    fn withheld(&self, why: String, retry_at: Option<Timestamp>) -> ProbeRecord {
         self.command_env.tell(&format!("the agent is not asked: {why}"));
         self.note_answered(false);
         self.ask_nobody();

@@ -23,7 +23,7 @@ const CLEAR: &str = "UPDATE watchdog.usage_limit SET until = clock_timestamp(), 
 
 /// A limit that was met on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToldLimit {
+pub struct ReportedLimit {
     /// The agent that met it.
     pub agent: String,
     /// Its end, as the agent told it.
@@ -47,7 +47,7 @@ pub struct FleetLimit {
 ///
 /// # Errors
 /// Where the server cannot be used. Nothing, or all of it, is told then; it may be told again.
-pub fn tell_limits(server: &FleetServer, account: &str, machine: &str, limits: &[ToldLimit]) -> Result<(), FleetError> {
+pub fn tell_limits(server: &FleetServer, account: &str, machine: &str, limits: &[ReportedLimit]) -> Result<(), FleetError> {
     if limits.is_empty() {
         return Ok(());
     }

@@ -100,11 +100,11 @@ fn clear(
     name: &str,
     agent: Option<&str>,
 ) -> Result<u8, CommandFailure> {
-    let ClearedLimits { there, not_told } = clear_account_limits(&command_env.state, setting, name, agent)?;
+    let ClearedLimits { there, unsent } = clear_account_limits(&command_env.state, setting, name, agent)?;
     if terminal.json {
-        terminal.value(&cleared_limits_json(name, there, not_told.is_none()));
+        terminal.value(&cleared_limits_json(name, there, unsent.is_none()));
     }
-    if let Some(error) = not_told {
+    if let Some(error) = unsent {
         terminal.complain(&format!("watchdog: the server was not told: {}", escape_to_one_line(&error.to_string())));
         return Ok(Reason::StoreError.status().exit_code());
     }

@@ -21,8 +21,8 @@ const ANSWER: usize = 64 << 10;
 pub(super) fn preset(capabilities: &SystemCapabilities<'_>, request: &JudgeRequest<'_>) -> JudgeAnswer {
     let settings = &capabilities.input.settings.agent;
     let settings = AgentSettings { model: request.model.map(str::to_owned).or_else(|| settings.model.clone()), ..settings.clone() };
-    let asked = agent_of_question(&settings);
-    if let Some(limit) = capabilities.store.as_ref().and_then(|store| held(store.as_ref(), asked.as_deref())) {
+    let recipient = agent_of_question(&settings);
+    if let Some(limit) = capabilities.store.as_ref().and_then(|store| held(store.as_ref(), recipient.as_deref())) {
         return JudgeAnswer::Failed { why: in_words(&limit) };
     }
     let share = match capabilities.store.as_ref().map_or(Ok(None), |store| hold_for_question(store.as_ref())) {
@@ -53,7 +53,7 @@ pub(super) fn preset(capabilities: &SystemCapabilities<'_>, request: &JudgeReque
     if let (Err(outcome), Some(store)) = (&answer, &capabilities.store)
         && let ProbeOutcome::RateLimited { retry_at, .. } = outcome.as_ref()
     {
-        limit_met(store.as_ref(), asked.as_deref(), *retry_at);
+        limit_met(store.as_ref(), recipient.as_deref(), *retry_at);
     }
     match answer {
         Ok(text) => JudgeAnswer::Text(bounded(&text, ANSWER)),

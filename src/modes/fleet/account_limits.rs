@@ -2,7 +2,7 @@
 //! that whoever asks waits for no server. Its budget is asked for in the same look.
 
 use jiff::SignedDuration;
-use watchdog_fleet::accounts::{ToldLimit, clear_limits, limits_in_force, tell_limits};
+use watchdog_fleet::accounts::{ReportedLimit, clear_limits, limits_in_force, tell_limits};
 use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::account::{self, AccountLimit};
 use watchdog_store::account_share;
@@ -13,7 +13,7 @@ use super::fleet_setting::{FleetSetting, FleetSettingError};
 use crate::clock::now;
 
 /// That nothing changed is written down this often.
-const LOOK_IS_OLD: SignedDuration = SignedDuration::from_secs(60);
+const REFRESH_AFTER: SignedDuration = SignedDuration::from_secs(60);
 
 /// Tells the server of limits that this machine met and asks for those of the others, where this machine shares an account. A limit of this
 /// machine's own holds what met it, as it does without a fleet, and is not read back.
@@ -23,12 +23,12 @@ const LOOK_IS_OLD: SignedDuration = SignedDuration::from_secs(60);
 pub(super) fn share_account(local: &dyn LocalStore, server: &FleetServer, machine: &str) -> Result<(), StoreError> {
     let Some(shared) = account::of(local)? else { return Ok(()) };
     let at = now();
-    let told = |met: &account::MetLimit| ToldLimit {
+    let reported = |met: &account::MetLimit| ReportedLimit {
         agent: met.agent.clone(),
         until: met.until,
         age_ms: i64::try_from(at.duration_since(met.seen_at).as_millis()).unwrap_or(0),
     };
-    tell_limits(server, &shared.name, machine, &shared.met.iter().map(told).collect::<Vec<_>>())?;
+    tell_limits(server, &shared.name, machine, &shared.met.iter().map(reported).collect::<Vec<_>>())?;
     let found = limits_in_force(server, &shared.name)?;
     // The server says how long it lasts: this machine's clock may be another one.
     let at = now();
@@ -48,8 +48,8 @@ pub(super) fn share_account(local: &dyn LocalStore, server: &FleetServer, machin
         }
     }
     let is_news = !shared.met.is_empty() || limits != shared.limits;
-    if is_news || shared.looked_at.is_none_or(|last| at.duration_since(last) >= LOOK_IS_OLD) {
-        account::looked(local, &shared.name, &shared.met, &limits, at)?;
+    if is_news || shared.refreshed_at.is_none_or(|last| at.duration_since(last) >= REFRESH_AFTER) {
+        account::refreshed(local, &shared.name, &shared.met, &limits, at)?;
     }
     share_budget(local, server, &shared.name)
 }
@@ -76,7 +76,7 @@ pub struct ClearedLimits {
     /// How many the server had in force.
     pub there: u64,
     /// Why the server was not told; this machine is held by them no longer all the same.
-    pub not_told: Option<FleetError>,
+    pub unsent: Option<FleetError>,
 }
 
 /// Ends the limit of an agent, or every limit of an account, as a person says.
@@ -89,12 +89,12 @@ pub fn clear_account_limits(
     name: &str,
     agent: Option<&str>,
 ) -> Result<ClearedLimits, FleetSettingError> {
-    let told = setting.server().and_then(|server| clear_limits(&server.needing_its_format(), name, agent));
+    let cleared = setting.server().and_then(|server| clear_limits(&server.needing_its_format(), name, agent));
     if setting.account.as_deref() == Some(name) {
         account::clear(open_store(state)?.as_ref(), agent)?;
     }
-    Ok(match told {
-        Ok(there) => ClearedLimits { there, not_told: None },
-        Err(error) => ClearedLimits { there: 0, not_told: Some(error) },
+    Ok(match cleared {
+        Ok(there) => ClearedLimits { there, unsent: None },
+        Err(error) => ClearedLimits { there: 0, unsent: Some(error) },
     })
 }

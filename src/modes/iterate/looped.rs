@@ -381,7 +381,7 @@ impl LoopRun {
 
     /// Takes an event, and returns the next step.
     fn next(&mut self, came: LoopStepInput) -> LoopAction {
-        self.look_at_the_account();
+        self.refresh_account();
         let played = match came {
             LoopStepInput::Begin => return self.machine.step(now(), self.wall(), LoopEvent::Begin),
             LoopStepInput::PauseOver => return self.machine.step(now(), self.wall(), LoopEvent::PauseOver),

@@ -84,7 +84,7 @@ impl LoopContext {
     }
 
     /// The agents that a limit holds which another machine of the same account met.
-    pub fn held_elsewhere(&self) -> Vec<(String, AccountLimit)> {
+    pub fn held_by_account(&self) -> Vec<(String, AccountLimit)> {
         // Mostly there is none, and no command line is read for it.
         if account::of(self.store.as_ref()).is_ok_and(|shared| shared.is_none_or(|shared| shared.limits.is_empty())) {
             return Vec::new();

@@ -91,6 +91,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
+        #[expect(clippy::disallowed_methods, reason = "tests start git by themselves")]
         fn git_takes_the_refs_of_every_id_that_a_task_may_have(id in "[A-Za-z0-9][A-Za-z0-9._-]{0,12}(\\.lock|\\.|\\.\\.a|)") {
             prop_assume!(why_no_id(&id).is_none());
             for name in [fence_ref(&id), format!("refs/heads/{}", branch_of_fence(&id, 3))] {

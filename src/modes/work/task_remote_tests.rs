@@ -1,4 +1,5 @@
 //! Real clones of a real bare repository: who may push what, and who comes late.
+#![expect(clippy::disallowed_methods, reason = "tests start git by themselves")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -102,7 +102,7 @@ fn task_faults(task: &str, versions: &[&TaskVersion], wrong: &mut Vec<String>) {
             wrong.push(format!("{task} was taken from {:?} while its lease ran", before.holder));
         }
         let new_hands = after.holder.is_some() && after.holder != before.holder;
-        if new_hands && !(after.fence > before.fence) {
+        if new_hands && after.fence <= before.fence {
             wrong.push(format!("{task} went to {:?} without a larger fence", after.holder));
         }
         let completes = after.status == "complete" && before.status != "complete";

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use watchdog_fleet::account_budget::{account_budget, draw_share, set_account_budget, take_share_back};
-use watchdog_fleet::accounts::{ToldLimit, clear_limits, limits_in_force, tell_limits};
+use watchdog_fleet::accounts::{ReportedLimit, clear_limits, limits_in_force, tell_limits};
 
 use crate::test_database::TestDatabase;
 use crate::{server, with_tables};
@@ -51,12 +51,12 @@ fn the_longer_of_two_limits_holds_whatever_arrives_first_and_a_cleared_one_does_
     let database = TestDatabase::new();
     with_tables(&database);
     let worker = server(&database.full_address("worker")).unwrap();
-    let met = |agent: &str, seconds: i64, age_ms: i64| ToldLimit {
+    let met = |agent: &str, seconds: i64, age_ms: i64| ReportedLimit {
         agent: agent.into(),
         until: Timestamp::now() + SignedDuration::from_secs(seconds),
         age_ms,
     };
-    let tell = |machine: &str, limits: &[ToldLimit]| tell_limits(&worker, "team", machine, limits).unwrap();
+    let tell = |machine: &str, limits: &[ReportedLimit]| tell_limits(&worker, "team", machine, limits).unwrap();
     tell("a", &[met("claude", 3600, 0), met("over", -5, 0), met("forged", 900 * 86_400, 0)]);
     tell("b", &[met("claude", 600, 0)]);
     let found = limits_in_force(&worker, "team").unwrap();

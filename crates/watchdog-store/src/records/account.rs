@@ -43,7 +43,7 @@ pub struct SharedAccount {
     /// Its name.
     pub name: String,
     /// When the server was last asked; `None` = never yet.
-    pub looked_at: Option<Timestamp>,
+    pub refreshed_at: Option<Timestamp>,
     /// Limits that other machines met.
     pub limits: Vec<AccountLimit>,
     /// Limits that wait to be told.
@@ -119,15 +119,15 @@ pub fn limit_met(store: &dyn LocalStore, agent: &str, until: Timestamp, now: Tim
     .map(drop)
 }
 
-/// The server was told of `told` and said which limits others of this account met.
+/// The server was told of `sent` and said which limits others of this account met.
 ///
 /// # Errors
 /// Where it cannot be written.
-pub fn looked(store: &dyn LocalStore, name: &str, told: &[MetLimit], limits: &[AccountLimit], now: Timestamp) -> Result<(), StoreError> {
+pub fn refreshed(store: &dyn LocalStore, name: &str, sent: &[MetLimit], limits: &[AccountLimit], now: Timestamp) -> Result<(), StoreError> {
     change(store, |account| {
         if account.name == name {
-            account.met.retain(|met| !told.contains(met));
-            (account.looked_at, account.limits) = (Some(now), limits.to_vec());
+            account.met.retain(|met| !sent.contains(met));
+            (account.refreshed_at, account.limits) = (Some(now), limits.to_vec());
         }
     })
     .map(drop)
@@ -195,15 +195,15 @@ mod tests {
         assert_eq!(known.met, [MetLimit { agent: "claude".into(), until: at(100), seen_at: at(1) }]);
         share(&store, Some("team")).unwrap();
         assert_eq!(of(&store).unwrap(), Some(known.clone()), "named again, nothing is lost");
-        looked(&store, "team", &known.met, &[limit("codex", 300)], at(3)).unwrap();
+        refreshed(&store, "team", &known.met, &[limit("codex", 300)], at(3)).unwrap();
         let after = of(&store).unwrap().expect("it is shared");
-        assert_eq!((after.met.len(), after.limits.len(), after.looked_at), (0, 1, Some(at(3))));
+        assert_eq!((after.met.len(), after.limits.len(), after.refreshed_at), (0, 1, Some(at(3))));
         clear(&store, Some("claude")).unwrap();
         assert_eq!(of(&store).unwrap().unwrap().limits.len(), 1);
         clear(&store, None).unwrap();
         assert_eq!(of(&store).unwrap().unwrap().limits.len(), 0);
         share(&store, Some("mine")).unwrap();
-        assert_eq!(of(&store).unwrap().unwrap().looked_at, None);
+        assert_eq!(of(&store).unwrap().unwrap().refreshed_at, None);
         share(&store, None).unwrap();
         assert_eq!(of(&store).unwrap(), None);
     }

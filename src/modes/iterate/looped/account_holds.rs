@@ -10,16 +10,16 @@ use super::LoopRun;
 use crate::judge::shared_account::in_words;
 
 /// How often a pause looks whether a person cleared the limit.
-const LOOK: Duration = Duration::from_secs(2);
+const POLL: Duration = Duration::from_secs(2);
 
 impl LoopRun {
     /// Takes over what is known of limits that others met, and tells a person of those that are new.
-    pub(super) fn look_at_the_account(&mut self) {
-        let held = self.context.held_elsewhere();
+    pub(super) fn refresh_account(&mut self) {
+        let held = self.context.held_by_account();
         for (_, limit) in held.iter().filter(|held| !self.held.contains(held)) {
             self.tell(&in_words(limit));
         }
-        self.machine.held_elsewhere(&held.iter().map(|(name, limit)| (name.clone(), limit.until)).collect::<Vec<_>>());
+        self.machine.held_by_account(&held.iter().map(|(name, limit)| (name.clone(), limit.until)).collect::<Vec<_>>());
         self.held = held;
     }
 }
@@ -28,8 +28,8 @@ impl LoopContext {
     /// Completes once one of these limits is known no longer, or ends at another time; never where there is none.
     pub(super) async fn hold_ends_early(&self, held: &[(String, AccountLimit)]) {
         loop {
-            tokio::time::sleep(LOOK).await;
-            let known = self.held_elsewhere();
+            tokio::time::sleep(POLL).await;
+            let known = self.held_by_account();
             if held.iter().any(|limit| !known.contains(limit)) {
                 return;
             }

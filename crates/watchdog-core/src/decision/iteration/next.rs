@@ -14,7 +14,7 @@ use super::agent_order::{
 };
 use super::standing::LoopStanding;
 
-mod held_elsewhere;
+mod held_by_account;
 
 /// The limits of a loop.
 #[derive(Debug, Clone, PartialEq)]
@@ -186,7 +186,7 @@ pub struct LoopMachine {
     after_pause: AfterPause,
     overload: OverloadWait,
     /// Agents that a limit holds which others of the same account met, by name.
-    elsewhere: Vec<(String, AgentHold)>,
+    by_account: Vec<(String, AgentHold)>,
 }
 
 /// How long an overload has been waited for, since the last iteration that ended.
@@ -206,7 +206,7 @@ enum AfterPause {
 impl LoopMachine {
     /// A loop with this progress.
     pub fn new(policy: LoopPolicy, standing: LoopStanding) -> Self {
-        LoopMachine { policy, standing, after_pause: AfterPause::Iterate, overload: OverloadWait::default(), elsewhere: Vec::new() }
+        LoopMachine { policy, standing, after_pause: AfterPause::Iterate, overload: OverloadWait::default(), by_account: Vec::new() }
     }
 
     /// Its progress.
@@ -260,7 +260,7 @@ impl LoopMachine {
         let next = LoopAction::Iterate { number: self.standing.finished.saturating_add(1) };
         if !self.policy.has_choice() {
             // An own limit is waited for where it was met.
-            if let Some(hold) = self.first_is_held_elsewhere(now) {
+            if let Some(hold) = self.first_is_held_by_account(now) {
                 return self.wait_for_agent(hold, now);
             }
             self.standing.chosen = self.policy.agents.first().map(|agent| agent.name.clone());

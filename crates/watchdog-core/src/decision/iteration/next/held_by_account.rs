@@ -8,15 +8,15 @@ use super::{LoopMachine, MARGIN, later};
 impl LoopMachine {
     /// Which of its agents a limit holds that others met, each until when: they get no session before, as if their own had met it. What was
     /// said before is forgotten, so that a limit which a person cleared holds nobody.
-    pub fn held_elsewhere(&mut self, held: &[(String, Timestamp)]) {
+    pub fn held_by_account(&mut self, held: &[(String, Timestamp)]) {
         let hold = |until: Timestamp| AgentHold { until: later(until, MARGIN), why: HoldReason::UsageLimit };
-        self.elsewhere = held.iter().map(|(name, until)| (name.clone(), hold(*until))).collect();
+        self.by_account = held.iter().map(|(name, until)| (name.clone(), hold(*until))).collect();
     }
 
     /// What is known of its agents, with the limits that others met.
     pub fn known_agents(&self) -> Vec<AgentStanding> {
         let mut known = self.standing.agents.clone();
-        for (name, hold) in &self.elsewhere {
+        for (name, hold) in &self.by_account {
             let standing = standing_mut(&mut known, name);
             standing.hold = standing.hold.filter(|own| own.until >= hold.until).or(Some(*hold));
         }
@@ -31,9 +31,9 @@ impl LoopMachine {
     }
 
     /// The hold of the preferred agent that others met, where it is in force.
-    pub(super) fn first_is_held_elsewhere(&self, now: Timestamp) -> Option<AgentHold> {
+    pub(super) fn first_is_held_by_account(&self, now: Timestamp) -> Option<AgentHold> {
         let first = self.policy.agents.first()?;
-        let (_, hold) = self.elsewhere.iter().find(|(name, hold)| *name == first.name && now < hold.until)?;
+        let (_, hold) = self.by_account.iter().find(|(name, hold)| *name == first.name && now < hold.until)?;
         Some(*hold)
     }
 }
@@ -68,25 +68,25 @@ mod tests {
     #[test]
     fn the_only_agent_waits_and_goes_on_after_the_reset_or_once_the_limit_is_cleared() {
         let mut alone = machine(&["claude"]);
-        alone.held_elsewhere(&[("claude".into(), at(100))]);
+        alone.held_by_account(&[("claude".into(), at(100))]);
         assert_eq!(begin(&mut alone, 0), waits_until(105));
         assert_eq!(alone.step(at(104), Duration::ZERO, LoopEvent::PauseOver), waits_until(105));
         assert_eq!(alone.step(at(105), Duration::ZERO, LoopEvent::PauseOver), LoopAction::Iterate { number: 1 });
         let mut cleared = machine(&["claude"]);
-        cleared.held_elsewhere(&[("claude".into(), at(100))]);
+        cleared.held_by_account(&[("claude".into(), at(100))]);
         assert_eq!(begin(&mut cleared, 0), waits_until(105));
-        cleared.held_elsewhere(&[]);
+        cleared.held_by_account(&[]);
         assert_eq!(cleared.step(at(1), Duration::ZERO, LoopEvent::PauseOver), LoopAction::Iterate { number: 1 });
     }
 
     #[test]
     fn the_next_agent_takes_over_and_where_all_are_held_the_first_that_is_free_is_waited_for() {
         let mut both = machine(&["claude", "codex"]);
-        both.held_elsewhere(&[("claude".into(), at(100))]);
+        both.held_by_account(&[("claude".into(), at(100))]);
         assert_eq!(begin(&mut both, 0), LoopAction::Iterate { number: 1 });
         assert_eq!(both.standing().chosen.as_deref(), Some("codex"));
         let mut held = machine(&["claude", "codex"]);
-        held.held_elsewhere(&[("claude".into(), at(100)), ("codex".into(), at(50))]);
+        held.held_by_account(&[("claude".into(), at(100)), ("codex".into(), at(50))]);
         assert_eq!(begin(&mut held, 0), waits_until(55));
     }
 
@@ -94,7 +94,7 @@ mod tests {
     fn a_limit_beyond_the_longest_wait_ends_the_loop_as_its_own_would() {
         for agents in [&["claude"][..], &["claude", "codex"]] {
             let mut held = machine(agents);
-            held.held_elsewhere(&agents.iter().map(|name| ((*name).to_owned(), at(9_000))).collect::<Vec<_>>());
+            held.held_by_account(&agents.iter().map(|name| ((*name).to_owned(), at(9_000))).collect::<Vec<_>>());
             assert_eq!(begin(&mut held, 0), LoopAction::End(LoopEnd::LimitTooLong));
         }
     }
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn a_limit_of_others_is_no_standing_of_the_loop_and_never_shortens_its_own() {
         let mut known = machine(&["claude", "codex"]);
-        known.held_elsewhere(&[("claude".into(), at(100))]);
+        known.held_by_account(&[("claude".into(), at(100))]);
         assert!(known.standing().agents.is_empty(), "nothing to be kept");
         known.standing.agents = vec![AgentStanding {
             name: "claude".into(),
