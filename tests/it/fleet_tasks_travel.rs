@@ -145,3 +145,18 @@ fn a_task_does_not_begin_while_its_remote_is_away() {
     assert!(!env.root().join("begun").exists() && out.json()["message"].as_str().unwrap().contains("cannot begin yet"), "{out}");
     assert_eq!(task(&repo, "T1")["status"], "pending");
 }
+
+#[test]
+fn a_session_that_leads_git_to_another_place_completes_nothing() {
+    let env = TestEnv::new();
+    let fleet = Fleet::new(&env);
+    let repo = fleet.machine(&env, "a");
+    let other = env.root().join("other.git");
+    repo.git(&["init", "-q", "--bare", &other.display().to_string()]);
+    let (there, other_place) = (fleet.remote.display(), other.display());
+    let script = format!("{HONEST}; git config --global url.{other_place}.insteadOf {there}");
+    let out = repo.watchdog(&agent(&["run", "T1", "--json", "--config", &config(&env)], &script)).expect(12);
+    assert!(out.json()["message"].as_str().unwrap().contains("another address"), "{out}");
+    assert_eq!(task(&repo, "T1")["status"], "review");
+    assert_eq!(env.command("git", &other).args(["for-each-ref"]).run().expect(0).stdout, "", "nothing went there");
+}

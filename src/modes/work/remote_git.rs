@@ -80,6 +80,12 @@ impl RemoteGit {
         Ok(RemoteGit { dir, objects, shallow, url: url.to_owned(), empty_tree: EMPTY_TREES[usize::from(is_long)] })
     }
 
+    /// Whether the configuration of all repositories leads git to another address: it would be asked there, too, what was pushed.
+    pub(super) fn is_redirected(&self) -> Result<bool, RemoteFailure> {
+        let address = self.run(&["ls-remote", "--get-url", REMOTE], b"", ANSWER_WITHIN)?;
+        Ok(address.strip_suffix('\n').unwrap_or(&address) != self.url)
+    }
+
     /// The refs of the remote that match `patterns`, by name.
     pub(super) fn refs(&self, patterns: &[&str]) -> Result<BTreeMap<String, String>, RemoteFailure> {
         let args: Vec<&str> = ["ls-remote", "--refs", REMOTE].iter().chain(patterns).copied().collect();

@@ -56,9 +56,7 @@ pub enum TaskRemoteError {
     #[error("{branch} on {remote} does not have {commit:.12}, at which it was completed; push that commit there")]
     NoDependency { branch: String, remote: String, commit: String },
     /// The work of another machine is not in the worktree that is to go on.
-    #[error(
-        "{branch} on {remote} has work that is not here ({head:.12}); get it with: git fetch {remote} {branch} && git merge FETCH_HEAD"
-    )]
+    #[error("{branch} on {remote} has work that is not here ({head:.12}); bring that commit into this branch first")]
     NotHere { branch: String, remote: String, head: String },
     /// There is nothing to begin from.
     #[error("the repository has no commit yet; make a first one")]
@@ -66,6 +64,12 @@ pub enum TaskRemoteError {
     /// The repository here is in no state for it.
     #[error("cannot bring {branch} to where the remote has it: {why}")]
     Unusable { branch: String, why: String },
+    /// Git would go to another address than the one that was shared.
+    #[error(
+        "git goes to another address than the one that was shared as {remote} (url.*.insteadOf in the configuration of all repositories); \
+         nothing was pushed; remove it there, or share the repository again"
+    )]
+    Redirected { remote: String },
     /// The remote cannot be reached, or refuses.
     #[error("cannot use remote {remote}: {why}")]
     Away { remote: String, why: String },
@@ -154,7 +158,11 @@ impl TaskRemote {
     }
 
     fn git(&self, worktree: &Worktree) -> Result<RemoteGit, TaskRemoteError> {
-        RemoteGit::beside(worktree, &self.url).map_err(|failure| self.away(failure))
+        let git = RemoteGit::beside(worktree, &self.url).map_err(|failure| self.away(failure))?;
+        if git.is_redirected().map_err(|failure| self.away(failure))? {
+            return Err(TaskRemoteError::Redirected { remote: self.name.clone() });
+        }
+        Ok(git)
     }
 
     fn away(&self, failure: RemoteFailure) -> TaskRemoteError {
