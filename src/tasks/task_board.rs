@@ -284,7 +284,7 @@ impl TaskBoard {
             })
         };
         // So that no worker begins meanwhile.
-        let holder = format!("watchdog task set {}", watchdog_store::journal::event_id(now));
+        let holder = format!("a person, {}", watchdog_store::journal::event_id(now));
         let done = self.store.change_unheld(id, &holder, &|found| changed(found.unwrap_or(&entry.record), now, &change))?;
         let Some(done) = done else { return Err(TaskBoardError::Held { id: id.into(), agent: entry.record.agent.clone() }) };
         entry.record = done.record.clone();

@@ -10,6 +10,7 @@ use super::travel::TaskTravel;
 use crate::judge::spawn_io::spawn_io;
 use crate::wire::verdict_json::Judgement;
 use watchdog_core::config::task_file::TaskStatus;
+use watchdog_facts::shell_line::shell_word;
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::{HistoryPoint, Worktree};
 
@@ -53,7 +54,8 @@ impl ClaimedWork {
             }
         };
         if is_complete {
-            judgement.verdict = travel.not_pushed(&error, &commit);
+            let again = self.queue.open.commands.watchdog(&format!("task run {}", shell_word(&self.options.id)));
+            judgement.verdict = travel.not_pushed(&error, &commit, &again);
         } else {
             self.command_env.tell(&format!("what is committed of {} was not pushed: {error}", self.options.id));
         }

@@ -90,9 +90,10 @@ impl TaskTravel {
     }
 
     /// The verdict where the work is done and not on the remote: a person says how it goes on, and no machine begins it anew.
-    pub(super) fn not_pushed(&self, error: &TaskRemoteError, commit: &str) -> Verdict {
+    /// `again` is the command line that runs the task once more.
+    pub(super) fn not_pushed(&self, error: &TaskRemoteError, commit: &str, again: &str) -> Verdict {
         let (task, short) = (&self.remote.task, &commit[..commit.len().min(12)]);
-        let again = format!("its work is committed on this machine ({short}); run it here again: watchdog task run {task}");
+        let again = format!("its work is committed on this machine ({short}); run it here again: {again}");
         match error {
             TaskRemoteError::Away { .. } => Verdict::new(Reason::GitError, format!("{task} is done and was not pushed: {error}; {again}")),
             _ => Verdict::new(Reason::Disputed, format!("{task} is done and was not pushed: {error}; {again}")),
