@@ -57,7 +57,8 @@ async function look() {
   await page.screenshot({ path: join(folder, "light.png"), fullPage: true });
   await page.screenshot({ path: join(folder, "top.png") });
   await page.emulateMedia({ colorScheme: "dark" });
-  await page.waitForTimeout(0);
+  // It is drawn anew once the browser has passed the change on; one that stays as it was is compared below.
+  for (let n = 0; n < 200 && (await drawn()) === found.light.chart; n += 1) await page.waitForTimeout(50);
   found.dark = { key: await texts("#key > div"), chart: await drawn(), violations: await contrast() };
   await page.screenshot({ path: join(folder, "dark.png"), fullPage: true });
   await page.emulateMedia({ colorScheme: "light" });

@@ -117,7 +117,7 @@ fn two_who_make_the_tables_at_once_make_them_once_and_again_changes_nothing() {
     });
     assert_eq!(outcomes.iter().filter(|outcome| outcome.from.is_none()).count(), 1, "{outcomes:?}");
     assert!(outcomes.iter().all(|outcome| outcome.to == FLEET_FORMAT && outcome.worker.as_deref() == Some("worker")));
-    assert_eq!(database.sql("SELECT count(*) FROM watchdog.format"), "1");
+    assert_eq!(database.sql("SELECT count(*) FROM watchdog.format"), FLEET_FORMAT.to_string());
 }
 
 #[test]
