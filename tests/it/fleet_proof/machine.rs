@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use super::remote::Remote;
 use super::rough_way::RoughWay;
-use crate::support::{Running, TestEnv, WallClock};
+use crate::support::{Running, TestEnv, WallClock, wait_until};
 
 /// What an agent does: a file for its task, which is another one each time, after a moment that differs, and now and then in two
 /// commits.
@@ -87,14 +87,17 @@ impl Machine {
         }
     }
 
-    /// Ends its work as Ctrl-C does, and sends what is not copied yet.
-    pub fn end(&mut self) -> String {
-        let Some(working) = self.working.take() else { return String::new() };
-        working.signal(Signal::CONT);
-        working.signal(Signal::INT);
-        let said = working.wait();
-        self.call(&["fleet", "sync"]).expect(0);
-        said.stderr
+    /// Ends its work as Ctrl-C does, and sends what is not copied yet. A copy that a killed watchdog was at keeps its lease for a while.
+    pub fn end(&mut self) {
+        if let Some(working) = self.working.take() {
+            working.signal(Signal::CONT);
+            working.signal(Signal::INT);
+            let _ended = working.wait();
+        }
+        wait_until("everything is copied", Duration::from_secs(60), || {
+            let copied = self.call(&["fleet", "sync", "--json"]).expect(0).json();
+            copied["busy"] == false && copied["copied"] == 0
+        });
     }
 
     /// The ids of what it may share, in the order of its journal, since it joined.
