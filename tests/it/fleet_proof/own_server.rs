@@ -84,7 +84,7 @@ impl OwnServer {
 
 impl Drop for OwnServer {
     fn drop(&mut self) {
-        let _ = cluster(&self.dir, "stop-at-once");
+        let _ = cluster(&self.dir, "stop");
         let _ = fs::remove_dir_all(&self.dir);
     }
 }

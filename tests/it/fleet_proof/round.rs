@@ -161,7 +161,7 @@ impl FleetRound {
 
     /// Begins a fault now and then; a machine has one at a time, and at least half of them none.
     fn go_wrong(&mut self, tally: &mut Tally) {
-        if !self.dice.once_in(5) || self.lasting.len() * 2 >= self.machines.len() {
+        if !self.dice.once_in(8) || self.lasting.len() * 2 >= self.machines.len() {
             return;
         }
         let fault = FleetFault::random(&mut self.dice, self.machines.len());
