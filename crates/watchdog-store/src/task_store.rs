@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use watchdog_core::config::task_file::TaskStatus;
 
-use crate::engine::{Lease, LeaseRenewal, SharedStore};
+use crate::engine::{AppendOutcome, Lease, LeaseRenewal, SharedStore};
 use crate::error::StoreError;
 use crate::key::RowKey;
 use crate::task::{self, TaskRecord};
@@ -258,6 +258,10 @@ impl TaskStore for LocalTasks {
     }
 
     fn step(&self, lease: &TaskLease, change: ChangeTask<'_>) -> Result<Option<TaskWrite>, StoreError> {
+        // A record keeps the fence of a lease that was released or ran out.
+        if self.store.append(&[], Some(&self.engine_lease(lease)))? == AppendOutcome::Fenced {
+            return Ok(None);
+        }
         let is_ours = |found: Option<&TaskRecord>| found.is_some_and(|found| found.fence == Some(lease.fence));
         let was_ours = std::cell::Cell::new(false);
         let done = self.update(&lease.id, &|found| {

@@ -30,6 +30,7 @@ macro_rules! on_each_task_test {
             a_task_is_given_back_once_its_lease_has_ended_and_not_before
             a_person_changes_nothing_under_a_workers_hands
             a_step_that_ends_the_work_ends_its_lease
+            a_step_under_a_lease_that_was_released_changes_nothing
             a_pin_moves_while_a_worker_goes_on
         );
     };
@@ -211,6 +212,15 @@ pub fn a_step_that_ends_the_work_ends_its_lease(store: &dyn TaskStore) {
     assert_eq!((done.from, done.record.status, done.record.fence), (Some(TaskStatus::InProgress), TaskStatus::Complete, None));
     store.release(&held).unwrap();
     assert!(store.change_unheld("a", "me", &stepped(TaskStatus::Pending, None)).unwrap().is_some());
+}
+
+/// See its name.
+pub fn a_step_under_a_lease_that_was_released_changes_nothing(store: &dyn TaskStore) {
+    put(store, "a", TaskStatus::Pending);
+    let held = claim_one(store, &["a"], "one", LONG).expect("it is free").lease;
+    store.release(&held).unwrap();
+    assert_eq!(store.step(&held, &stepped(TaskStatus::Complete, None)).unwrap(), None);
+    assert_eq!(record(store, "a").status, TaskStatus::Assigned);
 }
 
 /// See its name.
