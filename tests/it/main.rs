@@ -95,6 +95,8 @@ mod git_origin;
 mod git_touched;
 // What a green check proves: suites that were green before, ran no test, lost tests, or pass by what git does not have.
 mod green_checks;
+// The database's right to write, held by another process for ever.
+mod held_database;
 // What teaches: help, exit codes, manual pages, the version, and what `watchdog` alone says.
 mod help;
 // Commands that messages tell a person to type, pasted elsewhere.

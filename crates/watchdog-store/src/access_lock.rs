@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::error::StoreError;
 use super::file::open_private;
+use super::lock_patience::{PATIENCE, goes_on};
 
 /// The byte that [`AccessLock::say_left_in_order`] writes.
 const LEFT_IN_ORDER: &[u8; 1] = b"+";
@@ -21,7 +22,6 @@ const LEFT_IN_ORDER: &[u8; 1] = b"+";
 #[derive(Debug)]
 pub(super) struct AccessLock {
     file: Arc<File>,
-    patience: Duration,
 }
 
 /// The shared lock; released when dropped.
@@ -37,8 +37,8 @@ impl Drop for AccessGuard {
 
 impl AccessLock {
     /// The access lock with the lock file at `path`.
-    pub(crate) fn open(path: &Path, patience: Duration) -> Result<Self, StoreError> {
-        Ok(AccessLock { file: Arc::new(open_private(path)?), patience })
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        Ok(AccessLock { file: Arc::new(open_private(path)?) })
     }
 
     /// Waits until no process holds the lock exclusively. `database` is named in the error.
@@ -80,8 +80,8 @@ impl AccessLock {
                 Ok(()) => return Ok(()),
                 // A file system without locks, such as some network ones: the database's own locks must do.
                 Err(TryLockError::Error(e)) if e.kind() != io::ErrorKind::Interrupted => return Ok(()),
-                Err(_) if started.elapsed() > self.patience => {
-                    return Err(StoreError::Busy { path: database.to_owned(), seconds: self.patience.as_secs() });
+                Err(_) if !goes_on(started) => {
+                    return Err(StoreError::Busy { path: database.to_owned(), seconds: PATIENCE.as_secs() });
                 }
                 Err(_) => sleep(Duration::from_millis(2)),
             }

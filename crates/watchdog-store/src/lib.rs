@@ -31,6 +31,7 @@ mod records;
 pub mod engine;
 pub mod journal;
 pub mod lock;
+mod lock_patience;
 pub mod measures;
 pub mod rebuild;
 #[cfg(any(test, feature = "conformance"))]

@@ -27,6 +27,7 @@ use super::engine::{
 };
 use super::error::StoreError;
 use super::key::RowKey;
+use super::lock_patience::got_it;
 use super::records::verdict_row;
 use super::state_dir::StateDir;
 use database_file::DatabaseFile;
@@ -83,13 +84,19 @@ impl SqliteStore {
 /// never in the death of a process.
 fn noting(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     connection.pragma_update(None, "synchronous", "NORMAL")?;
-    connection.transaction_with_behavior(TransactionBehavior::Immediate)
+    beginning(connection)
 }
 
 /// Begins a transaction that has the right to write from its first statement on, and survives a power cut once it is committed.
 fn writing(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.transaction_with_behavior(TransactionBehavior::Immediate)
+    beginning(connection)
+}
+
+fn beginning(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    got_it();
+    Ok(tx)
 }
 
 /// Draws the next number of the counter that revisions and fences share. Numbers never come back.

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use jiff::Timestamp;
 use rusqlite::config::DbConfig;
@@ -15,6 +14,7 @@ use crate::access_lock::{AccessGuard, AccessLock};
 use crate::clock::wall_micros;
 use crate::error::StoreError;
 use crate::file::open_private;
+use crate::lock_patience::{PATIENCE, try_again};
 use crate::state_dir::StateDir;
 use watchdog_facts::evidence::{Degradation, WarningCode};
 
@@ -26,9 +26,6 @@ const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql"), include_str!("schema
 
 /// The format of the records that this program writes. A newer one is refused.
 pub const STORE_FORMAT: usize = MIGRATIONS.len();
-
-/// Longest wait for other processes. Busy disks were seen to need almost four seconds.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Damaged databases that are kept beside the living one.
 const KEPT_DAMAGED: usize = 3;
@@ -117,8 +114,8 @@ impl DatabaseFile {
     pub(super) fn at(dir: &StateDir, journal: JournalMode) -> Result<Self, StoreError> {
         Ok(DatabaseFile {
             database: dir.database(),
-            access_lock: AccessLock::open(&dir.locks().join("store.gate"), PATIENCE)?,
-            presence: AccessLock::open(&dir.locks().join("store.presence"), PATIENCE)?,
+            access_lock: AccessLock::open(&dir.locks().join("store.gate"))?,
+            presence: AccessLock::open(&dir.locks().join("store.presence"))?,
             journal,
             connected: None,
             notes: Vec::new(),
@@ -254,7 +251,7 @@ impl DatabaseFile {
     fn connection(&self) -> rusqlite::Result<Connection> {
         let mut connection =
             Connection::open_with_flags(&self.database, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-        connection.busy_handler(Some(wait_for_others))?;
+        connection.busy_handler(Some(try_again))?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "mmap_size", 0)?;
         connection.pragma_update(None, "cell_size_check", true)?;
@@ -374,15 +371,6 @@ impl JournalMode {
             JournalMode::Rollback => "delete",
         }
     }
-}
-
-/// Waits a moment for whoever has the database, or gives up after about [`PATIENCE`]. SQLite's own handler sleeps up to 100 ms
-/// at a time, and a process that is unlucky with that starves behind those that are awake more often.
-fn wait_for_others(tries: i32) -> bool {
-    const QUICK: i32 = 100;
-    let pause = if tries < QUICK { Duration::from_millis(1) } else { Duration::from_millis(5) };
-    std::thread::sleep(pause);
-    u128::from(tries.unsigned_abs()) * 5 < PATIENCE.as_millis()
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
