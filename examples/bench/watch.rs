@@ -13,6 +13,9 @@ use super::{Bench, Result, millis};
 /// How many commits are made, one after the other.
 const COMMITS: usize = 50;
 
+/// How many times one branch moves, one call of git after the other.
+const MOVES: usize = 20_000;
+
 /// How long nothing happens.
 const IDLE: Duration = Duration::from_secs(20);
 
@@ -67,6 +70,7 @@ pub fn measure(bench: &Bench) -> Result<()> {
         }
         latencies.push(came.saturating_duration_since(returned));
     }
+    let flood = moves(&worktrees, child.0.id())?;
     let status = fs::read_to_string(format!("/proc/{}/status", child.0.id()))?;
     let peak: f64 =
         status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok()).unwrap_or(f64::NAN);
@@ -79,8 +83,30 @@ pub fn measure(bench: &Bench) -> Result<()> {
         at(9),
         peak / 1024.0
     );
+    println!("| {flood} | | | | | | |");
     println!("| `watch` while nothing happens: {:.3} % CPU; its start | {} | | | | | |", idle * 100.0, millis(start));
     Ok(())
+}
+
+/// Moves one branch to and fro as fast as git does, and says what that cost the watch.
+fn moves(worktrees: &Worktrees, pid: u32) -> Result<String> {
+    let at = worktrees.folder(0);
+    let read = |args: &[&str]| -> Result<String> {
+        let out = Command::new("git").arg("-C").arg(&at).args(args).output()?;
+        Ok(String::from_utf8(out.stdout)?.trim().to_owned())
+    };
+    let commits = ["to", "fro"].map(|word| read(&["commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", word]));
+    let [to, fro] = commits;
+    let (commits, branch) = ([to?, fro?], read(&["symbolic-ref", "HEAD"])?);
+    let (before, begun) = (process_cpu(pid)?, Instant::now());
+    for n in 0..MOVES {
+        git(&at, &["update-ref", &branch, &commits[n % 2]])?;
+    }
+    let took = begun.elapsed();
+    // The look after the last move belongs to them.
+    std::thread::sleep(Duration::from_secs(2));
+    let used = process_cpu(pid)?.saturating_sub(before);
+    Ok(format!("`watch` while one branch moves {MOVES} times in {:.0} s: {:.2} s of CPU", took.as_secs_f64(), used.as_secs_f64()))
 }
 
 /// Ends with whoever started it.
@@ -103,4 +129,13 @@ fn cpu(pid: u32) -> Result<Duration> {
         total += text.split(' ').next().unwrap_or("0").parse::<u64>()?;
     }
     Ok(Duration::from_nanos(total))
+}
+
+/// The same, with the threads that ended, in hundredths of a second.
+fn process_cpu(pid: u32) -> Result<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The name may hold blanks; user and system time are the 12th and 13th word behind it.
+    let words = stat.rsplit_once(')').ok_or("the name ends")?.1.split_ascii_whitespace().skip(11).take(2);
+    let ticks = words.map(str::parse::<u64>).sum::<std::result::Result<u64, _>>()?;
+    Ok(Duration::from_millis(ticks * 10))
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Instant;
 
 use completion_watchdog::clock::now;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -55,6 +56,26 @@ fn a_branch_that_is_moved_from_elsewhere_is_judged() {
     repo.git(&["pack-refs", "--all", "--prune"]);
     commit(&task, "after the refs were packed");
     assert_eq!(watch.wait_for(2), "complete/new_commits of task");
+    watch.end();
+}
+
+#[test]
+fn a_branch_that_moves_all_the_time_is_judged_four_times_a_second_and_after_its_last_move() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    let tree = repo.git(&["rev-parse", "HEAD^{tree}"]);
+    let commits: Vec<String> = (0..100).map(|n| repo.git(&["commit-tree", &tree, "-p", "HEAD", "-m", &format!("{n}")])).collect();
+    let watch = Watch::start(&env, repo.path(), &[]);
+    let begun = Instant::now();
+    for commit in &commits {
+        repo.git(&["update-ref", "refs/heads/main", commit]);
+    }
+    let last = commits.last().expect("a hundred").as_str();
+    wait_until("the last move is judged", SOON, || watch.verdicts().last().is_some_and(|verdict| verdict["head"] == last));
+    let at_most = begun.elapsed().as_millis() / 250 + 2;
+    let judged = watch.verdicts().len() as u128;
+    assert!(judged <= at_most, "{judged} judgements where {at_most} would do");
     watch.end();
 }
 

@@ -133,6 +133,8 @@ pub(super) async fn watch_by(
 impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L> {
     async fn stay(&mut self, tail: &mut EventTail, signals: &mut SignalState) {
         let mut next_regular_scan = Instant::now() + self.pause();
+        // One ref that git moves is eight movements or so: those that come within a moment are taken together.
+        let mut listen_at = Instant::now();
         loop {
             self.discovery.begin_due();
             self.begin_scans().await;
@@ -140,7 +142,11 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
             let next = self.due.next(&self.under_way).into_iter().chain(self.quiet.values().copied()).chain(self.discovery.due()).min();
             let full = self.scans.len() >= self.request.jobs;
             let go_on = tokio::select! {
-                moved = self.fs_events.next() => { self.on_movement(moved); true }
+                moved = async { sleep_until(listen_at).await; self.fs_events.next().await } => {
+                    self.on_movement(moved);
+                    listen_at = Instant::now() + SETTLE;
+                    true
+                }
                 () = sleep_until(next.unwrap_or(next_regular_scan)), if next.is_some() && !full => true,
                 Some(outcome) = self.scans.join_next_with_id(), if !self.scans.is_empty() => self.on_scan_end(outcome),
                 found = self.discovery.found() => { self.searched(found).await; true }
@@ -244,7 +250,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                         // Before the scan, so that a later movement counts as new.
                         watched.head_fingerprint = head.head_fingerprint;
                     }
-                    self.due.remove(id);
+                    self.due.begin(id);
                     self.begin_scan(id.clone(), *cause, *since);
                 }
             }
