@@ -48,7 +48,12 @@ pub type TellPerson = Arc<dyn Fn(&str) + Send + Sync>;
 /// A thread that copies until this is dropped, which sends what is left where the server answers. What is not sent waits for the next such
 /// command, or for `watchdog fleet sync`.
 #[must_use = "dropping it ends the copying"]
-pub struct CopyWorker(Arc<WorkerShared>);
+pub struct CopyWorker {
+    shared: Arc<WorkerShared>,
+    local: Arc<dyn LocalStore>,
+    fleet: String,
+    tell: TellPerson,
+}
 
 #[derive(Default)]
 struct WorkerShared {
@@ -58,8 +63,10 @@ struct WorkerShared {
 
 #[derive(Default)]
 struct WorkerState {
-    /// The server did not answer the last time: nobody waits for it.
+    /// The server did not answer the last time, be it in an earlier command: nobody waits for it.
     is_away: bool,
+    /// It was found to answer or not.
+    is_known: bool,
     /// The command ends: one last round.
     closing: bool,
     /// The thread ended.
@@ -70,27 +77,44 @@ impl CopyWorker {
     /// Begins to copy. `tell` gets one line when the server is away, and one when it is back.
     pub fn begin(local: Arc<dyn LocalStore>, identity: CopyIdentity, connect: ConnectFleet, tell: TellPerson) -> Self {
         let shared = Arc::new(WorkerShared::default());
+        let was_away = copied::of(local.as_ref(), &identity.fleet).ok().flatten().is_some_and(|progress| progress.failing_since.is_some());
+        shared.state().is_away = was_away;
+        let worker =
+            CopyWorker { shared: Arc::clone(&shared), local: Arc::clone(&local), fleet: identity.fleet.clone(), tell: Arc::clone(&tell) };
         let begun = std::thread::Builder::new().name("fleet copies".into()).spawn({
             let shared = Arc::clone(&shared);
             move || CopyThread { shared, local, identity, connect, tell, link: None, failures: 0 }.work()
         });
         // Without a thread the copies wait for the next command.
-        shared.state().ended = begun.is_err();
-        CopyWorker(shared)
+        worker.shared.state().ended = begun.is_err();
+        worker
     }
 
     /// Sends what it can within `bound`.
     fn finish(&self, bound: Duration) {
         let deadline = Instant::now() + bound;
-        let mut state = self.0.state();
+        let mut state = self.shared.state();
         state.closing = true;
-        self.0.changed.notify_all();
+        self.shared.changed.notify_all();
         while !state.ended && !state.is_away {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
+                let is_known = state.is_known;
+                drop(state);
+                if !is_known {
+                    self.note_silence(bound);
+                }
                 return;
             }
-            state = self.0.changed.wait_timeout(state, left).expect("mutex poisoned").0;
+            state = self.shared.changed.wait_timeout(state, left).expect("mutex poisoned").0;
+        }
+    }
+
+    /// Writes down that the server did not answer in the whole life of this command, so that the next one does not wait for it.
+    fn note_silence(&self, bound: Duration) {
+        if copied::failed(self.local.as_ref(), &self.fleet, now()).unwrap_or(false) {
+            let seconds = bound.as_secs();
+            (self.tell)(&format!("the fleet's server has not answered within {seconds} s; what happened is copied to the fleet later"));
         }
     }
 }
@@ -124,6 +148,7 @@ impl CopyThread {
             let pause = self.round();
             let mut state = self.shared.state();
             state.is_away = self.failures > 0;
+            state.is_known = true;
             if closing && pause.is_some() {
                 state.ended = true;
             }

@@ -100,9 +100,19 @@ fn the_end_of_a_command_waits_no_longer_than_its_bound() {
         let _ = held.lock().unwrap().recv();
         Err(StoreError::BadRecord { what: "the fleet".into(), why: "no answer".into() })
     });
-    let worker = CopyWorker::begin(local, identity(), connect, Arc::new(|_: &str| {}));
+    let worker = CopyWorker::begin(Arc::clone(&local), identity(), connect, Arc::new(|_: &str| {}));
     let begun = Instant::now();
     drop(worker);
     assert!(begun.elapsed() < Duration::from_secs(20), "it waited for the server");
-    drop(hold);
+    // The next command knows of it, and waits not at all: this returns although its bound is longer than any test.
+    let (hold_next, held) = std::sync::mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    let connect: ConnectFleet = Box::new(move || {
+        let _ = held.lock().unwrap().recv();
+        Err(StoreError::BadRecord { what: "the fleet".into(), why: "no answer".into() })
+    });
+    let worker = CopyWorker::begin(local, identity(), connect, Arc::new(|line: &str| panic!("it was told before: {line}")));
+    worker.finish(Duration::from_secs(3600));
+    std::mem::forget(worker);
+    drop((hold, hold_next));
 }
