@@ -5,7 +5,9 @@
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark starts and times processes itself")]
 
+mod fleet_server;
 mod floor;
+mod joined;
 mod journal;
 mod live;
 mod process;
@@ -28,7 +30,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 type Measure = fn(&Bench) -> Result<()>;
 
 /// The rows, by the word that chooses them on the command line.
-const ROWS: [(&str, Measure); 8] = [
+const ROWS: [(&str, Measure); 9] = [
     ("commits", commits),
     ("changes", changes),
     ("sweep", sweep::measure),
@@ -37,6 +39,7 @@ const ROWS: [(&str, Measure); 8] = [
     ("journal", journal_rows),
     ("hooks", hooks),
     ("live", live::measure),
+    ("joined", joined::measure),
 ];
 
 struct Bench {
@@ -76,7 +79,9 @@ fn main() -> Result<()> {
     println!("{rounds} rounds, alternated; medians of whole processes\n");
     println!("| what | watchdog | against | | wall | CPU | peak |");
     println!("|---|---|---|---|---|---|---|");
-    for (_, row) in ROWS.iter().filter(|(name, _)| chosen.is_empty() || chosen.iter().any(|word| word == name)) {
+    // A server is started only where its row is chosen.
+    let by_itself = |name: &str| chosen.is_empty() && name != "joined";
+    for (_, row) in ROWS.iter().filter(|(name, _)| by_itself(name) || chosen.iter().any(|word| word == name)) {
         row(&bench)?;
     }
     Ok(())

@@ -1,12 +1,11 @@
-//! Whatever state the fleet's server is in, each verdict is the one that a machine in no fleet gives, as fast.
+//! Whatever state the fleet's server is in, each verdict is the one that a machine in no fleet gives.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use crate::fleet_account::AccountFleet;
-use crate::support::{Repo, TestEnv};
+use crate::support::TestEnv;
 
 /// The states that a server can be in.
 const STATES: [&str; 5] = ["up", "down", "silent", "read-only", "full"];
@@ -25,7 +24,9 @@ fn verdicts(env: &TestEnv) -> Vec<(Option<i32>, String)> {
     repo.write("left.txt", "left");
     judged(&["check", "--json", "--no-probe"]);
     repo.write("more.txt", "more");
-    let rescued = repo.watchdog(&["rescue", "--json", "--no-probe"]);
+    let config = env.write("config/single.json", r#"{"version": 1, "rescue": {"mode": "single"}}"#);
+    let rescued = repo.watchdog(&["--config", &config.to_string_lossy(), "rescue", "--json"]);
+    assert_eq!(repo.git(&["status", "--porcelain"]), "", "{rescued}");
     let swept = env.watchdog(&env.root().join("all"), &["sweep", "--json", "-q", "--no-probe"]);
     let of_sweep = crate::sweep::word(&crate::sweep::rows(&swept)["repo"]);
     found.extend([(rescued.code, "rescue".to_owned()), (swept.code, of_sweep)]);
@@ -75,38 +76,5 @@ fn each_verdict_is_the_same_with_the_server_up_down_silent_read_only_and_full() 
         let shared = AccountFleet::new();
         let (env, _silent) = machine(&shared, "build-1", state);
         assert_eq!(verdicts(&env), alone, "{state}");
-    }
-}
-
-fn check(repo: &Repo<'_>) -> Duration {
-    let begun = Instant::now();
-    repo.watchdog(&["check", "--json", "--no-probe"]);
-    begun.elapsed()
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times[times.len() / 2]
-}
-
-#[test]
-#[ignore = "a measurement, for an idle machine: medians side by side"]
-fn what_a_fleet_adds_to_the_time_of_a_check() {
-    const ROUNDS: usize = 100;
-    for state in STATES {
-        let shared = AccountFleet::new();
-        let (joined, _silent) = machine(&shared, "build-1", state);
-        let alone = TestEnv::new();
-        let (with, without) = (joined.repo(), alone.repo());
-        for repo in [&with, &without] {
-            repo.watchdog(&["snapshot"]).expect(0);
-        }
-        let (mut here, mut there) = (Vec::new(), Vec::new());
-        for _ in 0..ROUNDS {
-            here.push(check(&without));
-            there.push(check(&with));
-        }
-        let (here, there) = (median(here).as_secs_f64() * 1e3, median(there).as_secs_f64() * 1e3);
-        println!("{state:<10} alone {here:.2} ms, joined {there:.2} ms, added {:+.2} ms", there - here);
     }
 }
