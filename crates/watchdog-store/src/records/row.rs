@@ -164,12 +164,23 @@ pub(super) fn overwrite<R: RecordType>(store: &dyn SharedStore, key: &RowKey, ro
     })
 }
 
-/// Writes a row where there is none, and says whether it did.
+/// Writes a row where there is none, and says whether it did. Where an answer was lost and others wrote since, the caller is told that nobody
+/// knows ([`StoreError::Unsure`]).
 pub(super) fn create<R: RecordType>(store: &dyn SharedStore, key: &RowKey, row: &R) -> Result<bool, StoreError> {
     let bytes = encode(row);
+    let mut is_lost = false;
     rounds::<R, bool>(key, || match store.get(key)? {
+        Some((_, there)) if is_lost && there == bytes => Ok(Some(true)),
+        Some(_) if is_lost => Err(StoreError::Unsure { what: what::<R>(key) }),
         Some(_) => Ok(Some(false)),
-        None => Ok(swap(store, key, None, &bytes)?.map(|()| true)),
+        None => match store.cas(key, ExpectedRevision::Absent, &bytes)? {
+            SwapOutcome::Ok(_) => Ok(Some(true)),
+            SwapOutcome::Conflict => Ok(None),
+            SwapOutcome::Unknown => {
+                is_lost = true;
+                Ok(None)
+            }
+        },
     })
 }
 

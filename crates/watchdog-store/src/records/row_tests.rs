@@ -10,10 +10,11 @@ use crate::engine::{
     SharedStore, StoredEvent, StoredRow, SwapOutcome, WantedKind,
 };
 use crate::records::breaker;
+use crate::records::row::{create, key};
 use crate::sqlite::tests::Scratch;
 use crate::{RowKey, SqliteStore, StoreError};
 use watchdog_core::config::settings::BreakerSettings;
-use watchdog_core::decision::breaker::BreakerInput;
+use watchdog_core::decision::breaker::{Breaker, BreakerInput};
 use watchdog_facts::evidence::Degradation;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -148,6 +149,20 @@ fn a_write_whose_answer_was_lost_is_not_made_again_over_what_others_wrote_since(
     let result = breaker::update(&store, "wt", "auth", |b| b.record(Timestamp::UNIX_EPOCH, &settings, strike()));
     assert!(matches!(result, Err(StoreError::Unsure { .. })), "{result:?}");
     assert_eq!(breaker::of(&store, "wt", "auth").unwrap().strikes(), 2, "ours once, and the other");
+}
+
+#[test]
+fn a_row_that_was_made_although_the_answer_was_lost_is_never_called_somebody_elses() {
+    for (lost, is_overwritten) in [(1, false), (2, false), (2, true)] {
+        let scratch = Scratch::new();
+        let store = Lossy { inner: SqliteStore::open(&scratch.dir).unwrap(), lost: AtomicU32::new(lost), is_overwritten };
+        let made = create(&store, &key::<Breaker>("wt", "auth"), &Breaker::default());
+        match is_overwritten {
+            true => assert!(matches!(made, Err(StoreError::Unsure { .. })), "{made:?}"),
+            false => assert!(made.unwrap(), "{lost} answers lost"),
+        }
+        assert!(!create(&store, &key::<Breaker>("wt", "auth"), &Breaker::default()).unwrap(), "it is there");
+    }
 }
 
 #[test]
