@@ -22,7 +22,8 @@ pub struct GitDirs {
     pub common_dir: PathBuf,
 }
 
-/// A hash of the files that define HEAD: while it is the same, HEAD names the same commit. It may differ without a move.
+/// A hash of the files that define HEAD, each with the mark of its version: while it is the same, nothing moved HEAD, not even to and fro. It may
+/// differ without a move.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HeadFingerprint {
     /// The branch that HEAD is on, as `refs/heads/…`; empty where it is on none.
@@ -64,9 +65,9 @@ impl GitDirs {
 
     /// The fingerprint of HEAD; `None` where it is unreadable. Takes some microseconds.
     pub fn head_fingerprint(&self) -> Option<HeadFingerprint> {
-        let head = short(&self.git_dir.join("HEAD"))?;
+        let (version, head) = short(&self.git_dir.join("HEAD"))?;
         let mut mark = DefaultHasher::new();
-        head.hash(&mut mark);
+        (version, &head).hash(&mut mark);
         let branch = head.strip_prefix(b"ref:").map(|name| name.trim_ascii().to_owned()).unwrap_or_default();
         if !branch.is_empty() {
             let loose = short(&self.common_dir.join(std::ffi::OsStr::from_bytes(&branch)));
@@ -88,13 +89,19 @@ impl GitDirs {
     }
 }
 
-fn short(path: &Path) -> Option<Vec<u8>> {
+/// Tells one state of a file that is replaced by renaming from another, also where both hold the same.
+type FileVersion = (u64, u64, i64, i64);
+
+/// A file's version, and what is in it. The version is read first: a file that was replaced in between has another one the next time.
+fn short(path: &Path) -> Option<(FileVersion, Vec<u8>)> {
     let meta = fs::metadata(path).ok()?;
-    if !meta.is_file() || meta.len() > LONGEST { None } else { fs::read(path).ok() }
+    if !meta.is_file() || meta.len() > LONGEST { None } else { Some((version(&meta), fs::read(path).ok()?)) }
 }
 
-/// Tells one state of a file that is replaced by renaming from another.
 fn stamp(path: &Path, mark: &mut DefaultHasher) {
-    let meta = fs::metadata(path).ok();
-    meta.map(|meta| (meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec())).hash(mark);
+    fs::metadata(path).ok().map(|meta| version(&meta)).hash(mark);
+}
+
+fn version(meta: &fs::Metadata) -> FileVersion {
+    (meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec())
 }
