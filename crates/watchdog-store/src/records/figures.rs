@@ -22,6 +22,9 @@ const DAYS: usize = 400;
 /// The most specs of which the state between two events is kept; beyond that, those go whose last event is the oldest.
 const WORKS: usize = 2_000;
 
+/// How many events a fold has in memory at a time.
+const PAGE: usize = 2_000;
+
 /// How far the journal was folded.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct FoldCursor {
@@ -131,13 +134,23 @@ impl<'a> LoadedRows<'a> {
 
 /// Folds the next `at_most` events into the figures, and says how many there were; 0 also where somebody else was quicker.
 pub fn fold(store: &dyn LocalStore, at_most: usize) -> Result<usize, StoreError> {
-    let (found, through) = folded(store)?;
-    let (events, end) = store.read(through, at_most)?;
-    if events.is_empty() {
+    let (found, mut end) = folded(store)?;
+    let mut rows = LoadedRows::new(store);
+    let mut count = 0;
+    // Many events are held a page at a time, while each row is read and written once for all of them.
+    while count < at_most {
+        let page = PAGE.min(at_most - count);
+        let (events, through) = store.read(end, page)?;
+        events.iter().try_for_each(|event| rows.add(event))?;
+        end = through;
+        count += events.len();
+        if events.len() < page {
+            break;
+        }
+    }
+    if count == 0 {
         return Ok(0);
     }
-    let mut rows = LoadedRows::new(store);
-    events.iter().try_for_each(|event| rows.add(event))?;
     let LoadedRows { tally: JournalTally { mut days, works, changed }, days: revs, works: before, .. } = rows;
     let expect = |rev: Option<RowRevision>| rev.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev);
     let mut writes = vec![(head(), expect(found), row::encode(&FoldCursor { through: end }))];
@@ -162,7 +175,7 @@ pub fn fold(store: &dyn LocalStore, at_most: usize) -> Result<usize, StoreError>
             if new_work {
                 forget_old_works(store)?;
             }
-            Ok(events.len())
+            Ok(count)
         }
         // The write failed or may have failed: the next fold reads the cursor again.
         SwapOutcome::Conflict | SwapOutcome::Unknown => Ok(0),
@@ -267,7 +280,8 @@ pub fn since(store: &dyn LocalStore, from: Date) -> Result<PeriodFigures, StoreE
 /// The same, after folding the events that were not folded yet; if the fold cannot be stored, the result includes them all the same. Calls
 /// `tell` once where there is much to fold, as on the first day.
 pub fn up_to_now(store: &dyn LocalStore, from: Date, tell: impl FnOnce()) -> Result<PeriodFigures, StoreError> {
-    const BATCH: usize = 10_000;
+    // A row is read and written once for each of these, and a fold that another process overtook is done anew.
+    const BATCH: usize = 100_000;
     const LOST: u32 = 20;
     let (mut batches, mut lost, mut tell) = (0, 0, Some(tell));
     let unwritten = loop {
@@ -290,7 +304,7 @@ pub fn up_to_now(store: &dyn LocalStore, from: Date, tell: impl FnOnce()) -> Res
         let Ok((_, mut through)) = folded(store) else { return Ok(period) };
         let mut tally = JournalTally { days: std::mem::take(&mut period.days), ..JournalTally::default() };
         loop {
-            let (events, end) = store.read(through, BATCH)?;
+            let (events, end) = store.read(through, PAGE)?;
             if events.is_empty() {
                 break;
             }

@@ -200,3 +200,17 @@ fn states_of_specs_are_bounded_and_the_newest_stay() {
     assert_eq!(kept.len(), WORKS - WORKS / 10);
     assert!(store.get(&work_key(&(format!("w{}", WORKS + 49), "s".into()))).unwrap().is_some());
 }
+
+#[test]
+fn a_fold_of_several_pages_comes_to_what_its_events_do() {
+    let events = events(i64::try_from(2 * PAGE + 300).unwrap());
+    let expected = counted(&events);
+    for pieces in [PAGE - 1, PAGE, PAGE + 1, 3 * PAGE] {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        append(&store, &events);
+        assert_eq!(fold(&store, pieces).unwrap(), pieces.min(events.len()));
+        while fold(&store, pieces).unwrap() > 0 {}
+        assert_eq!(since(&store, date(2026, 1, 1)).unwrap().days, expected, "{pieces}");
+    }
+}
