@@ -9,7 +9,7 @@ use super::scan::ScanCause;
 
 /// How soon after a look for movements the next one may begin: a branch that moves two hundred times in a second is looked at four times, and
 /// once more after its last movement.
-const APART: Duration = Duration::from_millis(250);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 
 struct DueScan {
     at: Instant,
@@ -33,7 +33,7 @@ impl DueScans {
 
     fn add_at(&mut self, now: Instant, id: String, cause: ScanCause, pause: Duration) {
         let soon = now + pause;
-        let rested = self.begun.get(&id).filter(|_| cause == ScanCause::Head).map(|begun| *begun + APART);
+        let rested = self.begun.get(&id).filter(|_| cause == ScanCause::Head).map(|begun| *begun + BETWEEN_LOOKS);
         let at = rested.map_or(soon, |rested| soon.max(rested));
         let due = self.due.entry(id).or_insert(DueScan { at, since: now, cause });
         if cause > due.cause {
@@ -78,7 +78,7 @@ impl DueScans {
 
     fn begin_at(&mut self, now: Instant, id: &str) {
         self.due.remove(id);
-        self.begun.retain(|_, begun| now.saturating_duration_since(*begun) < APART);
+        self.begun.retain(|_, begun| now.saturating_duration_since(*begun) < BETWEEN_LOOKS);
         self.begun.insert(id.to_owned(), now);
     }
 
