@@ -5,6 +5,11 @@
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark starts and times processes itself")]
 
+mod cluster;
+mod fleet;
+mod fleet_claims;
+mod fleet_events;
+mod fleet_machines;
 mod fleet_server;
 mod floor;
 mod joined;
@@ -54,6 +59,8 @@ fn main() -> Result<()> {
     let (mut rounds, mut events, mut worktrees) = (41, 1_000_000, 1_000);
     let mut watchdog = PathBuf::from("target/release/watchdog");
     let mut chosen = Vec::new();
+    let mut fleet = fleet::FleetBench::default();
+    let mut with_fleet = false;
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} needs a value"));
@@ -62,16 +69,22 @@ fn main() -> Result<()> {
             "--events" => events = value()?.parse()?,
             "--worktrees" => worktrees = value()?.parse()?,
             "--watchdog" => watchdog = value()?.into(),
+            "--seconds" => fleet.seconds = value()?.parse()?,
+            "--machines" => fleet.machines = value()?.parse()?,
+            "fleet" => with_fleet = true,
             "--floor" => return floor::look(Path::new(&value()?), Path::new(&value()?)),
             row if ROWS.iter().any(|(name, _)| *name == row) => chosen.push(row.to_owned()),
             other => {
                 let rows = ROWS.map(|(name, _)| name).join(", ");
                 return Err(format!(
-                    "unknown argument {other}; there are the rows {rows}, and --rounds N, --events N, --worktrees N, --watchdog PATH"
+                    "unknown argument {other}; there are the rows {rows}, fleet, and --rounds N, --events N, --worktrees N, --seconds N, --machines N, --watchdog PATH"
                 )
                 .into());
             }
         }
+    }
+    if with_fleet {
+        return fleet::measure(&fleet::FleetBench { events, ..fleet });
     }
     let watchdog = watchdog.canonicalize().map_err(|e| format!("{}: {e}; build it with: cargo build --release", watchdog.display()))?;
     let scratch = tempfile::tempdir()?;

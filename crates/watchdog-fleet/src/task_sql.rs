@@ -44,7 +44,7 @@ pub(crate) const READ_CLAIMED: &str = concat!(
 );
 
 /// Takes the first of `$2` that nobody has: its row is locked, and those that others are about to take are passed over.
-pub(crate) const CLAIM: &str = concat!(
+pub const CLAIM: &str = concat!(
     "WITH before AS MATERIALIZED (SELECT t.id, t.status FROM unnest($2::text[]) WITH ORDINALITY AS wanted (id, place) \
          JOIN watchdog.task t ON t.repository = $1 AND t.id = wanted.id \
          WHERE t.status = ANY ($3::text[]) AND t.until <= clock_timestamp() AND (t.depends_on = '{}' OR NOT EXISTS ( \
@@ -61,7 +61,7 @@ pub(crate) const CLAIM: &str = concat!(
 );
 
 /// A step under a lease. What this lease wrote already is found as it is: asked twice, it is done once.
-pub(crate) const STEP: &str = concat!(
+pub const STEP: &str = concat!(
     "WITH before AS MATERIALIZED (SELECT t.status FROM watchdog.task t WHERE t.repository = $1 AND t.id = $2 AND t.fence = $3 \
          AND (t.holder = $4 AND t.until > clock_timestamp() OR t.holder IS NULL AND t.status = $5) FOR UPDATE), \
      written AS (UPDATE watchdog.task t SET status = $5, agent = $6, reason = $7, message = $8, log = $9, branch = $10, worktree = $11, \
