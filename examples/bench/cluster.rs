@@ -65,10 +65,19 @@ impl BenchCluster {
 
     /// The address of the fleet for a role, with its password and with everything checked.
     pub fn address(&self, role: &str, port: u16) -> String {
-        format!(
-            "postgres://{role}:secret%20of%20{role}@localhost:{port}/{DATABASE}?sslmode=verify-full&sslrootcert={}",
-            self.authority().display()
-        )
+        self.address_of(DATABASE, role, port)
+    }
+
+    /// The same of another database.
+    pub fn address_of(&self, database: &str, role: &str, port: u16) -> String {
+        let authority = self.authority();
+        let authority = authority.display();
+        format!("postgres://{role}:secret%20of%20{role}@localhost:{port}/{database}?sslmode=verify-full&sslrootcert={authority}")
+    }
+
+    /// The port of the server itself.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// A worker's connection, over TLS, which its first call makes.

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::fleet_server::FleetServer;
+use super::cluster::BenchCluster;
 use super::process::{Contender, Cost, alternate};
 use super::repository::{Shape, git};
 use super::{Bench, Result};
@@ -32,7 +32,7 @@ struct MeasuredCommand<'a> {
 
 /// Alone, and in each state of the server.
 pub fn measure(bench: &Bench) -> Result<()> {
-    let server = FleetServer::start()?;
+    let server = BenchCluster::start()?;
     let silent = TcpListener::bind("127.0.0.1:0")?;
     let silent_port = silent.local_addr()?.port();
     // Accepts, and never says a word.
@@ -92,15 +92,16 @@ fn print(what: &str, alone: Cost, joined: Cost) {
 }
 
 /// Lets the machine of a repository join a fleet of its own, whose server then comes into this state.
-fn join(bench: &Bench, server: &FleetServer, repo: &Path, state: &str, silent_port: u16) -> Result<()> {
+fn join(bench: &Bench, server: &BenchCluster, repo: &Path, state: &str, silent_port: u16) -> Result<()> {
     let database = format!("fleet_{}", state.replace('-', "_"));
     server.sql("postgres", &format!("CREATE DATABASE {database} OWNER owner"))?;
-    let init = bench.watchdog(repo, &["fleet", "init", &server.address("owner", &database), "--worker", "worker"]);
-    let join = bench.watchdog(repo, &["fleet", "join", &server.address("worker", &database), "--name", state, "--account", "team"]);
+    let init = bench.watchdog(repo, &["fleet", "init", &server.address_of(&database, "owner", server.port()), "--worker", "worker"]);
+    let join = bench
+        .watchdog(repo, &["fleet", "join", &server.address_of(&database, "worker", server.port()), "--name", state, "--account", "team"]);
     alternate(&[init.then(join)], 0)?;
     match state {
-        "down" => lead_to(repo, server.port, 1)?,
-        "silent" => lead_to(repo, server.port, silent_port)?,
+        "down" => lead_to(repo, server.port(), 1)?,
+        "silent" => lead_to(repo, server.port(), silent_port)?,
         "read-only" => drop(server.sql("postgres", &format!("ALTER DATABASE {database} SET default_transaction_read_only = on"))?),
         "full" => drop(server.sql(
             &database,

@@ -10,7 +10,6 @@ mod fleet;
 mod fleet_claims;
 mod fleet_events;
 mod fleet_machines;
-mod fleet_server;
 mod floor;
 mod joined;
 mod journal;
