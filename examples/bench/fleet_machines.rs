@@ -18,7 +18,7 @@ use super::fleet_events::{for_a_while, write};
 /// How often each says that it is there.
 const EVERY: Duration = Duration::from_secs(30);
 
-/// What is written meanwhile: the events of 1,000 machines that work all day, ten times over.
+/// What is written meanwhile: some forty times what 1,000 machines write with 1,000 events a day each.
 const EVENTS_A_SECOND: u32 = 500;
 
 pub fn measure(cluster: &mut BenchCluster, bench: &FleetBench, table: &mut FigureTable) -> Result<()> {
