@@ -16,9 +16,8 @@ use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::modes::fleet::{ClearedLimits, FleetSetting, clear_account_limits, copy_now, use_account};
 use crate::wire::fleet_account_json::{AccountBudgetJson, AccountLimitJson, cleared_limits_json, fleet_account_json, shared_account_json};
-use crate::wire::fleet_json::no_fleet_json;
 
-use super::fleet_words::refuse_from_a_session;
+use super::fleet_words::{HOW_TO_JOIN, in_no_fleet, refuse_from_a_session};
 
 /// What a person types to share an account.
 const HOW_TO_SHARE: &str = "watchdog fleet account NAME --use";
@@ -34,12 +33,7 @@ pub(super) fn about_account(setting: &FleetSetting) -> String {
 /// Shows the account, or changes it as the options say.
 pub(super) fn fleet_account(command_env: &CommandEnv, terminal: &CommandTerminal, args: &FleetAccountArgs) -> Result<u8, CommandFailure> {
     let Some(setting) = FleetSetting::of(&command_env.state)? else {
-        if terminal.json {
-            terminal.value(&no_fleet_json());
-        } else {
-            terminal.sentence("This machine is in no fleet. To join one: watchdog fleet join URL --name NAME");
-        }
-        return Ok(0);
+        return Ok(in_no_fleet(terminal, HOW_TO_JOIN));
     };
     if args.use_it || args.own || args.clear_limit || args.max_cost_usd_per_day.is_some() {
         // With whom limits are shared, whether one is over, and what may be spent is a person's word.

@@ -32,6 +32,9 @@ use super::fleet_account_words::{about_account, fleet_account};
 use super::fleet_share::{SharingWish, in_words as shared_in_words, share};
 use super::from_session::PrivilegedCommand;
 
+const IN_NO_FLEET: &str = "This machine is in no fleet.";
+pub(super) const HOW_TO_JOIN: &str = "This machine is in no fleet. To join one: watchdog fleet join URL --name NAME";
+
 /// The database that the SQL is printed for where no address names one.
 const USUAL_DATABASE: &str = "fleet";
 
@@ -133,14 +136,19 @@ fn join(
     Ok(0)
 }
 
+/// Says that this machine is in no fleet, and returns the exit code of that.
+pub(super) fn in_no_fleet(terminal: &CommandTerminal, sentence: &str) -> u8 {
+    if terminal.json {
+        terminal.value(&no_fleet_json());
+    } else {
+        terminal.sentence(sentence);
+    }
+    0
+}
+
 fn leave(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
     let Some(LeftFleet { setting, still_listed }) = leave_fleet(&command_env.state)? else {
-        if terminal.json {
-            terminal.value(&no_fleet_json());
-        } else {
-            terminal.sentence("This machine is in no fleet.");
-        }
-        return Ok(0);
+        return Ok(in_no_fleet(terminal, IN_NO_FLEET));
     };
     let (name, server) = (setting.name, setting.server.server());
     if terminal.json {
@@ -156,12 +164,7 @@ fn leave(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, Com
 
 fn sync(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
     let Some((setting, done)) = copy_now(command_env)? else {
-        if terminal.json {
-            terminal.value(&no_fleet_json());
-        } else {
-            terminal.sentence("This machine is in no fleet.");
-        }
-        return Ok(0);
+        return Ok(in_no_fleet(terminal, IN_NO_FLEET));
     };
     let server = setting.server.server();
     if terminal.json {
@@ -217,12 +220,7 @@ fn were(count: u64, what: &str) -> String {
 
 fn status(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
     let Some(setting) = FleetSetting::of(&command_env.state)? else {
-        if terminal.json {
-            terminal.value(&no_fleet_json());
-        } else {
-            terminal.sentence("This machine is in no fleet. To join one: watchdog fleet join URL --name NAME");
-        }
-        return Ok(0);
+        return Ok(in_no_fleet(terminal, HOW_TO_JOIN));
     };
     let waiting = waiting_copies(command_env, &setting)?;
     let shared = shared_repositories(&command_env.state)?;
