@@ -6,7 +6,7 @@ use watchdog_facts::shortage::{Shortage, shortage_in};
 
 static SEEN: OnceLock<Shortage> = OnceLock::new();
 
-/// Watches panics from now on. They are shown as before.
+/// Watches panics from now on. Those of a shortage, and what panics after it, are the log's: the command says in plain words what was short.
 pub fn watch_panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -14,7 +14,11 @@ pub fn watch_panics() {
             // The first one tells what began to be short.
             let _ = SEEN.set(shortage);
         }
-        usual(panic);
+        if seen().is_some() {
+            tracing::info!(%panic, "a panic for want of room");
+        } else {
+            usual(panic);
+        }
     }));
 }
 
