@@ -139,6 +139,8 @@ mod doctor;
 mod init;
 // What `init` takes over from other programs.
 mod init_takeover;
+// Every system call of watchdog's commands fails once.
+mod injection;
 // Which source files import each other in a circle.
 mod import_graph;
 // The source files that the rules are about.

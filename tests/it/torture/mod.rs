@@ -7,7 +7,7 @@
 mod changes;
 mod fault;
 mod ground;
-mod manifest;
+pub mod manifest;
 mod nested;
 mod proof;
 mod round;

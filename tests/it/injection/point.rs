@@ -1,0 +1,92 @@
+//! One point: a scene with a fault, played and judged.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use super::calls::{FAMILIES, Injection};
+use super::ground::InjectionGround;
+use super::proof::AfterPoint;
+use super::scene::Scene;
+use crate::support::random_tree::Dice;
+
+/// How a point ended.
+pub enum PointOutcome {
+    /// The call did not happen so often.
+    NotReached,
+    /// All as it should be; how it ended, in words.
+    Held { end: String },
+    /// What is wrong.
+    Broken(String),
+}
+
+/// How often each family is called in a scene, at most in one process or thread.
+pub type CallCounts = BTreeMap<&'static str, usize>;
+
+/// Counts the calls of a scene that nothing disturbs, which must hold as well.
+pub fn count_calls(ground: &mut InjectionGround, scene: Scene) -> CallCounts {
+    let wanted = ground.lay(scene);
+    let trace = ground.env.root().join("tmp/trace");
+    let all: Vec<&str> = FAMILIES.iter().map(|family| family.calls).collect();
+    let arguments = strace_arguments(&trace, &format!("trace={}", all.join(",")), None);
+    let out = ground.call(scene, &arguments).unwrap_or_else(|hung| panic!("{}: {hung}", scene.name()));
+    let counts = counts(&fs::read_to_string(&trace).expect("strace wrote it"));
+    let injection = Injection::random(&mut Dice::new(1), &FAMILIES[0], 1);
+    let faults = AfterPoint { ground, scene, injection, wanted: &wanted, out: &out }.faults();
+    assert!(faults.is_empty() && scene.says_well(&out), "{}, undisturbed: {faults:?}\n{out}", scene.name());
+    counts
+}
+
+/// The most calls of each family in one process or thread.
+fn counts(trace: &str) -> CallCounts {
+    let mut by_process: BTreeMap<(&str, &'static str), usize> = BTreeMap::new();
+    for line in trace.lines() {
+        let Some((pid, call)) = line.split_once(' ') else { continue };
+        let name = call.trim_start().split('(').next().unwrap_or_default();
+        if let Some(family) = FAMILIES.iter().find(|family| family.calls.split(',').any(|one| one == name)) {
+            *by_process.entry((pid, family.name)).or_default() += 1;
+        }
+    }
+    let mut most = CallCounts::new();
+    for ((_, family), count) in by_process {
+        let entry = most.entry(family).or_default();
+        *entry = (*entry).max(count);
+    }
+    most
+}
+
+fn strace_arguments(trace: &Path, traced: &str, inject: Option<&Injection>) -> Vec<String> {
+    let mut arguments = vec!["-f".to_owned(), "-qq".to_owned(), "-o".to_owned(), trace.to_string_lossy().into_owned()];
+    arguments.extend(["-e".to_owned(), traced.to_owned()]);
+    match inject {
+        // With the filter in the kernel strace sends no signals.
+        Some(injection) if injection.fault == super::calls::CallFault::Kill => {}
+        _ => arguments.push("--seccomp-bpf".to_owned()),
+    }
+    if let Some(injection) = inject {
+        arguments.extend(["-e".to_owned(), injection.strace_argument()]);
+    }
+    arguments.push("--".to_owned());
+    arguments
+}
+
+/// Plays a point.
+pub fn play(ground: &mut InjectionGround, scene: Scene, injection: Injection) -> PointOutcome {
+    let wanted = ground.lay(scene);
+    let trace = ground.env.root().join("tmp/trace");
+    let arguments = strace_arguments(&trace, &format!("trace={}", injection.family.calls), Some(&injection));
+    let out = match ground.call(scene, &arguments) {
+        Ok(out) => out,
+        Err(hung) => return PointOutcome::Broken(hung),
+    };
+    let traced = fs::read_to_string(&trace).unwrap_or_default();
+    if !traced.contains("(INJECTED)") && !traced.contains("killed by SIGKILL") {
+        return PointOutcome::NotReached;
+    }
+    let faults = AfterPoint { ground, scene, injection, wanted: &wanted, out: &out }.faults();
+    if faults.is_empty() {
+        PointOutcome::Held { end: out.code.map_or("no code".to_owned(), |code| format!("exit {code}")) }
+    } else {
+        PointOutcome::Broken(format!("{}\n{out}", faults.join("\n")))
+    }
+}

@@ -1,0 +1,124 @@
+//! The test: points that are drawn from all scenes and families by a seed, spread over the processors.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::calls::{FAMILIES, Injection};
+use super::ground::InjectionGround;
+use super::point::{CallCounts, PointOutcome, count_calls, play};
+use super::scene::{SCENES, Scene};
+use crate::support::random_tree::Dice;
+use crate::torture::Tally;
+
+const THIS: &str = "injection::points::every_system_call_that_fails_loses_nothing_and_is_not_silent";
+
+/// Draws until a point is reached, at most so often.
+const DRAWS: usize = 20;
+
+fn number(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|e| panic!("{name}={text}: {e}")),
+        Err(_) => default,
+    }
+}
+
+/// The scenes to play: all, or the one that `WATCHDOG_INJECT_SCENE` names.
+fn scenes() -> Vec<Scene> {
+    let wanted = std::env::var("WATCHDOG_INJECT_SCENE").ok();
+    let chosen: Vec<Scene> = SCENES.iter().copied().filter(|scene| wanted.as_deref().is_none_or(|name| name == scene.name())).collect();
+    assert!(
+        !chosen.is_empty(),
+        "WATCHDOG_INJECT_SCENE={wanted:?} is none of {:?}",
+        SCENES.iter().map(|scene| scene.name()).collect::<Vec<_>>()
+    );
+    chosen
+}
+
+/// What all workers share.
+struct Points {
+    scenes: Vec<Scene>,
+    counts: Mutex<BTreeMap<Scene, CallCounts>>,
+    next: AtomicU64,
+    tally: Mutex<Tally>,
+    broken: Mutex<Vec<String>>,
+}
+
+#[test]
+fn every_system_call_that_fails_loses_nothing_and_is_not_silent() {
+    let (first, points) = (number("WATCHDOG_INJECT_SEED", 1), number("WATCHDOG_INJECT_POINTS", 300));
+    let shared =
+        Points { scenes: scenes(), counts: Mutex::default(), next: AtomicU64::new(0), tally: Mutex::default(), broken: Mutex::default() };
+    let workers = std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| shared.work(first, points));
+        }
+    });
+    let broken = shared.broken.into_inner().expect("no worker panicked with it");
+    println!("{points} points from seed {first}\n{}", shared.tally.into_inner().expect("no worker panicked with it"));
+    assert!(broken.is_empty(), "{} points are broken:\n{}", broken.len(), broken.join("\n"));
+}
+
+impl Points {
+    fn work(&self, first: u64, points: u64) {
+        let mut ground = InjectionGround::new();
+        loop {
+            let point = self.next.fetch_add(1, Ordering::Relaxed);
+            if point >= points {
+                return;
+            }
+            let seed = first + point;
+            if catch_unwind(AssertUnwindSafe(|| self.draw_and_play(&mut ground, seed))).is_err() {
+                self.broken.lock().expect("no worker panicked with it").push(format!("seed {seed} panicked, see above"));
+                ground = InjectionGround::new();
+            }
+        }
+    }
+
+    fn draw_and_play(&self, ground: &mut InjectionGround, seed: u64) {
+        let mut dice = Dice::new(seed);
+        dice.roll(2);
+        // In turn, so that each scene has its share.
+        let scene = self.scenes[seed as usize % self.scenes.len()];
+        for _ in 0..DRAWS {
+            let family = dice.pick(FAMILIES);
+            let Some(most) = self.most(ground, scene, family.name) else { continue };
+            let injection = Injection::random(&mut dice, family, most);
+            let word = format!("{} at {} {}", injection.word(), family.name, injection.at);
+            match play(ground, scene, injection) {
+                PointOutcome::NotReached => continue,
+                PointOutcome::Held { end } => self.count(scene, &injection, &end),
+                PointOutcome::Broken(what) => {
+                    self.count(scene, &injection, "BROKEN");
+                    let again = format!("WATCHDOG_INJECT_SEED={seed} WATCHDOG_INJECT_POINTS=1 cargo test --test it {THIS} -- --nocapture");
+                    let said = format!("{}: {word}: {what}\n  again: {again}\n", scene.name());
+                    println!("{said}");
+                    self.broken.lock().expect("no worker panicked with it").push(said);
+                }
+            }
+            return;
+        }
+        self.tally.lock().expect("no worker panicked with it").one("not reached", scene.name());
+    }
+
+    fn most(&self, ground: &mut InjectionGround, scene: Scene, family: &str) -> Option<usize> {
+        if let Some(counts) = self.counts.lock().expect("no worker panicked with it").get(&scene) {
+            return counts.get(family).copied();
+        }
+        let counts = count_calls(ground, scene);
+        let most = counts.get(family).copied();
+        self.counts.lock().expect("no worker panicked with it").insert(scene, counts);
+        most
+    }
+
+    fn count(&self, scene: Scene, injection: &Injection, end: &str) {
+        let mut tally = self.tally.lock().expect("no worker panicked with it");
+        tally.one("points", "played");
+        tally.one("command", format!("{}, {end}", scene.name()));
+        tally.one("call", injection.family.name);
+        tally.one("fault", injection.word());
+        tally.one("end", end);
+    }
+}
