@@ -95,7 +95,9 @@ pub(super) fn commit(worktree: &Worktree, group: &CommitGroup<'_>, deadline: Dur
     let from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"];
     let mut announcing = Ok(());
     if !new.is_empty() {
-        announcing = run(&[&["add", "--intent-to-add", "--force", "--sparse"][..], &from_stdin].concat(), &new);
+        let announce = |more: &[&str]| run(&[&["add", "--intent-to-add", "--force"][..], more, &from_stdin].concat(), &new);
+        // Since 2.34 `add` refuses paths outside of a sparse checkout without it; an older git does not know it, and ends with its usage.
+        announcing = announce(&["--sparse"]).or_else(|why| if why.contains("exit code 129") { announce(&[]) } else { Err(why) });
     }
     let announced = worktree.save_index()?;
     let why = match announcing {
