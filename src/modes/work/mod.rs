@@ -12,6 +12,8 @@ mod options;
 mod own_worktree;
 mod pool;
 mod queue_choice;
+#[cfg(test)]
+mod remote_clones;
 mod remote_git;
 mod task;
 mod task_push;

@@ -1,93 +1,17 @@
 //! Real clones of a real bare repository: who may push what, and who comes late.
-#![expect(clippy::disallowed_methods, reason = "tests start git by themselves")]
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::super::remote_clones::{RemoteClones, commit, git, head, open, try_git};
 use super::*;
-
-/// A bare repository, and clones of it.
-struct Scene {
-    home: tempfile::TempDir,
-}
-
-fn try_git(at: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new("git");
-    command.current_dir(at).args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgSign=false"]).args(args);
-    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").output().expect("git")
-}
-
-#[track_caller]
-fn git(at: &Path, args: &[&str]) -> String {
-    let output = try_git(at, args);
-    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
-
-impl Scene {
-    fn new() -> Self {
-        let scene = Scene { home: tempfile::tempdir().expect("a scratch folder") };
-        git(scene.home.path(), &["init", "-q", "--bare", "-b", "main", "remote.git"]);
-        git(scene.home.path(), &["clone", "-q", "remote.git", "first"]);
-        let first = scene.at("first");
-        git(&first, &["commit", "-q", "--allow-empty", "-m", "base"]);
-        git(&first, &["push", "-q", "origin", "HEAD:main"]);
-        scene
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.home.path().canonicalize().expect("it is there").join(name)
-    }
-
-    fn clone(&self, name: &str) -> PathBuf {
-        git(self.home.path(), &["clone", "-q", "remote.git", name]);
-        self.at(name)
-    }
-
-    fn remote(&self, fence: i64) -> TaskRemote {
-        TaskRemote { name: "origin".into(), url: self.at("remote.git").display().to_string(), task: "T1".into(), fence }
-    }
-
-    fn refs(&self) -> String {
-        git(&self.at("remote.git"), &["for-each-ref", "--format=%(refname) %(objectname)"])
-    }
-
-    fn there(&self, name: &str) -> Option<String> {
-        let output = try_git(&self.at("remote.git"), &["rev-parse", "-q", "--verify", name]);
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    }
-
-    fn hook(&self, script: &str) {
-        use std::os::unix::fs::PermissionsExt as _;
-        let path = self.at("remote.git").join("hooks/pre-receive");
-        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a hook");
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("a mode");
-    }
-}
-
-fn open(at: &Path) -> Worktree {
-    Worktree::open(at).expect("a worktree")
-}
-
-fn head(at: &Path) -> String {
-    git(at, &["rev-parse", "HEAD"])
-}
-
-fn commit(at: &Path, name: &str) -> String {
-    std::fs::write(at.join(name), name).expect("a file");
-    git(at, &["add", "-A"]);
-    git(at, &["commit", "-q", "-m", name]);
-    head(at)
-}
 
 const BRANCH: &str = "refs/heads/watchdog/T1";
 const FENCE: &str = "refs/watchdog/fence/T1";
 
 #[test]
 fn the_next_machine_goes_on_where_the_last_one_pushed_and_the_late_one_writes_nothing() {
-    let scene = Scene::new();
+    let scene = RemoteClones::new();
     let (first, second) = (scene.at("first"), scene.clone("second"));
     let old = scene.remote(3);
     let taken = old.take_over(&open(&first), &head(&first)).expect("taken over");
@@ -115,7 +39,7 @@ fn the_next_machine_goes_on_where_the_last_one_pushed_and_the_late_one_writes_no
 
 #[test]
 fn a_push_that_is_under_way_while_another_machine_takes_over_is_refused_as_a_whole() {
-    let scene = Scene::new();
+    let scene = RemoteClones::new();
     let (first, second) = (scene.at("first"), scene.clone("second"));
     let old = scene.remote(3);
     old.take_over(&open(&first), &head(&first)).expect("taken over");
@@ -145,7 +69,7 @@ fn a_push_that_is_under_way_while_another_machine_takes_over_is_refused_as_a_who
 
 #[test]
 fn where_the_remote_is_not_atomic_each_fence_has_a_branch_of_its_own() {
-    let scene = Scene::new();
+    let scene = RemoteClones::new();
     git(&scene.at("remote.git"), &["config", "receive.advertiseAtomic", "false"]);
     let (first, second) = (scene.at("first"), scene.clone("second"));
     let old = scene.remote(3);
@@ -163,7 +87,7 @@ fn where_the_remote_is_not_atomic_each_fence_has_a_branch_of_its_own() {
 
 #[test]
 fn nothing_in_the_repository_says_where_a_push_goes_or_what_the_remote_answers() {
-    let scene = Scene::new();
+    let scene = RemoteClones::new();
     let first = scene.at("first");
     git(scene.home.path(), &["init", "-q", "--bare", "elsewhere.git"]);
     let (there, elsewhere) = (scene.at("remote.git").display().to_string(), scene.at("elsewhere.git").display().to_string());
@@ -189,7 +113,7 @@ fn nothing_in_the_repository_says_where_a_push_goes_or_what_the_remote_answers()
 
 #[test]
 fn commits_of_others_are_never_overwritten_and_a_fence_of_others_is_left() {
-    let scene = Scene::new();
+    let scene = RemoteClones::new();
     let (first, second) = (scene.at("first"), scene.clone("second"));
     let remote = scene.remote(3);
     remote.take_over(&open(&first), &head(&first)).expect("taken over");
@@ -207,7 +131,7 @@ fn commits_of_others_are_never_overwritten_and_a_fence_of_others_is_left() {
 
 #[test]
 fn a_remote_that_is_away_or_refuses_says_why() {
-    let scene = Scene::new();
+    let scene = RemoteClones::new();
     let first = scene.at("first");
     scene.hook("echo 'no space left on device' >&2; exit 1");
     let refused = scene.remote(3).take_over(&open(&first), &head(&first)).expect_err("it refuses").to_string();
@@ -221,7 +145,7 @@ fn a_remote_that_is_away_or_refuses_says_why() {
 #[test]
 fn a_local_branch_with_other_commits_is_kept_under_another_name_and_one_without_goes_on() {
     use super::super::own_worktree::keep_beside;
-    let scene = Scene::new();
+    let scene = RemoteClones::new();
     let first = scene.at("first");
     let (base, name) = (head(&first), "watchdog/T1");
     let theirs = commit(&first, "theirs");
