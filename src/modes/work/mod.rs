@@ -8,6 +8,8 @@ mod boot_clock;
 mod claim;
 mod fence_commit;
 mod lease;
+#[cfg(test)]
+mod odd_clones_tests;
 mod options;
 mod own_worktree;
 mod pool;

@@ -229,11 +229,13 @@ fn bring_in(root: &Path, wanted: &TaskWorktreeRequest, notes: &mut Vec<String>) 
         if let Err(why) = run(&worktree, &["merge", "--quiet", "--no-edit", "--no-verify", "-m", &message, rev]) {
             // Back to the state before: an agent must not start on a half-merged tree.
             let _ = run(&worktree, &["merge", "--abort"]);
+            let is_shallow = worktree.common_dir().join("shallow").exists();
+            let cut = if is_shallow { "; this clone is shallow, get the rest with: git fetch --unshallow" } else { "" };
             return Err(TaskWorktreeError::Conflict {
                 dependency: dependency.clone(),
                 branch: wanted.branch.clone(),
                 root: root.display().to_string(),
-                why: why.to_string(),
+                why: format!("{why}{cut}"),
             });
         }
     }

@@ -9,17 +9,23 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
+use watchdog_facts::evidence::ProcessExit;
 use watchdog_git::{Worktree, without_credentials};
+use watchdog_process::FinishedProgram;
 use watchdog_process::git_program::{git, tail};
 
 /// How long git may take for one question to the remote.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 /// How long it may take to send or to get commits.
 const TRANSFER: Duration = Duration::from_secs(600);
+
+/// Settings of each call. The person's own hooks are for the person's pushes; a file beside the objects says nothing about which commit follows
+/// which.
+const FIXED: [&str; 4] = ["core.hooksPath=/dev/null", "push.gpgSign=false", "protocol.ext.allow=never", "core.commitGraph=false"];
 
 /// The name of the remote in that directory.
 const REMOTE: &str = "there";
@@ -33,6 +39,7 @@ pub(super) struct RemoteGit {
     dir: TempDir,
     objects: PathBuf,
     shallow: Option<PathBuf>,
+    is_partial: bool,
     url: String,
     empty_tree: &'static str,
 }
@@ -54,11 +61,21 @@ impl RemoteGit {
         let tips = worktree.ref_tips().map_err(|error| failed(error.to_string()))?;
         let is_long = tips.iter().any(|(_, id)| id.len() == 64);
         let dir = tempfile::Builder::new().prefix("watchdog-remote-").tempdir().map_err(|error| failed(error.to_string()))?;
-        let (format, extension) = if is_long { (1, "[extensions]\n\tobjectformat = sha256\n") } else { (0, "") };
+        let objects = worktree.common_dir().join("objects");
+        let mut config = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n".to_owned();
+        if is_long {
+            config.push_str("\tobjectformat = sha256\n");
+        }
+        // A partial clone lacks files of old commits: git gets those from the remote, in place of taking the clone for broken.
+        let is_partial = has_promised_objects(&objects);
+        if is_partial {
+            config.push_str(&format!("\tpartialclone = {REMOTE}\n"));
+        }
         let quoted = url.replace('\\', "\\\\").replace('"', "\\\"");
-        let config = format!(
-            "[core]\n\trepositoryformatversion = {format}\n\tbare = true\n{extension}[remote \"{REMOTE}\"]\n\turl = \"{quoted}\"\n"
-        );
+        config.push_str(&format!("[remote \"{REMOTE}\"]\n\turl = \"{quoted}\"\n"));
+        if is_partial {
+            config.push_str("\tpromisor = true\n");
+        }
         let mut packed: Vec<String> = tips
             .iter()
             .filter(|(name, _)| name.starts_with("refs/heads/") || name.starts_with("refs/remotes/"))
@@ -76,8 +93,12 @@ impl RemoteGit {
         };
         write().map_err(|error| failed(error.to_string()))?;
         let shallow = Some(worktree.common_dir().join("shallow")).filter(|path| path.exists());
-        let objects = worktree.common_dir().join("objects");
-        Ok(RemoteGit { dir, objects, shallow, url: url.to_owned(), empty_tree: EMPTY_TREES[usize::from(is_long)] })
+        Ok(RemoteGit { dir, objects, shallow, is_partial, url: url.to_owned(), empty_tree: EMPTY_TREES[usize::from(is_long)] })
+    }
+
+    /// Whether the history of the clone is cut: then it may lack what leads from one commit to another.
+    pub(super) fn is_shallow(&self) -> bool {
+        self.shallow.is_some()
     }
 
     /// Whether the configuration of all repositories leads git to another address: it would be asked there, too, what was pushed.
@@ -98,7 +119,9 @@ impl RemoteGit {
         if refs.is_empty() {
             return Ok(());
         }
-        let fixed = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", REMOTE];
+        // What came is on the disk before a ref names it.
+        let fixed =
+            ["-c", "core.fsync=committed", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", REMOTE];
         self.run(&fixed.iter().chain(refs).copied().collect::<Vec<_>>(), b"", TRANSFER).map(drop)
     }
 
@@ -111,7 +134,7 @@ impl RemoteGit {
         }
         args.extend(updates.iter().map(|update| format!("--force-with-lease={}:{}", update.name, update.expected.unwrap_or_default())));
         args.push(REMOTE.into());
-        args.extend(updates.iter().map(|update| format!("{}:{}", update.to, update.name)));
+        args.extend(updates.iter().map(|update| format!("{}:{}", update.to.unwrap_or_default(), update.name)));
         self.run(&args.iter().map(String::as_str).collect::<Vec<_>>(), b"", TRANSFER).map(drop)
     }
 
@@ -128,24 +151,44 @@ impl RemoteGit {
         Ok(raw.starts_with(&format!("tree {}\n", self.empty_tree)).then_some(raw))
     }
 
-    /// Whether a commit is here.
+    /// Whether a commit is here with everything that leads there: a fetch that was cut off may leave the commit alone. What a remote has
+    /// promised to a partial clone counts as here.
     pub(super) fn has(&self, id: &str) -> bool {
-        self.run(&["cat-file", "-e", &format!("{id}^{{commit}}")], b"", ANSWER_WITHIN).is_ok()
+        let promised: &[&str] = if self.is_partial { &["--exclude-promisor-objects"] } else { &[] };
+        let commit = format!("{id}^{{commit}}");
+        let args = [&["rev-list", "--objects", "--quiet"], promised, &[&commit, "--not", "--glob=refs/here/*"]].concat();
+        self.run(&args, b"", ANSWER_WITHIN).is_ok()
     }
 
     /// Whether `old` is `new`, or one of its ancestors.
-    pub(super) fn leads_to(&self, old: &str, new: &str) -> bool {
-        old == new || self.run(&["merge-base", "--is-ancestor", old, new], b"", ANSWER_WITHIN).is_ok()
+    pub(super) fn leads_to(&self, old: &str, new: &str) -> Result<bool, RemoteFailure> {
+        if old == new {
+            return Ok(true);
+        }
+        let finished = self.finish(&["merge-base", "--is-ancestor", old, new], b"", ANSWER_WITHIN)?;
+        match finished.exit {
+            ProcessExit::Code(0) => Ok(true),
+            ProcessExit::Code(1) => Ok(false),
+            _ => Err(self.failure(&finished)),
+        }
     }
 
     fn run(&self, args: &[&str], stdin: &[u8], deadline: Duration) -> Result<String, RemoteFailure> {
+        let finished = self.finish(args, stdin, deadline)?;
+        if !finished.exit.success() || finished.stdout.dropped > 0 {
+            return Err(self.failure(&finished));
+        }
+        Ok(String::from_utf8_lossy(&finished.stdout.bytes).into_owned())
+    }
+
+    fn failure(&self, finished: &FinishedProgram) -> RemoteFailure {
+        RemoteFailure { said: without_credentials(&tail(finished), &self.url) }
+    }
+
+    /// Runs git to its end, whatever its exit code says.
+    fn finish(&self, args: &[&str], stdin: &[u8], deadline: Duration) -> Result<FinishedProgram, RemoteFailure> {
         let root = self.dir.path();
-        // The person's own hooks are for the person's pushes.
-        let args: Vec<&str> = ["-c", "core.hooksPath=/dev/null", "-c", "push.gpgSign=false", "-c", "protocol.ext.allow=never"]
-            .iter()
-            .chain(args)
-            .copied()
-            .collect();
+        let args: Vec<&str> = FIXED.iter().flat_map(|setting| ["-c", setting]).chain(args.iter().copied()).collect();
         let mut program = git(root, &args, &[], false, deadline);
         let mut set = |name: &str, value: OsString| program.env.insert(name.into(), Some(value));
         set("GIT_DIR", root.as_os_str().to_owned());
@@ -161,11 +204,14 @@ impl RemoteGit {
         if finished.timed_out {
             return Err(failed(format!("the remote did not answer within {} s", deadline.as_secs())));
         }
-        if !finished.exit.success() || finished.stdout.dropped > 0 {
-            return Err(failed(tail(&finished)));
-        }
-        Ok(String::from_utf8_lossy(&finished.stdout.bytes).into_owned())
+        Ok(finished)
     }
+}
+
+/// Whether objects are missing here that a remote has promised.
+fn has_promised_objects(objects: &Path) -> bool {
+    let packs = fs::read_dir(objects.join("pack")).into_iter().flatten().flatten();
+    packs.into_iter().any(|entry| entry.path().extension().is_some_and(|extension| extension == "promisor"))
 }
 
 /// A ref of the remote that a push moves.
@@ -175,8 +221,8 @@ pub(super) struct RefUpdate<'a> {
     pub name: &'a str,
     /// What it must name now; `None` = nothing.
     pub expected: Option<&'a str>,
-    /// What it names then.
-    pub to: &'a str,
+    /// What it names then; `None` = it is removed.
+    pub to: Option<&'a str>,
 }
 
 impl RemoteFailure {

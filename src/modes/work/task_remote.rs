@@ -61,6 +61,9 @@ pub enum TaskRemoteError {
     /// There is nothing to begin from.
     #[error("the repository has no commit yet; make a first one")]
     Unborn,
+    /// The order of two commits is unknown.
+    #[error("cannot tell whether {new:.12} has the work of {old:.12}: {why}; nothing was pushed")]
+    Uncompared { old: String, new: String, why: String },
     /// The repository here is in no state for it.
     #[error("cannot bring {branch} to where the remote has it: {why}")]
     Unusable { branch: String, why: String },
@@ -126,7 +129,7 @@ impl TaskRemote {
     pub fn push(&self, worktree: &Worktree, commit: &str) -> Result<RemoteBranch, TaskRemoteError> {
         let git = self.git(worktree)?;
         self.move_to(&git, |seen| match seen.newest(&self.task) {
-            Some(found) if !git.has(&found.head) || !git.leads_to(&found.head, commit) => Err(TaskRemoteError::Diverged {
+            Some(found) if !compared(&git, &found.head, commit)? => Err(TaskRemoteError::Diverged {
                 branch: found.branch,
                 remote: self.name.clone(),
                 found: found.head,
@@ -152,9 +155,9 @@ impl TaskRemote {
     /// Whether `old` is `new`, or one of its ancestors.
     ///
     /// # Errors
-    /// Where the repository cannot be read.
+    /// Where the repository cannot be read, or its history is cut.
     pub fn leads_to(&self, worktree: &Worktree, old: &str, new: &str) -> Result<bool, TaskRemoteError> {
-        Ok(self.git(worktree)?.leads_to(old, new))
+        compared(&self.git(worktree)?, old, new)
     }
 
     fn git(&self, worktree: &Worktree) -> Result<RemoteGit, TaskRemoteError> {
@@ -218,8 +221,8 @@ impl TaskRemote {
         let fence_id = git.empty_commit(&mark.message())?;
         let (branch, name) = (branch_of(&self.task), fence_ref(&self.task));
         let updates = [
-            RefUpdate { name: &format!("refs/heads/{branch}"), expected: seen.branch.as_deref(), to },
-            RefUpdate { name: &name, expected: seen.fence_id.as_deref(), to: &fence_id },
+            RefUpdate { name: &format!("refs/heads/{branch}"), expected: seen.branch.as_deref(), to: Some(to) },
+            RefUpdate { name: &name, expected: seen.fence_id.as_deref(), to: Some(&fence_id) },
         ];
         let branch = RemoteBranch { branch, head: to.to_owned(), is_fenced: true };
         git.push(&updates, true).map(|()| MovedBranch { branch, fence_id: Some(fence_id), fence: self.fence })
@@ -227,7 +230,8 @@ impl TaskRemote {
 
     fn push_single(&self, git: &RemoteGit, seen: &RemoteRefs, to: &str) -> Result<MovedBranch, RemoteFailure> {
         let branch = branch_of_fence(&self.task, self.fence);
-        let update = RefUpdate { name: &format!("refs/heads/{branch}"), expected: seen.by_fence.get(&self.fence).map(String::as_str), to };
+        let expected = seen.by_fence.get(&self.fence).map(String::as_str);
+        let update = RefUpdate { name: &format!("refs/heads/{branch}"), expected, to: Some(to) };
         let branch = RemoteBranch { branch, head: to.to_owned(), is_fenced: false };
         git.push(&[update], false).map(|()| MovedBranch { branch, fence_id: None, fence: self.fence })
     }
@@ -280,6 +284,16 @@ impl TaskRemote {
             return Ok(seen);
         }
         Err(self.away(last.unwrap_or_else(|| RemoteFailure { said: "others moved the branch each time".into() })))
+    }
+}
+
+/// Whether `old` is `new`, or one of its ancestors. A shallow clone can say yes, and not no.
+fn compared(git: &RemoteGit, old: &str, new: &str) -> Result<bool, TaskRemoteError> {
+    let unknown = |why: String| TaskRemoteError::Uncompared { old: old.to_owned(), new: new.to_owned(), why };
+    match git.leads_to(old, new) {
+        Ok(false) if git.is_shallow() => Err(unknown("this clone is shallow; get the rest with: git fetch --unshallow".into())),
+        Ok(leads) => Ok(leads),
+        Err(failure) => Err(unknown(failure.said)),
     }
 }
 

@@ -85,6 +85,7 @@ impl TaskTravel {
         match error {
             TaskRemoteError::Late { .. } => Verdict::new(Reason::Locked, error.to_string()),
             TaskRemoteError::Away { .. } => Verdict::new(Reason::Dependencies, format!("{task} cannot begin yet: {error}")),
+            TaskRemoteError::Uncompared { .. } => Verdict::new(Reason::GitError, error.to_string()),
             _ => Verdict::new(Reason::Disputed, error.to_string()),
         }
     }
@@ -95,7 +96,9 @@ impl TaskTravel {
         let (task, short) = (&self.remote.task, &commit[..commit.len().min(12)]);
         let again = format!("its work is committed on this machine ({short}); run it here again: {again}");
         match error {
-            TaskRemoteError::Away { .. } => Verdict::new(Reason::GitError, format!("{task} is done and was not pushed: {error}; {again}")),
+            TaskRemoteError::Away { .. } | TaskRemoteError::Uncompared { .. } => {
+                Verdict::new(Reason::GitError, format!("{task} is done and was not pushed: {error}; {again}"))
+            }
             _ => Verdict::new(Reason::Disputed, format!("{task} is done and was not pushed: {error}; {again}")),
         }
     }
