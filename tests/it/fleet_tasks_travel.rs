@@ -10,17 +10,17 @@ use crate::support::test_database::TestDatabase;
 use crate::support::{Repo, TestEnv};
 
 /// What an honest agent does.
-const HONEST: &str = "echo done > $WATCHDOG_SPEC.txt && git add -A && git commit -qm \"feat: $WATCHDOG_SPEC\"";
+pub(crate) const HONEST: &str = "echo done > $WATCHDOG_SPEC.txt && git add -A && git commit -qm \"feat: $WATCHDOG_SPEC\"";
 
 /// A fleet, and the remote of its repository.
-struct Fleet {
-    database: TestDatabase,
-    remote: PathBuf,
+pub(crate) struct Fleet {
+    pub database: TestDatabase,
+    pub remote: PathBuf,
 }
 
 impl Fleet {
     /// A remote with two tasks, of which the second one depends on the first.
-    fn new(env: &TestEnv) -> Self {
+    pub(crate) fn new(env: &TestEnv) -> Self {
         let database = TestDatabase::new();
         env.watchdog(&env.root(), &["fleet", "init", &database.full_address("owner"), "--worker", "worker"]).expect(0);
         let repo = env.repo();
@@ -36,7 +36,7 @@ impl Fleet {
     }
 
     /// Lets a machine join that has a clone, or makes it one.
-    fn machine<'env>(&self, env: &'env TestEnv, name: &str) -> Repo<'env> {
+    pub(crate) fn machine<'env>(&self, env: &'env TestEnv, name: &str) -> Repo<'env> {
         let path = env.root().join("clone");
         assert!(env.command("git", &env.root()).args(["clone", "-q", &self.remote.display().to_string(), "clone"]).run().code == Some(0));
         let repo = Repo::new(env, path);
@@ -45,28 +45,28 @@ impl Fleet {
         repo
     }
 
-    fn git(&self, env: &TestEnv, args: &[&str]) -> String {
+    pub(crate) fn git(&self, env: &TestEnv, args: &[&str]) -> String {
         env.command("git", &self.remote).args(args).run().expect(0).stdout.trim().to_owned()
     }
 
-    fn hook(&self, script: &str) {
+    pub(crate) fn hook(&self, script: &str) {
         let path = self.remote.join("hooks/pre-receive");
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 }
 
-fn config(env: &TestEnv) -> String {
+pub(crate) fn config(env: &TestEnv) -> String {
     let config =
         json!({"version": 1, "limits": {"cooldown_seconds": 0}, "rescue": {"mode": "single"}, "completion_check": {"max_probes": 0}});
     env.write("config/completion.json", config.to_string()).to_string_lossy().into_owned()
 }
 
-fn agent<'a>(options: &[&'a str], script: &'a str) -> Vec<&'a str> {
+pub(crate) fn agent<'a>(options: &[&'a str], script: &'a str) -> Vec<&'a str> {
     [&["task"], options, &["--no-probe", "--child-wait", "0s", "--", "sh", "-c", script]].concat()
 }
 
-fn task(repo: &Repo<'_>, id: &str) -> Value {
+pub(crate) fn task(repo: &Repo<'_>, id: &str) -> Value {
     let listed = repo.watchdog(&["task", "list", "--json"]).expect(0).json();
     listed["tasks"].as_array().unwrap().iter().find(|task| task["id"] == id).unwrap().clone()
 }

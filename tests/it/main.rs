@@ -60,6 +60,8 @@ mod fleet_look;
 mod fleet_remote;
 // The work on a fleet's tasks goes from machine to machine by git.
 mod fleet_tasks_travel;
+// Tasks of a fleet where the remote or the repository is in no state for them.
+mod fleet_tasks_unready;
 // Several machines on one queue, through everything that goes wrong: nothing is done twice, nothing is lost.
 mod fleet_proof;
 // What watchdog left, shown and removed.

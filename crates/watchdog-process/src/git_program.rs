@@ -22,6 +22,11 @@ pub fn environment() -> BTreeMap<OsString, Option<OsString>> {
     foreign_git_variables().into_iter().map(|name| (name, None)).collect()
 }
 
+/// `GIT_SSH_COMMAND` and `GIT_SSH` of our environment, which every git that we start inherits.
+pub fn ssh_variables() -> [Option<String>; 2] {
+    ["GIT_SSH_COMMAND", "GIT_SSH"].map(|name| std::env::var(name).ok())
+}
+
 /// A git command in the work tree `root`, with the paths on its stdin.
 pub fn git(root: &Path, args: &[&str], paths: &[&[u8]], identity: bool, deadline: Duration) -> ProgramRun {
     // Nothing runs in the background after us, and no monitor of the repository may lie about what changed.

@@ -2,8 +2,9 @@
 //!
 //! `own_worktree` makes the worktree and branch of a task, `lease` renews its lease meanwhile (`boot_clock`);
 //! `queue_choice` says whose queue the tasks are in. Where a fleet shares the repository, `travel` brings the work on a task to its remote and
-//! from there (`task_remote`, over `remote_git`, with the marks of `fence_commit`).
+//! from there (`task_remote`, over `remote_git` and `batch_ssh`, with the marks of `fence_commit`).
 
+mod batch_ssh;
 mod boot_clock;
 mod claim;
 mod fence_commit;

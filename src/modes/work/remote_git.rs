@@ -16,7 +16,9 @@ use tempfile::TempDir;
 use watchdog_facts::evidence::ProcessExit;
 use watchdog_git::{Worktree, without_credentials};
 use watchdog_process::FinishedProgram;
-use watchdog_process::git_program::{git, tail};
+use watchdog_process::git_program::{git, ssh_variables, tail};
+
+use super::batch_ssh::{SshSetting, goes_over_ssh, quiet_command};
 
 /// How long git may take for one question to the remote.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
@@ -24,8 +26,14 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 const TRANSFER: Duration = Duration::from_secs(600);
 
 /// Settings of each call. The person's own hooks are for the person's pushes; a file beside the objects says nothing about which commit follows
-/// which.
-const FIXED: [&str; 4] = ["core.hooksPath=/dev/null", "push.gpgSign=false", "protocol.ext.allow=never", "core.commitGraph=false"];
+/// which; and whatever could ask in a window does not.
+const FIXED: [&str; 5] = [
+    "core.hooksPath=/dev/null",
+    "push.gpgSign=false",
+    "protocol.ext.allow=never",
+    "core.commitGraph=false",
+    "credential.interactive=false",
+];
 
 /// The name of the remote in that directory.
 const REMOTE: &str = "there";
@@ -40,6 +48,8 @@ pub(super) struct RemoteGit {
     objects: PathBuf,
     shallow: Option<PathBuf>,
     is_partial: bool,
+    /// Where git goes by ssh and would ask.
+    ssh: Option<String>,
     url: String,
     empty_tree: &'static str,
 }
@@ -93,7 +103,30 @@ impl RemoteGit {
         };
         write().map_err(|error| failed(error.to_string()))?;
         let shallow = Some(worktree.common_dir().join("shallow")).filter(|path| path.exists());
-        Ok(RemoteGit { dir, objects, shallow, is_partial, url: url.to_owned(), empty_tree: EMPTY_TREES[usize::from(is_long)] })
+        let mut made =
+            RemoteGit { dir, objects, shallow, is_partial, ssh: None, url: url.to_owned(), empty_tree: EMPTY_TREES[usize::from(is_long)] };
+        if goes_over_ssh(url) {
+            made.ssh = made.quiet_ssh()?;
+        }
+        Ok(made)
+    }
+
+    /// The person's ssh command with which git never asks.
+    fn quiet_ssh(&self) -> Result<Option<String>, RemoteFailure> {
+        // Without any such key git ends with 1.
+        let configured = |key: &str| -> Result<Option<String>, RemoteFailure> {
+            let finished = self.finish(&["config", "--get", key], b"", ANSWER_WITHIN)?;
+            let value = String::from_utf8_lossy(&finished.stdout.bytes).trim_end_matches('\n').to_owned();
+            Ok((finished.exit.success()).then_some(value))
+        };
+        let (ssh_command, variant) = (configured("core.sshCommand")?, configured("ssh.variant")?);
+        let [command, program] = ssh_variables();
+        Ok(quiet_command(SshSetting {
+            command: command.as_deref(),
+            configured: ssh_command.as_deref(),
+            program: program.as_deref(),
+            variant: variant.as_deref(),
+        }))
     }
 
     /// Whether the history of the clone is cut: then it may lack what leads from one commit to another.
@@ -196,6 +229,11 @@ impl RemoteGit {
         if let Some(shallow) = &self.shallow {
             set("GIT_SHALLOW_FILE", shallow.as_os_str().to_owned());
         }
+        if let Some(ssh) = &self.ssh {
+            set("GIT_SSH_COMMAND", ssh.into());
+        }
+        // Git Credential Manager may open a window.
+        set("GCM_INTERACTIVE", "never".into());
         program.stdin = stdin.to_vec();
         // A list of refs is read whole.
         program.keep = 4 << 20;
