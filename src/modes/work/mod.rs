@@ -1,4 +1,5 @@
-//! Works on tasks: `claim` leases one, `task` runs a loop on it and records the outcome; `pool` gives idle agents their next ones.
+//! Works on tasks: `claim` leases one, `preparation` makes what it needs, `task` runs a loop on it and records the outcome; `pool` gives
+//! idle agents their next ones.
 //!
 //! `own_worktree` makes the worktree and branch of a task, `lease` renews its lease meanwhile (`boot_clock`);
 //! `queue_choice` says whose queue the tasks are in. Where a fleet shares the repository, `travel` brings the work on a task to its remote and
@@ -14,6 +15,7 @@ mod odd_clones_tests;
 mod options;
 mod own_worktree;
 mod pool;
+mod preparation;
 mod queue_choice;
 #[cfg(test)]
 mod remote_clones;

@@ -27,15 +27,12 @@ use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::session;
-use watchdog_store::task::TaskRecord;
 use watchdog_store::{LocalStore, StoreError};
 
 use super::claim::{TaskBeginning, claim_task};
 use super::lease::RenewedLease;
-use super::options::{TaskCheckout, TaskRunOptions};
-use super::own_worktree::{TaskDependency, TaskWorktree, TaskWorktreeError, TaskWorktreeRequest, branch_of, make_ready};
+use super::options::TaskRunOptions;
 use super::task_remote::RemoteBranch;
-use super::travel::TaskTravel;
 
 /// How long a server that is away is left alone before it is asked again.
 pub(super) const AGAIN: Duration = Duration::from_secs(1);
@@ -125,7 +122,7 @@ pub struct ClaimedWork {
 }
 
 /// Something that is written under the lease of a task.
-type HeldWrite = Arc<dyn Fn(&LeasedTask) -> Result<TaskTransition, TaskBoardError> + Send + Sync>;
+pub(super) type HeldWrite = Arc<dyn Fn(&LeasedTask) -> Result<TaskTransition, TaskBoardError> + Send + Sync>;
 
 impl ClaimedWork {
     /// The task.
@@ -207,7 +204,7 @@ impl ClaimedWork {
     }
 
     /// Writes under the lease, in a thread of its own. A server that is away is asked again while the lease surely stands.
-    async fn written(&self, write: HeldWrite) -> Result<TaskTransition, TaskBoardError> {
+    pub(super) async fn written(&self, write: HeldWrite) -> Result<TaskTransition, TaskBoardError> {
         let mut said = false;
         loop {
             let (held, write) = (self.held.clone(), Arc::clone(&write));
@@ -223,78 +220,8 @@ impl ClaimedWork {
         }
     }
 
-    /// Records that the task is begun, and makes its worktree.
-    async fn prepare(&self, travel: Option<&TaskTravel>) -> Result<TaskWorktree, Box<Verdict>> {
-        let unreadable = |unreadable: UnreadableFact| Box::new(Verdict::unreadable(unreadable.placed(&self.queue.open.commands)));
-        let (mut wanted, dependencies) = self.wanted(travel.is_some()).await.map_err(unreadable)?;
-        let mut notes = Vec::new();
-        let mut travelled = None;
-        if let Some(travel) = travel {
-            let (way, mut made) = (travel.clone(), wanted.take());
-            let (arrived, made) = spawn_io(move || (way.arrive(made.as_mut(), &dependencies), made)).await;
-            let arrived = arrived.map_err(|error| Box::new(travel.not_arrived(&error)))?;
-            wanted = made;
-            notes = arrived.notes;
-            travelled = Some(arrived.branch);
-        }
-        let baseline = self.baseline().as_str().to_owned();
-        let own = wanted.as_ref().map(|wanted| wanted.branch.clone());
-        let branch = travelled.or(own).or_else(|| self.queue.open.worktree.branch());
-        let begin = move |record: &mut TaskRecord| {
-            record.attempts += 1;
-            let unborn = if baseline == HistoryPoint::Unborn.as_str() { String::new() } else { baseline.clone() };
-            record.baseline.get_or_insert(unborn);
-            record.branch = branch.clone();
-        };
-        // A task that a person took out of review or failed is in progress already.
-        let already = matches!(self.was, TaskStatus::Review | TaskStatus::Failed);
-        let write: HeldWrite = Arc::new(move |held| match already {
-            true => held.amend(now(), &begin),
-            false => held.step(TaskStatus::InProgress, now(), &begin),
-        });
-        let step = self.written(write).await;
-        let change = step.map_err(|error| Box::new(Verdict::new(Reason::StoreError, error.to_string())))?;
-        self.queue.note(&[change]);
-        let mut ready = match wanted {
-            None => TaskWorktree { root: self.queue.open.root().to_owned(), notes: Vec::new() },
-            Some(wanted) => spawn_io(move || make_ready(&wanted)).await.map_err(|error| Box::new(not_ready(&error)))?,
-        };
-        notes.append(&mut ready.notes);
-        ready.notes = notes;
-        let (root, held) = (ready.root.clone(), self.held.clone());
-        // For people; the branch is what counts.
-        let _ = spawn_io(move || held.amend(now(), |record| record.worktree = Some(root.clone()))).await;
-        Ok(ready)
-    }
-
-    /// The worktree to be made, `None` where work is done in that of the tasks; and the work of the dependencies. What travels is the commit at
-    /// which each was completed.
-    async fn wanted(&self, travels: bool) -> Result<(Option<TaskWorktreeRequest>, Vec<TaskDependency>), UnreadableFact> {
-        let board = self.queue.board_beside().await?;
-        let own = branch_of(&self.options.id);
-        let entries = self.governed.task.depends_on.iter().filter_map(|id| board.get(id));
-        let dependencies: Vec<TaskDependency> = entries
-            .filter_map(|entry| {
-                let head = entry.record.head.clone().filter(|_| travels);
-                Some(TaskDependency { branch: entry.record.branch.clone()?, head })
-            })
-            .filter(|dependency| dependency.branch != own)
-            .collect();
-        let TaskCheckout::Own(home) = &self.options.checkout else { return Ok((None, dependencies)) };
-        let taken = |entry: &&BoardTask| matches!(entry.record.status, TaskStatus::Assigned | TaskStatus::InProgress);
-        let wanted = TaskWorktreeRequest {
-            from: self.queue.open.root().to_owned(),
-            home: home.clone(),
-            taken: board.entries().filter(taken).map(|entry| branch_of(entry.id())).filter(|branch| *branch != own).collect(),
-            begin_at: None,
-            dependencies: dependencies.clone(),
-            branch: own,
-        };
-        Ok((Some(wanted), dependencies))
-    }
-
     /// The commit whose criteria govern: HEAD of the tasks' worktree when this task was first begun.
-    fn baseline(&self) -> HistoryPoint {
+    pub(super) fn baseline(&self) -> HistoryPoint {
         match self.entry.record.baseline.as_deref() {
             None => self.queue.head.clone(),
             Some("") => HistoryPoint::Unborn,
@@ -397,14 +324,6 @@ pub(super) fn prompt_of(task: &TaskFile) -> String {
         () if heading == title => body.to_owned(),
         () => format!("{title}\n\n{body}"),
     }
-}
-
-fn not_ready(error: &TaskWorktreeError) -> Verdict {
-    let reason = match error {
-        TaskWorktreeError::Conflict { .. } | TaskWorktreeError::CheckedOut { .. } | TaskWorktreeError::Unborn => Reason::Disputed,
-        TaskWorktreeError::Git(_) => Reason::GitError,
-    };
-    Verdict::new(reason, error.to_string())
 }
 
 fn log_of(store: &dyn LocalStore, root: &Path, id: &str) -> Option<PathBuf> {
