@@ -2,12 +2,109 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
 
 use serde_json::json;
 use watchdog_git::Worktree;
 
-use crate::fleet_tasks_travel::{Fleet, HONEST, agent, config};
-use crate::support::TestEnv;
+use crate::fleet_tasks_travel::{Fleet, HONEST, agent, config, task};
+use crate::support::{Repo, TestEnv, wait_until};
+
+/// How long something may take that happens by itself, on a machine with other things to do.
+const SOON: Duration = Duration::from_secs(90);
+
+#[test]
+fn a_task_does_not_begin_in_a_repository_without_a_commit_and_stays_for_others() {
+    let env = TestEnv::new();
+    let fleet = Fleet::new(&env);
+    let repo = fleet.machine(&env, "a");
+    repo.git(&["checkout", "-q", "--orphan", "empty"]);
+    let before = fleet.git(&env, &["for-each-ref"]);
+    let out = repo.watchdog(&agent(&["run", "T1", "--json", "--config", &config(&env)], "touch ../begun")).expect(11);
+    assert!(out.json()["message"].as_str().unwrap().contains("no commit yet; make a first one"), "{out}");
+    let pool = repo.watchdog(&agent(&["work", "--agents", "1", "--config", &config(&env)], "touch ../begun")).expect(16);
+    assert!(pool.stderr.contains("no commit yet"), "{pool}");
+    assert_eq!((task(&repo, "T1")["status"].as_str(), env.root().join("begun").exists()), (Some("pending"), false));
+    assert_eq!(fleet.git(&env, &["for-each-ref"]), before, "nothing went to the remote");
+}
+
+/// Stops in the middle of a rebase.
+fn rebase_half(repo: &Repo<'_>) {
+    repo.commit_all("once more");
+    let out = repo.try_git(&["-c", "sequence.editor=sed -i s/^pick/edit/", "rebase", "-i", "HEAD~1"]);
+    assert!(repo.path().join(".git").exists() && out.code == Some(0), "{out}");
+}
+
+/// A person's word that a task in review is to be done anew.
+fn reopen(repo: &Repo<'_>) {
+    repo.watchdog(&["task", "set", "T1", "complete", "--reason", "so far"]).expect(0);
+    repo.watchdog(&["task", "set", "T1", "pending", "--reason", "anew"]).expect(0);
+}
+
+#[test]
+fn no_branch_begins_at_a_commit_in_the_middle_of_a_rebase() {
+    let env = TestEnv::new();
+    let fleet = Fleet::new(&env);
+    let repo = fleet.machine(&env, "a");
+    repo.write("draft", "1");
+    rebase_half(&repo);
+    let before = fleet.git(&env, &["for-each-ref"]);
+    let config = config(&env);
+    let out = repo.watchdog(&agent(&["run", "T1", "--json", "--config", &config], "touch ../begun")).expect(12);
+    let message = out.json()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("a rebase is in progress") && message.contains("finish or abort it"), "{message}");
+    assert_eq!((env.root().join("begun").exists(), fleet.git(&env, &["for-each-ref"])), (false, before));
+
+    assert_eq!(task(&repo, "T1")["status"], "review");
+    reopen(&repo);
+    let running = repo.watchdog_spawn(&agent(&["work", "--agents", "1", "--config", &config], HONEST));
+    wait_until("it waits for the rebase", SOON, || running.stderr_so_far().contains("a rebase is in progress"));
+    assert!(repo.try_git(&["rev-parse", "-q", "--verify", "watchdog/T1"]).code != Some(0));
+    repo.git(&["rebase", "--abort"]);
+    running.wait().expect(0);
+    assert_eq!((task(&repo, "T1")["status"].as_str(), task(&repo, "T2")["status"].as_str()), (Some("complete"), Some("complete")));
+}
+
+#[test]
+fn a_task_whose_own_worktree_is_in_the_middle_of_a_rebase_is_left_to_a_person() {
+    let env = TestEnv::new();
+    let fleet = Fleet::new(&env);
+    let repo = fleet.machine(&env, "a");
+    let config = config(&env);
+    let work = ["work", "--agents", "1", "--json", "--no-progress", "1", "--config", &config];
+    repo.watchdog(&agent(&work, "echo 1 > draft")).expect(12);
+    let own = Repo::new(&env, task(&repo, "T1")["worktree"].as_str().unwrap().into());
+    rebase_half(&own);
+    let (head, listed) = (own.head(), fleet.git(&env, &["rev-parse", "watchdog/T1"]));
+    reopen(&repo);
+    let out = repo.watchdog(&agent(&work, "touch ../begun")).expect(12);
+    let message = task(&repo, "T1")["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("a rebase is in progress") && message.contains(&own.path().display().to_string()), "{message} {out}");
+    assert_eq!((own.head(), fleet.git(&env, &["rev-parse", "watchdog/T1"])), (head, listed), "everything is as it was");
+    assert!(own.try_git(&["rebase", "--continue"]).code == Some(0));
+}
+
+#[test]
+fn a_task_that_began_at_a_commit_that_is_not_here_says_where_to_get_it() {
+    let (one, other) = (TestEnv::new(), TestEnv::new());
+    let fleet = Fleet::new(&one);
+    let (first, second) = (fleet.machine(&one, "a"), fleet.machine(&other, "b"));
+    first.write("completion.json", json!({"version": 1}).to_string());
+    let begun = first.commit_all("a commit that is on this machine alone");
+    first.watchdog(&agent(&["run", "T1", "--no-progress", "1", "--config", &config(&one)], "true")).expect(12);
+    // Somebody removed what was pushed.
+    for name in ["refs/heads/watchdog/T1", "refs/watchdog/fence/T1"] {
+        fleet.git(&one, &["update-ref", "-d", name]);
+    }
+    let out = second.watchdog(&agent(&["run", "T1", "--json"], HONEST));
+    assert_ne!(out.code, Some(0), "what governs is unknown: {out}");
+    let message = out.json()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains(&begun[..12]) && message.contains("not in this clone"), "{out}");
+    first.git(&["push", "-q", "origin", &format!("{begun}:refs/heads/kept")]);
+    second.git(&["fetch", "-q", "origin"]);
+    second.watchdog(&["trust", "--rev", &begun[..12]]).expect(0);
+    second.watchdog(&agent(&["run", "T1"], HONEST)).expect(0);
+}
 
 /// An `ssh` that runs the far side here, and waits for ever where it may ask; it notes its arguments.
 const SSH: &str = r#"#!/bin/sh

@@ -42,6 +42,9 @@ pub enum TaskWorktreeError {
     /// The branch is in use where the tasks themselves are.
     #[error("the branch {branch} is checked out in {root}; switch that to another branch first")]
     CheckedOut { branch: String, root: String },
+    /// The branch is in the middle of an operation in another worktree.
+    #[error("a {operation} is in progress on {branch} in {root}; finish or abort it there")]
+    HalfDone { operation: &'static str, branch: String, root: String },
     /// There is nothing to begin from.
     #[error("the repository has no commit yet; make a first one")]
     Unborn,
@@ -86,6 +89,9 @@ pub fn make_ready(wanted: &TaskWorktreeRequest) -> Result<TaskWorktree, TaskWork
     let HistoryPoint::Commit(base) = from.head().map_err(failed)? else { return Err(TaskWorktreeError::Unborn) };
     let base = wanted.begin_at.clone().unwrap_or(base);
     let mut notes = Vec::new();
+    if let Some(half_done) = half_done(&from, &wanted.branch) {
+        return Err(half_done);
+    }
     let root = match checked_out(&from, &wanted.branch) {
         Some(root) if root == from.root() => {
             return Err(TaskWorktreeError::CheckedOut { branch: wanted.branch.clone(), root: root.display().to_string() });
@@ -140,6 +146,21 @@ pub(super) fn keep_beside(from: &Worktree, branch: &str, head: &str) -> Result<O
         return Ok(Some(format!("{branch} goes on from {head:.12} of the remote; what was here is kept on {kept} ({local:.12})")));
     }
     Err(TaskWorktreeError::Git(format!("{MOST} branches are kept of {branch} already; remove some")))
+}
+
+/// The rebase of a branch that some worktree is in the middle of: HEAD names no branch there, and git lets nobody else have it.
+pub(super) fn half_done(from: &Worktree, branch: &str) -> Option<TaskWorktreeError> {
+    let there = worktrees_of(from.common_dir()).into_iter().filter(|found| found.standing == WorktreeState::There);
+    there.filter_map(|found| Worktree::open(&found.root).ok()).find_map(|worktree| {
+        let operation = worktree.operation()?;
+        let heads = ["rebase-merge/head-name", "rebase-apply/head-name"].map(|name| worktree.git_dir().join(name));
+        let is_of = |head: &PathBuf| std::fs::read_to_string(head).is_ok_and(|name| name.trim() == format!("refs/heads/{branch}"));
+        heads.iter().any(is_of).then(|| TaskWorktreeError::HalfDone {
+            operation: operation.as_str(),
+            branch: branch.to_owned(),
+            root: worktree.root().display().to_string(),
+        })
+    })
 }
 
 /// The worktree that has a branch checked out.

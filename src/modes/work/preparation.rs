@@ -23,9 +23,10 @@ impl ClaimedWork {
         let mut notes = Vec::new();
         let mut travelled = None;
         if let Some(travel) = travel {
+            let has_own_worktree = wanted.is_some();
             let (way, mut made) = (travel.clone(), wanted.take());
             let (arrived, made) = spawn_io(move || (way.arrive(made.as_mut(), &dependencies), made)).await;
-            let arrived = arrived.map_err(|error| Box::new(travel.not_arrived(&error)))?;
+            let arrived = arrived.map_err(|error| Box::new(travel.not_arrived(&error, has_own_worktree)))?;
             wanted = made;
             notes = arrived.notes;
             travelled = Some(arrived.branch);
@@ -89,7 +90,10 @@ impl ClaimedWork {
 
 fn not_ready(error: &TaskWorktreeError) -> Verdict {
     let reason = match error {
-        TaskWorktreeError::Conflict { .. } | TaskWorktreeError::CheckedOut { .. } | TaskWorktreeError::Unborn => Reason::Disputed,
+        TaskWorktreeError::Conflict { .. }
+        | TaskWorktreeError::CheckedOut { .. }
+        | TaskWorktreeError::HalfDone { .. }
+        | TaskWorktreeError::Unborn => Reason::Disputed,
         TaskWorktreeError::Git(_) => Reason::GitError,
     };
     Verdict::new(reason, error.to_string())

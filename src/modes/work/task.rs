@@ -27,6 +27,7 @@ use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::session;
+use watchdog_store::task::TaskRecord;
 use watchdog_store::{LocalStore, StoreError};
 
 use super::claim::{TaskBeginning, claim_task};
@@ -148,7 +149,7 @@ impl ClaimedWork {
                 let around = CommandEnv { worktree: ready.root.clone(), ..self.command_env.clone() };
                 match self.request() {
                     Ok(request) => (run_loop(&around, request, view, &mut signals).await, Some(ready.root)),
-                    Err(unreadable) => (self.about(Verdict::unreadable(unreadable.placed(&self.queue.open.commands))), Some(ready.root)),
+                    Err(unreadable) => (self.about(self.ungoverned(unreadable)), Some(ready.root)),
                 }
             }
             Err(verdict) => (self.about(*verdict), None),
@@ -184,6 +185,22 @@ impl ClaimedWork {
 
     fn about(&self, verdict: Verdict) -> Judgement {
         about(&self.command_env, None, verdict, self.begun)
+    }
+
+    /// The verdict where the configuration that governs cannot be read.
+    fn ungoverned(&self, unreadable: UnreadableFact) -> Verdict {
+        let open = &self.queue.open;
+        match self.baseline() {
+            HistoryPoint::Commit(commit) if !open.worktree.has_commit(&commit) => {
+                let (id, fetch) = (&self.options.id, open.commands.git("fetch --all"));
+                let why = format!(
+                    "{id} began at {commit:.12}, which is not in this clone, and its completion.json governs; push that commit from where it \
+                     is, then get it with: {fetch}"
+                );
+                Verdict::new(Reason::GitError, why)
+            }
+            _ => Verdict::unreadable(unreadable.placed(&open.commands)),
+        }
     }
 
     async fn release(&self) {
@@ -279,14 +296,21 @@ impl ClaimedWork {
         );
         let branch = pushed.map(|pushed| pushed.branch);
         let write: HeldWrite = Arc::new(move |held| {
-            held.step(status, now(), |record| {
+            let end = |record: &mut TaskRecord| {
                 record.fence = None;
                 record.reason = Some(reason.clone());
                 record.message = Some(message.clone());
                 record.log = log.clone().or_else(|| record.log.clone());
                 record.head = head.clone().or_else(|| record.head.clone());
                 record.branch = branch.clone().or_else(|| record.branch.clone());
-            })
+            };
+            match held.step(status, now(), end) {
+                // It ended before anything was begun.
+                Err(TaskBoardError::Illegal { .. }) if held.step(TaskStatus::InProgress, now(), |_| {}).is_ok() => {
+                    held.step(status, now(), end)
+                }
+                done => done,
+            }
         });
         match self.written(write).await {
             Ok(change) => {

@@ -61,6 +61,9 @@ pub enum TaskRemoteError {
     /// There is nothing to begin from.
     #[error("the repository has no commit yet; make a first one")]
     Unborn,
+    /// No branch may begin at a commit in the middle of an operation.
+    #[error("a {operation} is in progress in {root}; finish or abort it")]
+    HalfDone { operation: &'static str, root: String },
     /// The order of two commits is unknown.
     #[error("cannot tell whether {new:.12} has the work of {old:.12}: {why}; nothing was pushed")]
     Uncompared { old: String, new: String, why: String },
@@ -117,9 +120,9 @@ impl TaskRemote {
     ///
     /// # Errors
     /// See [`TaskRemoteError`]; nothing is begun then.
-    pub fn take_over(&self, worktree: &Worktree, base: &str) -> Result<RemoteBranch, TaskRemoteError> {
+    pub fn take_over(&self, worktree: &Worktree, base: &Result<String, TaskRemoteError>) -> Result<RemoteBranch, TaskRemoteError> {
         let git = self.git(worktree)?;
-        self.move_to(&git, |seen| Ok(seen.newest(&self.task).map_or_else(|| base.to_owned(), |found| found.head)))
+        self.move_to(&git, |seen| seen.newest(&self.task).map_or_else(|| base.clone(), |found| Ok(found.head)))
     }
 
     /// Pushes one commit of the task, and no other: what was judged. It must follow what the remote has.

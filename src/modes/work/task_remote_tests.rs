@@ -14,7 +14,7 @@ fn the_next_machine_goes_on_where_the_last_one_pushed_and_the_late_one_writes_no
     let scene = RemoteClones::new();
     let (first, second) = (scene.at("first"), scene.clone("second"));
     let old = scene.remote(3);
-    let taken = old.take_over(&open(&first), &head(&first)).expect("taken over");
+    let taken = old.take_over(&open(&first), &Ok(head(&first))).expect("taken over");
     assert_eq!((taken.branch.as_str(), taken.is_fenced, taken.head), ("watchdog/T1", true, head(&first)));
     let fence = scene.there(FENCE);
     let work = commit(&first, "a");
@@ -25,14 +25,14 @@ fn the_next_machine_goes_on_where_the_last_one_pushed_and_the_late_one_writes_no
     old.push(&open(&first), &work).expect("pushed again");
     assert_ne!(scene.there(FENCE), fence, "even one that leaves the branch as it is");
     let new = scene.remote(7);
-    let taken = new.take_over(&open(&second), &head(&second)).expect("taken over");
+    let taken = new.take_over(&open(&second), &Ok(head(&second))).expect("taken over");
     assert_eq!(taken.head, work);
     git(&second, &["cat-file", "-e", &work]);
     let before = scene.refs();
     let late = commit(&first, "late");
     let refused = TaskRemoteError::Late { task: "T1".into(), remote: "origin".into(), found: 7, ours: 3 };
     assert_eq!(old.push(&open(&first), &late), Err(refused.clone()));
-    assert_eq!(old.take_over(&open(&first), &late), Err(refused));
+    assert_eq!(old.take_over(&open(&first), &Ok(late.clone())), Err(refused));
     assert_eq!(scene.refs(), before);
     assert_eq!(scene.there(&format!("{late}^{{commit}}")), None, "not even the objects");
 }
@@ -42,7 +42,7 @@ fn a_push_that_is_under_way_while_another_machine_takes_over_is_refused_as_a_who
     let scene = RemoteClones::new();
     let (first, second) = (scene.at("first"), scene.clone("second"));
     let old = scene.remote(3);
-    old.take_over(&open(&first), &head(&first)).expect("taken over");
+    old.take_over(&open(&first), &Ok(head(&first))).expect("taken over");
     let late = commit(&first, "late");
     let (block, blocked) = (scene.at("block"), scene.at("blocked"));
     scene.hook(&format!(
@@ -58,7 +58,7 @@ fn a_push_that_is_under_way_while_another_machine_takes_over_is_refused_as_a_who
             assert!(since.elapsed() < Duration::from_secs(60) && !pushing.is_finished(), "the push reaches the remote");
             thread::sleep(Duration::from_millis(20));
         }
-        scene.remote(7).take_over(&open(&second), &head(&second)).expect("taken over meanwhile");
+        scene.remote(7).take_over(&open(&second), &Ok(head(&second))).expect("taken over meanwhile");
         let before = scene.refs();
         std::fs::remove_file(&blocked).expect("it goes on");
         let ended = pushing.join().expect("no panic");
@@ -73,12 +73,12 @@ fn where_the_remote_is_not_atomic_each_fence_has_a_branch_of_its_own() {
     git(&scene.at("remote.git"), &["config", "receive.advertiseAtomic", "false"]);
     let (first, second) = (scene.at("first"), scene.clone("second"));
     let old = scene.remote(3);
-    let taken = old.take_over(&open(&first), &head(&first)).expect("taken over");
+    let taken = old.take_over(&open(&first), &Ok(head(&first))).expect("taken over");
     assert_eq!((taken.branch.as_str(), taken.is_fenced), ("watchdog/T1-3", false));
     let work = commit(&first, "a");
     old.push(&open(&first), &work).expect("pushed");
     let new = scene.remote(12);
-    let taken = new.take_over(&open(&second), &head(&second)).expect("taken over");
+    let taken = new.take_over(&open(&second), &Ok(head(&second))).expect("taken over");
     assert_eq!((taken.branch.as_str(), &taken.head), ("watchdog/T1-12", &work));
     let late = commit(&first, "late");
     assert!(matches!(old.push(&open(&first), &late), Err(TaskRemoteError::Late { found: 12, .. })));
@@ -105,7 +105,7 @@ fn nothing_in_the_repository_says_where_a_push_goes_or_what_the_remote_answers()
     std::fs::write(first.join("hooks/pre-push"), "#!/bin/sh\nexit 1\n").expect("a hook");
     let work = commit(&first, "a");
     let remote = scene.remote(3);
-    remote.take_over(&open(&first), &work).expect("taken over");
+    remote.take_over(&open(&first), &Ok(work.clone())).expect("taken over");
     remote.push(&open(&first), &work).expect("pushed");
     assert_eq!(scene.there(BRANCH), Some(work));
     assert_eq!(git(&scene.at("elsewhere.git"), &["for-each-ref"]), "");
@@ -116,7 +116,7 @@ fn commits_of_others_are_never_overwritten_and_a_fence_of_others_is_left() {
     let scene = RemoteClones::new();
     let (first, second) = (scene.at("first"), scene.clone("second"));
     let remote = scene.remote(3);
-    remote.take_over(&open(&first), &head(&first)).expect("taken over");
+    remote.take_over(&open(&first), &Ok(head(&first))).expect("taken over");
     let theirs = commit(&second, "theirs");
     git(&second, &["push", "-q", "origin", &format!("HEAD:{BRANCH}")]);
     let ours = commit(&first, "ours");
@@ -134,7 +134,7 @@ fn a_remote_that_is_away_or_refuses_says_why() {
     let scene = RemoteClones::new();
     let first = scene.at("first");
     scene.hook("echo 'no space left on device' >&2; exit 1");
-    let refused = scene.remote(3).take_over(&open(&first), &head(&first)).expect_err("it refuses").to_string();
+    let refused = scene.remote(3).take_over(&open(&first), &Ok(head(&first))).expect_err("it refuses").to_string();
     assert!(refused.contains("no space left") && refused.contains("origin"), "{refused}");
     assert_eq!(scene.there(BRANCH), None);
     let url = "http://me:hush-hush@127.0.0.1:9/team/app.git".to_owned();

@@ -48,7 +48,16 @@ impl TaskTravel {
         let HistoryPoint::Commit(head) = worktree.head().map_err(|error| self.unusable(&error))? else {
             return Err(TaskRemoteError::Unborn);
         };
-        let found = self.remote.take_over(&worktree, &head)?;
+        // HEAD in the middle of a rebase or a merge is no commit for others to begin at.
+        let half_done = worktree
+            .operation()
+            .map(|operation| TaskRemoteError::HalfDone { operation: operation.as_str(), root: worktree.root().display().to_string() });
+        let base = match half_done {
+            Some(half_done) if wanted.is_none() => return Err(half_done),
+            Some(half_done) => Err(half_done),
+            None => Ok(head.clone()),
+        };
+        let found = self.remote.take_over(&worktree, &base)?;
         let mut notes = Vec::new();
         for dependency in dependencies {
             let Some(commit) = &dependency.head else { continue };
@@ -80,11 +89,19 @@ impl TaskTravel {
     }
 
     /// The verdict where nothing could come from the remote: what is away now may be there later.
-    pub(super) fn not_arrived(&self, error: &TaskRemoteError) -> Verdict {
+    /// `has_own_worktree` says that the task has a worktree of its own.
+    pub(super) fn not_arrived(&self, error: &TaskRemoteError, has_own_worktree: bool) -> Verdict {
         let task = &self.remote.task;
         match error {
             TaskRemoteError::Late { .. } => Verdict::new(Reason::Locked, error.to_string()),
-            TaskRemoteError::Away { .. } => Verdict::new(Reason::Dependencies, format!("{task} cannot begin yet: {error}")),
+            TaskRemoteError::Away { .. } | TaskRemoteError::Unborn => {
+                Verdict::new(Reason::Dependencies, format!("{task} cannot begin yet: {error}"))
+            }
+            // The next task would meet the same, and another machine may begin this one.
+            TaskRemoteError::HalfDone { .. } if has_own_worktree => {
+                Verdict::new(Reason::Dependencies, format!("{task} cannot begin yet, as its branch would begin there: {error}"))
+            }
+            TaskRemoteError::HalfDone { .. } => Verdict::new(Reason::Disputed, format!("{task} was not begun: {error}")),
             TaskRemoteError::Uncompared { .. } => Verdict::new(Reason::GitError, error.to_string()),
             _ => Verdict::new(Reason::Disputed, error.to_string()),
         }
