@@ -107,6 +107,9 @@ pub struct TaskWorkArgs {
     /// How long a task stays taken when nobody renews that: after a crash it is pending again so soon
     #[arg(long, value_name = "DUR", value_parser = lease, default_value = "60s")]
     pub lease: Duration,
+    /// Where a fleet shares the repository: how long a push of finished work is tried again while the remote is away
+    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "60s")]
+    pub push_retry: Duration,
     /// Ask a person after N sessions in a row that left the work as it was; 0 never does
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub no_progress: u32,

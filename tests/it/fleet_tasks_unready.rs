@@ -14,6 +14,66 @@ use crate::support::{Repo, TestEnv, wait_until};
 const SOON: Duration = Duration::from_secs(90);
 
 #[test]
+fn work_stays_here_as_review_while_its_remote_is_away_and_goes_there_when_it_is_back() {
+    let env = TestEnv::new();
+    let fleet = Fleet::new(&env);
+    let repo = fleet.machine(&env, "a");
+    let away = env.root().join("away.git");
+    let script = format!("mv '{}' '{}'; {HONEST}", fleet.remote.display(), away.display());
+    let options = ["run", "T1", "--json", "--push-retry", "1s", "--config", &config(&env)];
+    let base = repo.head();
+    let out = repo.watchdog(&agent(&options, &script)).expect(16);
+    let message = out.json()["message"].as_str().unwrap().to_owned();
+    assert_eq!(out.verdict(), "error/git_error");
+    assert!(message.contains("done and was not pushed") && message.contains("task run T1"), "{message}");
+    assert!(out.stderr.contains("tried again"), "{out}");
+    let work = repo.head();
+    assert_eq!(repo.subjects_since(&base), ["feat: T1"]);
+    assert_eq!(task(&repo, "T1")["status"], "review");
+
+    fs::rename(&away, &fleet.remote).unwrap();
+    let again = agent(&options, "touch ../started; exit 1");
+    let done = repo.watchdog(&again).expect(0);
+    assert!(!env.root().join("started").exists(), "no session is paid for work that is done: {done}");
+    assert_eq!((task(&repo, "T1")["status"].as_str(), fleet.git(&env, &["rev-parse", "watchdog/T1"])), (Some("complete"), work));
+}
+
+#[test]
+fn work_of_an_agents_own_worktree_is_pushed_from_there_by_the_command_that_is_named() {
+    let env = TestEnv::new();
+    let fleet = Fleet::new(&env);
+    let repo = fleet.machine(&env, "a");
+    let away = env.root().join("away.git");
+    let script = format!("mv '{}' '{}'; {HONEST}", fleet.remote.display(), away.display());
+    let config = config(&env);
+    repo.watchdog(&agent(&["work", "--agents", "1", "--push-retry", "1s", "--config", &config], &script)).expect(12);
+    let left = task(&repo, "T1");
+    let own = left["worktree"].as_str().unwrap();
+    assert!(left["message"].as_str().unwrap().contains(&format!("watchdog -C {own} task run T1")), "{left}");
+    fs::rename(&away, &fleet.remote).unwrap();
+    let own = Repo::new(&env, own.into());
+    own.watchdog(&agent(&["run", "T1", "--config", &config], "touch ../started")).expect(0);
+    assert_eq!(fleet.git(&env, &["rev-parse", "watchdog/T1"]), own.head());
+    assert!(!own.path().join("../started").exists(), "no session is paid for work that is done");
+}
+
+#[test]
+fn work_is_complete_as_soon_as_its_remote_is_back() {
+    let env = TestEnv::new();
+    let fleet = Fleet::new(&env);
+    let repo = fleet.machine(&env, "a");
+    let away = env.root().join("away.git");
+    let script = format!("mv '{}' '{}'; {HONEST}", fleet.remote.display(), away.display());
+    let config = config(&env);
+    let running = repo.watchdog_spawn(&agent(&["run", "T1", "--json", "--push-retry", "10m", "--config", &config], &script));
+    wait_until("the push is tried again", SOON, || running.stderr_so_far().contains("tried again"));
+    fs::rename(&away, &fleet.remote).unwrap();
+    running.wait().expect(0);
+    assert_eq!(task(&repo, "T1")["status"], "complete");
+    assert_eq!(fleet.git(&env, &["rev-parse", "watchdog/T1"]), repo.head());
+}
+
+#[test]
 fn a_task_does_not_begin_in_a_repository_without_a_commit_and_stays_for_others() {
     let env = TestEnv::new();
     let fleet = Fleet::new(&env);

@@ -87,12 +87,13 @@ pub async fn claim_task(command_env: &CommandEnv, options: &TaskRunOptions, othe
     let Some(StartableTask { mut entry, governed, prompts }) = startable.into_iter().find(|task| task.entry.id() == held.id()) else {
         return not_begun(Verdict::new(Reason::Locked, format!("somebody else has taken {}", options.id)));
     };
-    let was = entry.record.status;
+    let (was, was_because) = (entry.record.status, entry.record.reason.clone());
     let is_unchanged = (&record.baseline, &record.pinned) == (&entry.record.baseline, &entry.record.pinned);
     entry.record = record;
     let options = TaskRunOptions { id: held.id().to_owned(), ..options.clone() };
     tracing::info!(target: "watchdog::task", task = options.id, agent = options.agent, "takes a task");
-    let work = ClaimedWork { command_env: command_env.clone(), options, queue, entry, was, governed, prompts, held, kept, begun };
+    let work =
+        ClaimedWork { command_env: command_env.clone(), options, queue, entry, was, was_because, governed, prompts, held, kept, begun };
     if !is_unchanged {
         // Another machine worked on it in between: whoever takes it next looks at what it is now.
         return work.put_back().await.map(|report| TaskBeginning::NotBegun(Box::new(report)));

@@ -3,7 +3,8 @@
 //!
 //! `own_worktree` makes the worktree and branch of a task, `lease` renews its lease meanwhile (`boot_clock`);
 //! `queue_choice` says whose queue the tasks are in. Where a fleet shares the repository, `travel` brings the work on a task to its remote and
-//! from there (`task_remote`, over `remote_git` and `batch_ssh`, with the marks of `fence_commit`).
+//! from there (`task_remote`, over `remote_git` and `batch_ssh`, with the marks of `fence_commit`; `unpushed` for work
+//! that was complete and did not get there).
 
 mod batch_ssh;
 mod boot_clock;
@@ -25,6 +26,7 @@ mod task_push;
 pub mod task_queue;
 mod task_remote;
 mod travel;
+mod unpushed;
 mod view;
 
 pub use options::{TaskCheckout, TaskRunOptions};

@@ -21,6 +21,8 @@ pub struct TaskRunOptions {
     pub agents: Vec<LoopAgent>,
     /// How long the lease of the task lasts without renewal.
     pub lease: Duration,
+    /// How long a push of finished work is tried again while the remote is away.
+    pub push_retry: Duration,
     /// Whether the status is also kept in the task's file.
     pub write_back: bool,
     /// After this many iterations without progress the task goes to review; 0 = never.

@@ -115,6 +115,8 @@ pub struct ClaimedWork {
     pub(super) entry: BoardTask,
     /// Its status before it was taken.
     pub(super) was: TaskStatus,
+    /// The reason that was recorded with it.
+    pub(super) was_because: Option<String>,
     pub(super) governed: EffectiveTask,
     pub(super) prompts: PromptSet,
     pub(super) held: LeasedTask,
@@ -148,7 +150,17 @@ impl ClaimedWork {
                 let mut signals = signals.also(self.kept.lost());
                 let around = CommandEnv { worktree: ready.root.clone(), ..self.command_env.clone() };
                 match self.request() {
-                    Ok(request) => (run_loop(&around, request, view, &mut signals).await, Some(ready.root)),
+                    Ok(request) => {
+                        let again = match &request.effective {
+                            Some(effective) if matches!(travel, Ok(Some(_))) => self.judged_again(&around, effective, &signals).await,
+                            _ => None,
+                        };
+                        let judgement = match again {
+                            Some(judgement) => judgement,
+                            None => run_loop(&around, request, view, &mut signals).await,
+                        };
+                        (judgement, Some(ready.root))
+                    }
                     Err(unreadable) => (self.about(self.ungoverned(unreadable)), Some(ready.root)),
                 }
             }

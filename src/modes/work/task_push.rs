@@ -1,7 +1,6 @@
 //! Pushes the work on a task when it ends, before anybody is told that it is complete.
 
 use std::path::Path;
-use std::time::Duration;
 
 use super::boot_clock::BootMoment;
 use super::task::{AGAIN, ClaimedWork, status_after};
@@ -13,9 +12,6 @@ use watchdog_core::config::task_file::TaskStatus;
 use watchdog_facts::shell_line::shell_word;
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::{HistoryPoint, Worktree};
-
-/// How long a push of finished work is tried again while the remote is away.
-const PUSH_PATIENCE: Duration = Duration::from_secs(60);
 
 impl ClaimedWork {
     /// The way of its work to the remote of a shared repository.
@@ -41,10 +37,10 @@ impl ClaimedWork {
             if self.kept.is_lost() {
                 return None;
             }
-            let (travel, wanted) = (travel.clone(), commit.clone());
-            match spawn_io(move || travel.push(&wanted)).await {
+            let (way, wanted) = (travel.clone(), commit.clone());
+            match spawn_io(move || way.push(&wanted)).await {
                 Ok(pushed) => return Some(pushed),
-                Err(error @ TaskRemoteError::Away { .. }) if is_complete && !begun.after(PUSH_PATIENCE).is_past() => {
+                Err(error @ TaskRemoteError::Away { .. }) if is_complete && !begun.after(self.options.push_retry).is_past() => {
                     if !std::mem::replace(&mut said, true) {
                         self.command_env.tell(&format!("{error}; the push of {} is tried again", self.options.id));
                     }
@@ -54,8 +50,11 @@ impl ClaimedWork {
             }
         };
         if is_complete {
-            let again = self.queue.open.commands.watchdog(&format!("task run {}", shell_word(&self.options.id)));
-            judgement.verdict = travel.not_pushed(&error, &commit, &again);
+            // In the worktree that has the work.
+            let again = self.command_env.commands(root).watchdog(&format!("task run {}", shell_word(&self.options.id)));
+            let Verdict { commits, changes, checks, .. } =
+                std::mem::replace(&mut judgement.verdict, travel.not_pushed(&error, &commit, &again));
+            judgement.verdict = Verdict { commits, changes, checks, ..judgement.verdict.clone() };
         } else {
             self.command_env.tell(&format!("what is committed of {} was not pushed: {error}", self.options.id));
         }
