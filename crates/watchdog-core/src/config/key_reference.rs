@@ -1,6 +1,6 @@
 //! The tables of the documentation, generated from the tables of keys: `docs/configuration.md` has them below its headings.
 
-use super::elements::{TOP, agent, breaker, check_list, completion_check, limits, notification, rescue, tasks};
+use super::elements::{TOP, agent, breaker, check_list, completion_check, fleet, limits, notification, rescue, tasks};
 use super::key_row::KeyRow;
 
 /// Every table of keys as markdown. The first line of each names its block, so that a page can be searched for it.
@@ -13,6 +13,7 @@ pub fn key_tables() -> Vec<String> {
         ("of `breaker`", breaker::BLOCK.rows()),
         ("of `limits`", limits::BLOCK.rows()),
         ("of `tasks`", tasks::BLOCK.rows()),
+        ("of `fleet`", fleet::BLOCK.rows()),
         ("of `agents[]`", agent::ENTRY.rows()),
         ("of `notify[]`", notification::BLOCK.rows()),
     ];

@@ -33,6 +33,8 @@ pub struct ConfigSettings {
     pub limits: Limits,
     /// Where task files are.
     pub tasks: TaskSettings,
+    /// What several machines share.
+    pub fleet: FleetSettings,
     /// The agents that work on tasks.
     pub agents: Vec<AgentEntry>,
     /// The receivers of verdicts.
@@ -213,6 +215,13 @@ pub struct TaskSettings {
     pub dir: String,
 }
 
+/// What goes to the remote beside the branch of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FleetSettings {
+    /// Snapshots of uncommitted work, without their private parts.
+    pub push_snapshots: bool,
+}
+
 /// An agent that works on tasks or in a loop.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentEntry {
@@ -326,6 +335,7 @@ impl Default for ConfigSettings {
                 background: Duration::from_secs(1800),
             },
             tasks: TaskSettings { dir: ".watchdog/tasks".into() },
+            fleet: FleetSettings::default(),
             agents: Vec::new(),
             notify: Vec::new(),
             checks: Vec::new(),
@@ -344,7 +354,8 @@ impl RescueSettings {
 }
 
 impl ConfigSettings {
-    /// Every program that this configuration would make watchdog run, and every address that it would post to, for `watchdog trust` to show.
+    /// Every program that this configuration would make watchdog run, every address that it would post to, and what it would push, for
+    /// `watchdog trust` to show.
     pub fn commands(&self) -> Vec<String> {
         let mut found = Vec::new();
         if let Some(argv) = &self.agent.probe {
@@ -358,6 +369,9 @@ impl ConfigSettings {
         }
         for agent in &self.agents {
             found.extend(agent.command.iter().map(|argv| format!("agent {}: {}", agent.name, argv.join(" "))));
+        }
+        if self.fleet.push_snapshots {
+            found.push("fleet.push_snapshots: pushes snapshots of uncommitted work on tasks".to_owned());
         }
         for rule in &self.notify {
             let whom = match &rule.to {

@@ -1,6 +1,6 @@
 //! The block of each key, for the message about a key in the wrong block.
 
-use super::{TOP, agent, breaker, completion_check, limits, rescue, tasks};
+use super::{TOP, agent, breaker, completion_check, fleet, limits, rescue, tasks};
 
 /// The block that has this key, if exactly one does; the empty text is the top of the file.
 pub(in super::super) fn home_of(key: &str) -> Option<&'static str> {
@@ -12,6 +12,7 @@ pub(in super::super) fn home_of(key: &str) -> Option<&'static str> {
         (breaker::BLOCK.name, breaker::BLOCK.names()),
         (limits::BLOCK.name, limits::BLOCK.names()),
         (tasks::BLOCK.name, tasks::BLOCK.names()),
+        (fleet::BLOCK.name, fleet::BLOCK.names()),
     ];
     let mut having = homes.iter().filter(|(_, keys)| keys.contains(&key)).map(|(home, _)| *home);
     let only = having.next()?;
