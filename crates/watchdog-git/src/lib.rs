@@ -83,9 +83,9 @@ pub use repo_cache::RepoCache;
 pub use rescue_branch::RescueBranch;
 pub use search::{SearchResult, find_worktrees};
 pub use snapshot::{
-    CommitMismatch, CommitReadiness, CommitSideEffects, EntryToCommit, FileBeforeAfter, FileDiff, IndexBackup, PrivacyClassifier,
-    RestoreError, RestoreResult, RestoreTarget, RestoredTo, Snapshot, SnapshotCandidate, SnapshotDiff, SnapshotPath, SnapshotPathKind,
-    SnapshotRequest, SnapshotSummary, UncommittedFiles,
+    ArrivedAs, ArrivedSnapshot, CommitMismatch, CommitReadiness, CommitSideEffects, EntryToCommit, FileBeforeAfter, FileDiff, IndexBackup,
+    PrivacyClassifier, RestoreError, RestoreResult, RestoreTarget, RestoredTo, SharingObstacle, Snapshot, SnapshotCandidate, SnapshotDiff,
+    SnapshotPath, SnapshotPathKind, SnapshotRequest, SnapshotSummary, SnapshotToShare, UncommittedFiles,
 };
 pub use stat_fingerprint::{FingerprintScope, StatFingerprints};
 pub use submodule::UnsettledSubmodule;

@@ -132,6 +132,7 @@ pub(super) fn identity(at: Timestamp) -> gix::actor::Signature {
 }
 
 /// A snapshot by its ref and its commit.
+#[derive(Clone)]
 pub(super) struct StoredSnapshot {
     pub name: String,
     pub commit: ObjectId,

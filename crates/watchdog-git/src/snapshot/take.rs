@@ -350,8 +350,12 @@ fn is_same(repo: &gix::Repository, old: &StoredSnapshot, new: &SnapshotRecord, t
 
 /// The name of a snapshot's ref up to its number.
 fn line_of(spec: &str, at: jiff::Timestamp) -> String {
-    let utc = at.to_zoned(jiff::tz::TimeZone::UTC);
-    format!("{PREFIX}{spec}/{}", utc.strftime("%Y%m%dT%H%M%SZ"))
+    format!("{PREFIX}{spec}/{}", utc_of(at))
+}
+
+/// The time in the name of a snapshot's ref.
+pub(super) fn utc_of(at: jiff::Timestamp) -> String {
+    at.to_zoned(jiff::tz::TimeZone::UTC).strftime("%Y%m%dT%H%M%SZ").to_string()
 }
 
 /// Creates the refs under the first number that is free. The snapshot's own comes last: it makes both count.
@@ -383,7 +387,7 @@ fn publish(worktree: &Worktree, line: &str, commit: ObjectId, private: Option<Ob
 }
 
 /// Creates a ref durably; `false` where the name is taken.
-fn create(worktree: &Worktree, name: &str, commit: ObjectId, at: jiff::Timestamp) -> Result<bool, Error> {
+pub(super) fn create(worktree: &Worktree, name: &str, commit: ObjectId, at: jiff::Timestamp) -> Result<bool, Error> {
     if let Some(served) = &worktree.served {
         return served.create(name, commit, "watchdog: snapshot");
     }
