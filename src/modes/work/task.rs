@@ -33,6 +33,7 @@ use watchdog_store::{LocalStore, StoreError};
 use super::claim::{TaskBeginning, claim_task};
 use super::lease::RenewedLease;
 use super::options::TaskRunOptions;
+use super::snapshot_travel::SnapshotSharing;
 use super::task_remote::RemoteBranch;
 
 /// How long a server that is away is left alone before it is asked again.
@@ -144,6 +145,7 @@ impl ClaimedWork {
             Ok(travel) => self.prepare(travel.as_ref()).await,
             Err(verdict) => Err(verdict.clone()),
         };
+        let mut sharing = None;
         let (mut judgement, root) = match prepared {
             Ok(ready) => {
                 ready.notes.iter().for_each(|note| self.command_env.tell(note));
@@ -151,6 +153,8 @@ impl ClaimedWork {
                 let around = CommandEnv { worktree: ready.root.clone(), ..self.command_env.clone() };
                 match self.request() {
                     Ok(request) => {
+                        // As it is before the session.
+                        sharing = request.effective.as_ref().and_then(|effective| SnapshotSharing::of(&effective.settings));
                         let again = match &request.effective {
                             Some(effective) if matches!(travel, Ok(Some(_))) => self.judged_again(&around, effective, &signals).await,
                             _ => None,
@@ -176,7 +180,7 @@ impl ClaimedWork {
         );
         let log = root.as_deref().and_then(|root| log_of(store.as_ref(), root, &self.options.id));
         let pushed = match (travel, &root) {
-            (Ok(Some(travel)), Some(root)) => self.push(&travel, &mut judgement, root).await,
+            (Ok(Some(travel)), Some(root)) => self.push(&travel, &mut judgement, (root, sharing)).await,
             _ => None,
         };
         let end = self.write_down(&judgement, log, pushed).await;

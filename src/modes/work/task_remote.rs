@@ -12,9 +12,9 @@ use super::own_worktree::branch_of;
 use super::remote_git::{RefUpdate, RemoteFailure, RemoteGit};
 
 /// How often a push is tried while others move the same refs.
-const TRIES: u32 = 5;
+pub(super) const TRIES: u32 = 5;
 /// Between two of them; it grows.
-const PAUSE: Duration = Duration::from_millis(100);
+pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
 /// The remote of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +76,9 @@ pub enum TaskRemoteError {
          nothing was pushed; remove it there, or share the repository again"
     )]
     Redirected { remote: String },
+    /// The snapshots here cannot be read, or those that came not be kept.
+    #[error("cannot read or keep snapshots: {why}")]
+    Snapshots { why: String },
     /// The remote cannot be reached, or refuses.
     #[error("cannot use remote {remote}: {why}")]
     Away { remote: String, why: String },
@@ -83,12 +86,12 @@ pub enum TaskRemoteError {
 
 /// What the remote has of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct RemoteRefs {
+pub(super) struct RemoteRefs {
     /// The branch that goes with the fence.
     branch: Option<String>,
     /// The fence's commit.
-    fence_id: Option<String>,
-    mark: Option<FenceMark>,
+    pub(super) fence_id: Option<String>,
+    pub(super) mark: Option<FenceMark>,
     /// Branches of single fences, the greatest last.
     by_fence: BTreeMap<i64, String>,
 }
@@ -163,7 +166,7 @@ impl TaskRemote {
         compared(&self.git(worktree)?, old, new)
     }
 
-    fn git(&self, worktree: &Worktree) -> Result<RemoteGit, TaskRemoteError> {
+    pub(super) fn git(&self, worktree: &Worktree) -> Result<RemoteGit, TaskRemoteError> {
         let git = RemoteGit::beside(worktree, &self.url).map_err(|failure| self.away(failure))?;
         if git.is_redirected().map_err(|failure| self.away(failure))? {
             return Err(TaskRemoteError::Redirected { remote: self.name.clone() });
@@ -171,7 +174,7 @@ impl TaskRemote {
         Ok(git)
     }
 
-    fn away(&self, failure: RemoteFailure) -> TaskRemoteError {
+    pub(super) fn away(&self, failure: RemoteFailure) -> TaskRemoteError {
         TaskRemoteError::Away { remote: self.name.clone(), why: failure.said }
     }
 
@@ -239,7 +242,7 @@ impl TaskRemote {
         git.push(&[update], false).map(|()| MovedBranch { branch, fence_id: None, fence: self.fence })
     }
 
-    fn check_fence(&self, seen: &RemoteRefs) -> Result<(), TaskRemoteError> {
+    pub(super) fn check_fence(&self, seen: &RemoteRefs) -> Result<(), TaskRemoteError> {
         match seen.largest_fence() {
             Some(found) if found > self.fence => {
                 Err(TaskRemoteError::Late { task: self.task.clone(), remote: self.name.clone(), found, ours: self.fence })
@@ -249,7 +252,7 @@ impl TaskRemote {
     }
 
     /// What the remote has, with its commits in the repository. Refuses a larger fence.
-    fn read_refs(&self, git: &RemoteGit) -> Result<RemoteRefs, TaskRemoteError> {
+    pub(super) fn read_refs(&self, git: &RemoteGit) -> Result<RemoteRefs, TaskRemoteError> {
         let (branch, fence) = (format!("refs/heads/{}", branch_of(&self.task)), fence_ref(&self.task));
         let by_fence = format!("{branch}-*");
         let mut last = None;

@@ -9,8 +9,8 @@ pub(in super::super) static BLOCK: KeyBlock<FleetSettings> = KeyBlock {
     defaults: || ConfigSettings::default().fleet,
     keys: keys! { FleetSettings;
         "push_snapshots" => push_snapshots: FLAG,
-            "whether snapshots of uncommitted work on a task go to the remote when the work ends, for the machine that takes over. Secrets \
-             and over-size files never go";
+            "whether snapshots of uncommitted work on a task go to the remote when the work ends, for the machine that takes over (see \
+             [Snapshots that travel](fleet.md#snapshots-that-travel)). Secrets and over-size files never go";
     },
     rules: no_rules,
 };
