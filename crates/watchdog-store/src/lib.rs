@@ -52,8 +52,8 @@ pub use key::RowKey;
 pub use open::open_store;
 pub use records::{
     RowsByWorktree, account, account_share, anchor, answer, baseline, before, breaker, check_cache, conversation, copied, expiry, figures,
-    hook_session, left_rows, looped, notice_record, outbox, progress, refs, rescued, rows_of_worktrees, seen_machines, session,
-    sweep_cache, task, uncommitted, verdict_parts, verdict_row,
+    hook_session, left_rows, looped, notice_record, outbox, progress, question_cap, refs, rescued, rows_of_worktrees, seen_machines,
+    session, sweep_cache, task, uncommitted, verdict_parts, verdict_row,
 };
 pub use sqlite::{STORE_FORMAT, SqliteStore};
 pub use state_dir::StateDir;

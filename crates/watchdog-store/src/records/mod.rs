@@ -21,6 +21,7 @@ pub mod looped;
 pub mod notice_record;
 pub mod outbox;
 pub mod progress;
+pub mod question_cap;
 pub mod refs;
 pub mod rescued;
 pub mod seen_machines;
