@@ -213,6 +213,11 @@ pub struct ProbeRecord {
 }
 
 impl ProbeRecord {
+    /// Whether a limit, a budget or a cap left the question unasked.
+    pub fn was_withheld(&self) -> bool {
+        self.usage.requests == 0 && matches!(self.outcome, ProbeOutcome::RateLimited { .. })
+    }
+
     /// Whether it is an earlier answer that was reused in place of a probe.
     pub fn stands(&self) -> bool {
         self.usage.requests == 0 && !matches!(self.outcome, ProbeOutcome::NotInstalled { .. } | ProbeOutcome::NoConversation { .. })

@@ -99,6 +99,7 @@ impl Ours {
             reason: verdict.reason,
             retry_at: verdict.retry_at,
             of_agent: true,
+            unasked: false,
             overloaded: crash.is_some(),
             crash,
             breaker_open: open,

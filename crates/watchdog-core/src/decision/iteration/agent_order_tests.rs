@@ -39,6 +39,7 @@ fn ended(reason: Reason, retry_at: Option<i64>) -> IterationOutcome {
         reason,
         retry_at: retry_at.map(after),
         of_agent: true,
+        unasked: false,
         crash: None,
         overloaded: false,
         breaker_open: false,
@@ -218,6 +219,23 @@ fn the_limit_of_a_program_that_answers_for_the_agent_changes_no_agent() {
     assert_eq!(action, LoopAction::Pause { length: PauseLength::Until(after(1005)), why: PauseReason::UsageLimit });
     let action = looped.step(after(1005), Duration::ZERO, LoopEvent::PauseOver);
     assert_eq!(begins(&mut looped, &action), "a");
+}
+
+#[test]
+fn a_question_that_may_be_asked_soon_is_waited_for_without_a_session_and_changes_no_agent() {
+    let mut looped = with(ranked(&["a", "b"]));
+    begun(&mut looped);
+    let unasked = |second: i64| IterationOutcome { unasked: true, ..ended(Reason::RateLimited, Some(second)) };
+    let action = judged(&mut looped, 10, unasked(40));
+    assert_eq!(action, LoopAction::Pause { length: PauseLength::Until(after(40)), why: PauseReason::UsageLimit });
+    assert_eq!(looped.step(after(40), Duration::ZERO, LoopEvent::PauseOver), LoopAction::JudgeAgain);
+    let later = judged(&mut looped, 41, unasked(7200));
+    assert_eq!(begins(&mut looped, &later), "b", "the limit of another machine");
+    let mut alone = with(ranked(&["a"]));
+    begun(&mut alone);
+    let ends =
+        (1..=21).map(|wait| judged(&mut alone, wait * 60, unasked(wait * 60 + 30))).filter(|action| matches!(action, LoopAction::End(_)));
+    assert_eq!(ends.collect::<Vec<_>>(), [LoopAction::End(LoopEnd::WaitedInVain { waits: 20 })], "not for ever");
 }
 
 #[test]

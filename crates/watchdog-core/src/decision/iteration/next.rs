@@ -15,6 +15,7 @@ use super::agent_order::{
 use super::standing::LoopStanding;
 
 mod held_by_account;
+mod limit_wait;
 
 /// The limits of a loop.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,8 +40,6 @@ impl LoopPolicy {
 
 /// After this many pauses without progress in a row the loop gives up.
 const WAITS: u32 = 20;
-/// The first pause after a usage limit of unknown end; doubled each time.
-const UNTOLD_LIMIT: Duration = Duration::from_secs(300);
 /// Clocks differ: a limit is not tried on the very second of its reset.
 const MARGIN: Duration = Duration::from_secs(5);
 /// The longest pause for an overload or after a crash.
@@ -63,6 +62,8 @@ pub struct IterationOutcome {
     pub retry_at: Option<Timestamp>,
     /// Whether a usage limit is that of the agent whose session it was, and not of another program that was asked about it.
     pub of_agent: bool,
+    /// Whether a question about its work was left unasked: no agent met a limit.
+    pub unasked: bool,
     /// Why the session ended badly, if it did.
     pub crash: Option<String>,
     /// Whether that was a service, or this very machine, that had no room, so that the session could not work.
@@ -386,6 +387,9 @@ impl LoopMachine {
             self.standing.unchanged = 0;
             self.standing.work = outcome.work.clone();
         }
+        if let Some(wait) = self.wait_to_ask(outcome, now) {
+            return wait;
+        }
         // A session of the next agent instead of a pause is no wait.
         if outcome.reason == Reason::RateLimited
             && outcome.of_agent
@@ -419,14 +423,6 @@ impl LoopMachine {
                 let until = outcome.retry_at.filter(|at| *at > now).unwrap_or_else(polled);
                 self.pause(PauseLength::Until(until), PauseReason::BackgroundWork, AfterPause::JudgeAgain, now)
             }
-        }
-    }
-
-    /// When a usage limit ends that was met for this time in a row: as it was told, else after a time that grows.
-    fn limit_ends(&self, retry_at: Option<Timestamp>, time: u32, now: Timestamp) -> Timestamp {
-        match retry_at.filter(|at| *at > now) {
-            Some(reset) => later(reset, MARGIN),
-            None => later(now, self.doubled(UNTOLD_LIMIT, time)),
         }
     }
 
