@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use super::super::overview::OlderSpecs;
 use super::*;
 use crate::modes::live_session::SessionLiveness;
-use watchdog_core::decision::iteration::standing::LoopStanding;
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::lock::LockHolder;
 use watchdog_store::looped::LoopRecord;
@@ -89,20 +88,7 @@ fn with_session(row: StatusRow, doing: SessionActivity, log: Option<&str>) -> St
 }
 
 fn interrupted_loop() -> LoopRecord {
-    LoopRecord {
-        id: "l".into(),
-        begun_at: at(80_000),
-        origin: None,
-        refs: Vec::new(),
-        standing: LoopStanding::default(),
-        records: Vec::new(),
-        at_most: None,
-        under_way: Some((3, at(80_003))),
-        feedback: None,
-        session_id: None,
-        over: None,
-        birth: None,
-    }
+    LoopRecord { under_way: Some((3, at(80_003))), ..LoopRecord::begun("l", at(80_000)) }
 }
 
 fn said(row: &StatusRow) -> (AttentionRank, String, Option<String>) {

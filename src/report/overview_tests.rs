@@ -226,18 +226,10 @@ fn only_what_lives_is_told_as_running_and_a_killed_loop_as_cut_short() {
     let ended = SessionRecord { pid: Some(u32::MAX), ..SessionRecord::began(at(10)) };
     session::record(ground.store.as_ref(), "w", "s", &ended).unwrap();
     let looped = LoopRecord {
-        id: journal::event_id(at(10)),
-        begun_at: at(10),
-        origin: None,
-        refs: Vec::new(),
         standing: LoopStanding { finished: 2, ..LoopStanding::default() },
-        records: Vec::new(),
         at_most: Some(9),
         under_way: Some((3, at(12))),
-        feedback: None,
-        session_id: None,
-        over: None,
-        birth: None,
+        ..LoopRecord::begun(journal::event_id(at(10)), at(10))
     };
     looped::record(ground.store.as_ref(), "w", "s", &looped).unwrap();
     let row = ground.only();

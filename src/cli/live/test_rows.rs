@@ -12,7 +12,6 @@ use crate::modes::live_session::{SessionActivity, SessionLiveness};
 use crate::report::overview::{OlderSpecs, RecordedBreaker, StatusRow};
 use crate::wire::last_verdict::LastVerdict;
 use watchdog_core::decision::breaker::BreakerState;
-use watchdog_core::decision::iteration::standing::LoopStanding;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
 use watchdog_store::engine::StoredEvent;
@@ -65,20 +64,7 @@ pub fn running(row: StatusRow, second: i64, doing: SessionActivity) -> StatusRow
 }
 
 pub fn looping(row: StatusRow) -> StatusRow {
-    let looped = LoopRecord {
-        id: "l".into(),
-        begun_at: at(80_000),
-        origin: None,
-        refs: Vec::new(),
-        standing: LoopStanding::default(),
-        records: Vec::new(),
-        at_most: Some(10),
-        under_way: Some((3, at(80_003))),
-        feedback: None,
-        session_id: None,
-        over: None,
-        birth: None,
-    };
+    let looped = LoopRecord { at_most: Some(10), under_way: Some((3, at(80_003))), ..LoopRecord::begun("l", at(80_000)) };
     let holder = LockHolder { pid: 7, command: "watchdog loop".into(), since: at(80_000), session_active: true, spec: None };
     StatusRow { looped: Some(looped), holder: Some(holder), ..row }
 }

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use watchdog_core::decision::breaker::Breaker;
-use watchdog_core::decision::iteration::standing::LoopStanding;
 use watchdog_facts::verdict::Reason;
 use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
 use watchdog_store::engine::StoredEvent;
@@ -77,7 +76,7 @@ impl MirroredWork {
                 if let Some(id) = text("loop") {
                     let resumed = self.looped.take().filter(|looped| looped.id == id);
                     let at_most = number(&data["max_iterations"]);
-                    let looped = resumed.unwrap_or_else(|| begun(id, event.at));
+                    let looped = resumed.unwrap_or_else(|| LoopRecord::begun(id, event.at));
                     self.looped = Some(LoopRecord { at_most, over: None, under_way: None, ..looped });
                 }
             }
@@ -116,23 +115,6 @@ fn waits_for_it(reason: Option<&str>) -> bool {
 
 fn number(value: &serde_json::Value) -> Option<u32> {
     value.as_u64().and_then(|number| number.try_into().ok())
-}
-
-fn begun(id: &str, at: Timestamp) -> LoopRecord {
-    LoopRecord {
-        id: id.to_owned(),
-        begun_at: at,
-        origin: None,
-        refs: Vec::new(),
-        standing: LoopStanding::default(),
-        records: Vec::new(),
-        at_most: None,
-        under_way: None,
-        feedback: None,
-        session_id: None,
-        over: None,
-        birth: None,
-    }
 }
 
 fn breaker(event: &StoredEvent) -> Option<Breaker> {

@@ -99,18 +99,5 @@ fn begin(worktree: &Worktree, at: Timestamp) -> Result<LoopRecord, UnreadableFac
         HistoryPoint::Unborn => None,
         HistoryPoint::Commit(commit) => Some(commit),
     };
-    Ok(LoopRecord {
-        id: event_id(at),
-        begun_at: at,
-        origin,
-        refs: worktree.ref_tips()?,
-        standing: LoopStanding::default(),
-        records: Vec::new(),
-        at_most: None,
-        under_way: None,
-        feedback: None,
-        session_id: None,
-        over: None,
-        birth: worktree.birth(),
-    })
+    Ok(LoopRecord { origin, refs: worktree.ref_tips()?, birth: worktree.birth(), ..LoopRecord::begun(event_id(at), at) })
 }

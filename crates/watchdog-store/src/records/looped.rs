@@ -45,6 +45,24 @@ pub struct LoopRecord {
 }
 
 impl LoopRecord {
+    /// A loop that begins, and of which nothing else is known.
+    pub fn begun(id: impl Into<String>, begun_at: Timestamp) -> Self {
+        LoopRecord {
+            id: id.into(),
+            begun_at,
+            origin: None,
+            refs: Vec::new(),
+            standing: LoopStanding::default(),
+            records: Vec::new(),
+            at_most: None,
+            under_way: None,
+            feedback: None,
+            session_id: None,
+            over: None,
+            birth: None,
+        }
+    }
+
     /// The iteration that is under way, or else the last one that ended.
     pub fn iteration(&self) -> u32 {
         self.under_way.map_or(self.standing.finished, |(number, _)| number)
