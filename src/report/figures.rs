@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use jiff::civil::Date;
 
 use super::PathFilter;
+use super::fleet_overview::machine_of;
 use crate::wire::figures_json::{DayTotals, FiguresReport, SpecFigures, WorktreeFigures};
 use watchdog_store::measures::measure;
 use watchdog_store::tally::{CounterSums, WORKTREES, word};
@@ -83,12 +84,12 @@ pub fn report(
     let path_of = |id: &str| path_of(store, meant.as_ref(), id);
     let (worktrees_total, specs_total) = (by_worktree.len(), by_spec.len());
     let mut worktrees: Vec<WorktreeFigures> =
-        (by_worktree.into_iter()).map(|(id, (sums, measured))| WorktreeFigures { id, path: None, sums, measured }).collect();
+        (by_worktree.into_iter()).map(|(id, (sums, measured))| WorktreeFigures { machine: None, id, path: None, sums, measured }).collect();
     worktrees.sort_by_key(|own| Reverse((own.sums.of(word::STARTED), own.sums.verdicts())));
     worktrees.truncate(MOST_WORKTREES);
     worktrees.iter_mut().for_each(|own| own.path = path_of(&own.id));
     let mut specs: Vec<SpecFigures> =
-        by_spec.into_iter().map(|((id, spec), measured)| SpecFigures { id, path: None, spec, measured }).collect();
+        by_spec.into_iter().map(|((id, spec), measured)| SpecFigures { machine: None, id, path: None, spec, measured }).collect();
     let judged = |sums: &CounterSums| sums.below(measure::JUDGED).map(|(_, count)| count).sum::<u64>();
     specs.sort_by_key(|own| Reverse((judged(&own.measured), own.measured.of(word::STARTED))));
     specs.truncate(MOST_SPECS);
@@ -109,6 +110,12 @@ pub fn report(
         specs_total,
         notes,
     })
+}
+
+/// Names the machine of each row of figures that are of a fleet.
+pub fn name_machines(found: &mut FiguresReport) {
+    found.worktrees.iter_mut().for_each(|own| own.machine = Some(machine_of(&own.id).to_owned()));
+    found.specs.iter_mut().for_each(|own| own.machine = Some(machine_of(&own.id).to_owned()));
 }
 
 /// The first day of a period with measures: the one after the last that an older version counted.

@@ -60,7 +60,7 @@ impl RowMachine {
 }
 
 /// The machine in the name of a worktree among those of all machines.
-fn machine_of(id: &str) -> &str {
+pub(super) fn machine_of(id: &str) -> &str {
     id.split_once(':').map_or(id, |(machine, _)| machine)
 }
 

@@ -56,6 +56,8 @@ pub struct DayTotals {
 /// The figures of one worktree.
 #[derive(Debug)]
 pub struct WorktreeFigures {
+    /// The machine that it is on; `None` where no fleet is shown.
+    pub machine: Option<String>,
     /// Its stable name in the store.
     pub id: String,
     /// Its folder, where a baseline tells it.
@@ -69,6 +71,8 @@ pub struct WorktreeFigures {
 /// The figures of one spec of a worktree.
 #[derive(Debug)]
 pub struct SpecFigures {
+    /// The machine that its worktree is on; `None` where no fleet is shown.
+    pub machine: Option<String>,
     /// The worktree's stable name in the store.
     pub id: String,
     /// Its folder, where a baseline tells it.
@@ -93,12 +97,13 @@ impl FiguresReport {
         let worktree = |own: &WorktreeFigures| {
             let measures = measures(&own.measured, &|spec| spec.worktree == own.id);
             let more = [("worktree", json!(shown(&own.path))), ("id", json!(own.id)), ("measures", json!(measures))];
-            with(figures_json(&own.sums), more)
+            of_machine(with(figures_json(&own.sums), more), own.machine.as_deref())
         };
         let spec = |own: &SpecFigures| {
             let measures = measures(&own.measured, &|spec| spec.worktree == own.id && spec.spec == own.spec);
             let name = Some(&own.spec).filter(|name| !name.is_empty());
-            json!({"worktree": shown(&own.path), "id": own.id, "spec": name, "measures": measures})
+            let row = json!({"worktree": shown(&own.path), "id": own.id, "spec": name, "measures": measures});
+            of_machine(row, own.machine.as_deref())
         };
         with(
             figures_json(&self.total),
@@ -118,6 +123,14 @@ impl FiguresReport {
             ],
         )
     }
+}
+
+/// A row of several machines names its own.
+fn of_machine(mut row: Value, machine: Option<&str>) -> Value {
+    if let Some(machine) = machine {
+        row["machine"] = json!(machine);
+    }
+    row
 }
 
 fn with<const N: usize>(mut object: Value, more: [(&str, Value); N]) -> Value {

@@ -243,6 +243,13 @@ fn the_report_of_the_fleet_counts_what_all_machines_share() {
     let mut worktrees: Vec<&str> = found["worktrees"].as_array().unwrap().iter().map(|one| one["worktree"].as_str().unwrap()).collect();
     worktrees.sort_unstable();
     assert!(worktrees.len() == 2 && worktrees[0].starts_with("build-1:/") && worktrees[1].starts_with("build-2:/"), "{worktrees:?}");
+    crate::report::assert_valid(&found);
+    for rows in ["worktrees", "specs"] {
+        let mut machines: Vec<&str> = found[rows].as_array().unwrap().iter().map(|row| row["machine"].as_str().unwrap()).collect();
+        machines.sort_unstable();
+        assert_eq!(machines, ["build-1", "build-2"], "{rows}");
+    }
+    assert_eq!(at(&one, &["report", "--json"]).expect(0).json()["worktrees"][0].get("machine"), None, "of this machine alone");
     judged(&one, &mine, "d");
     let again = at(&one, &["report", "--fleet", "--json"]).expect(0).json();
     assert_eq!(again["sessions"], json!({"started": 4, "ended": 4}), "read on, and nothing twice");

@@ -47,7 +47,7 @@ fn schema() -> jsonschema::Validator {
 }
 
 #[track_caller]
-fn assert_valid(found: &Value) {
+pub fn assert_valid(found: &Value) {
     let faults: Vec<String> = schema().iter_errors(found).map(|fault| format!("{} at {}", fault, fault.instance_path())).collect();
     assert!(faults.is_empty(), "{faults:#?}\n{found:#}");
 }

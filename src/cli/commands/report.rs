@@ -20,7 +20,7 @@ use crate::cli::time_span::SinceTime;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::report::PathFilter;
-use crate::report::figures::report as figures_of;
+use crate::report::figures::{name_machines, report as figures_of};
 use crate::report::page::{page, page_figures};
 use crate::wire::figures_json::FiguresReport;
 use watchdog_facts::display::{escape_to_one_line, plural};
@@ -71,6 +71,9 @@ pub fn report(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, 
     let mut found = figures_of(store.as_ref(), &below, from, today, tell)?;
     found.notes.extend(store.notes().into_iter().map(|note| note.detail));
     found.notes.extend(fleet_notes);
+    if args.fleet {
+        name_machines(&mut found);
+    }
     if terminal.json {
         terminal.value(&found.to_json());
         return Ok(code);
