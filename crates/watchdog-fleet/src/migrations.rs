@@ -16,6 +16,7 @@ const STEPS: &[(i32, &str)] = &[
     (3, include_str!("schema/003.sql")),
     (4, include_str!("schema/004.sql")),
     (5, include_str!("schema/005.sql")),
+    (6, include_str!("schema/006.sql")),
 ];
 
 /// The rights of a role that works and owns nothing; `{worker}` stands for it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use watchdog_facts::display::{escape_to_one_line, plural, time_span};
 use watchdog_facts::verdict::Reason;
-use watchdog_fleet::account_budget::{AccountBudget, account_budget, set_account_budget};
+use watchdog_fleet::account_budget::{AccountTerms, account_terms, set_account_budget};
 use watchdog_fleet::accounts::{FleetLimit, limits_in_force};
 use watchdog_store::{account_share, open_store};
 
@@ -113,14 +113,14 @@ fn clear(
 
 fn show(command_env: &CommandEnv, terminal: &CommandTerminal, setting: &FleetSetting, name: &str) -> Result<u8, CommandFailure> {
     let server = setting.server()?.needing_its_format();
-    let (limits, budget) = (limits_in_force(&server, name)?, account_budget(&server, name)?);
+    let (limits, budget) = (limits_in_force(&server, name)?, account_terms(&server, name)?);
     let share = account_share::of(open_store(&command_env.state)?.as_ref())?.filter(|share| share.account == name);
     let free_here_usd = share.map(|share| share.free_usd(now()));
     let used_here = setting.account.as_deref() == Some(name);
     let ends = |limit: &FleetLimit| now().saturating_add(SignedDuration::from_millis(limit.left_ms)).unwrap_or(Timestamp::MAX);
     if terminal.json {
         let limits = limits.iter().map(|limit| AccountLimitJson { agent: &limit.agent, until: ends(limit), machine: &limit.machine });
-        let AccountBudget { max_usd_per_day, drawn_usd } = budget;
+        let AccountTerms { max_usd_per_day, drawn_usd, .. } = budget;
         let budget = AccountBudgetJson { max_usd_per_day, drawn_usd, free_here_usd };
         terminal.value(&shared_account_json(name, used_here, budget, limits));
         return Ok(0);

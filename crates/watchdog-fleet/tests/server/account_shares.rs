@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use watchdog_fleet::account_budget::{account_budget, draw_share, set_account_budget, take_share_back};
+use watchdog_fleet::account_budget::{account_terms, draw_share, set_account_budget, take_share_back};
 use watchdog_fleet::accounts::{ReportedLimit, clear_limits, limits_in_force, tell_limits};
 
 use crate::test_database::TestDatabase;
@@ -39,7 +39,7 @@ fn machines_that_draw_at_once_are_never_given_more_than_the_budget() {
     let again = draw_share(&worker, DEADLINE, "team", 9.0, (0.5, &last.day)).unwrap().expect("a budget");
     assert!((again.usd - 1.5).abs() < 1e-6, "what was spent beyond a share of today counts first: {again:?}");
     database.sql("UPDATE watchdog.account SET day = day - 1");
-    assert_eq!(account_budget(&worker, "team").unwrap().drawn_usd, 0.0);
+    assert_eq!(account_terms(&worker, "team").unwrap().drawn_usd, 0.0);
     assert!(draw_share(&worker, DEADLINE, "team", 9.0, (5.0, "2001-01-01")).unwrap().is_some_and(|new| new.usd == 9.0), "a new day");
     database.sql("UPDATE watchdog.account SET day = day + 1");
     let tomorrow = draw_share(&worker, DEADLINE, "team", 9.0, (0.0, "")).unwrap().expect("a budget");

@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests start programs by themselves")]
 
 mod account_shares;
+mod account_slots;
 mod broken_connections;
 mod conformance;
 mod cutting_proxy;
