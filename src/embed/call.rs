@@ -11,6 +11,7 @@ use crate::judge::command_env::{CommandEnv, ProgressCallback};
 use crate::judge::refusal::Refusal;
 use crate::judge::serving_git::serve_refs;
 use crate::judge::signals::SignalState;
+use crate::modes::slot_connection::connect_slots;
 use crate::notify::delivery::NotificationWorker;
 use watchdog_core::config::CriteriaNumbers;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
@@ -52,6 +53,7 @@ impl CallOptions {
             narrate: Arc::clone(&self.narrate),
             notifications: NotificationWorker::default(),
             task_stores: Default::default(),
+            connect_slots: connect_slots(),
         })
     }
 

@@ -1,5 +1,7 @@
 //! Probes the agent for a judgement: finds the session to resume, reuses a valid earlier answer, and checks the answer against git.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
@@ -20,8 +22,9 @@ use watchdog_store::{LocalStore, StoreError};
 
 use super::executor::ActionExecutor;
 use super::probe_history::JudgementProbes;
+use super::question_slot::{QuestionSlot, SlotRequest};
 use super::session_cost::cost_beyond_the_last_end;
-use super::shared_account::{BudgetRefusal, agent_of_question, held, hold_for_question, in_words, limit_met, question_ended};
+use super::shared_account::{QuestionRefusal, agent_of_question, held, hold_for_question, in_words, limit_met, question_ended};
 use crate::clock::{now, since};
 use crate::wire::verdict_json::JudgedSession;
 
@@ -143,7 +146,16 @@ impl ActionExecutor {
         }
         let share = match self.store.as_ref().map_or(Ok(None), |store| hold_for_question(store.as_ref())) {
             Ok(share) => share,
-            Err(BudgetRefusal { why, retry_at }) => return self.withheld(why, retry_at),
+            Err(QuestionRefusal { why, retry_at }) => return self.withheld(why, retry_at),
+        };
+        let _slot = match self.take_slot(cancel) {
+            Ok(slot) => slot,
+            Err(QuestionRefusal { why, retry_at }) => {
+                if let Some(store) = &self.store {
+                    question_ended(store.as_ref(), share.as_ref(), None);
+                }
+                return self.withheld(why, retry_at);
+            }
         };
         let (at, whom) = (now(), self.whom());
         let settings = &self.input.settings;
@@ -194,6 +206,14 @@ impl ActionExecutor {
         record
     }
 
+    /// Waits for a slot as long as a question may take: the one that is under way has ended then.
+    fn take_slot(&self, cancel: &CancelFlag) -> Result<Option<QuestionSlot>, QuestionRefusal> {
+        let Some(store) = &self.store else { return Ok(None) };
+        let timeout = self.input.settings.completion_check.probe_timeout;
+        let request = SlotRequest { timeout, patience: timeout, cancel };
+        self.command_env.slot_source().take(store, request, &|text| self.command_env.tell(text))
+    }
+
     /// What is known of the session that is asked.
     pub(super) fn probed_session(&self, whom: &ProbeTarget) -> ProbeSubject {
         let id = whom.resume.as_deref().or(whom.expected.as_deref());
@@ -207,14 +227,14 @@ impl ActionExecutor {
         self.note_answered(false);
         self.ask_nobody();
         let outcome = ProbeOutcome::RateLimited { why, retry_at };
-        let (duration, usage) = (std::time::Duration::ZERO, ProbeUsage::default());
+        let (duration, usage) = (Duration::ZERO, ProbeUsage::default());
         ProbeRecord { at: now(), duration, outcome, disputed: None, session_id: None, usage }
     }
 
     fn stand_by(&self, standing: &StandingAnswer) -> ProbeRecord {
         let record = ProbeRecord {
             at: standing.at,
-            duration: std::time::Duration::ZERO,
+            duration: Duration::ZERO,
             outcome: standing.outcome.clone(),
             disputed: None,
             session_id: standing.session_id.clone(),

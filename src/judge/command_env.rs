@@ -11,6 +11,7 @@ use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_store::StateDir;
 use watchdog_store::task_store::OpenTaskStores;
 
+use super::slot_server::ConnectSlots;
 use crate::notify::delivery::NotificationWorker;
 
 /// Receives one line of progress, for a person. The text is unescaped: the receiver escapes it.
@@ -41,6 +42,8 @@ pub struct CommandEnv {
     pub notifications: NotificationWorker,
     /// Where tasks are recorded, as far as it was opened.
     pub task_stores: OpenTaskStores,
+    /// Reaches the server that gives slots for questions; `None` in a build without the fleet.
+    pub connect_slots: Option<ConnectSlots>,
 }
 
 impl CommandEnv {

@@ -55,10 +55,10 @@ const QUESTION: f64 = 0.005;
 
 /// Why a question may not be asked, and when it may be again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BudgetRefusal {
+pub struct QuestionRefusal {
     /// In words.
     pub why: String,
-    /// The end of the server's day, where it is known.
+    /// When it may be asked, where that is known.
     pub retry_at: Option<Timestamp>,
 }
 
@@ -66,15 +66,15 @@ pub struct BudgetRefusal {
 ///
 /// # Errors
 /// Why it may not be asked.
-pub fn hold_for_question(store: &dyn LocalStore) -> Result<Option<HeldShare>, BudgetRefusal> {
-    let unreadable = |error: StoreError| BudgetRefusal { why: format!("the account's budget cannot be read: {error}"), retry_at: None };
+pub fn hold_for_question(store: &dyn LocalStore) -> Result<Option<HeldShare>, QuestionRefusal> {
+    let unreadable = |error: StoreError| QuestionRefusal { why: format!("the account's budget cannot be read: {error}"), retry_at: None };
     let Some(share) = account_share::of(store).map_err(unreadable)? else { return Ok(None) };
     let held = account_share::hold(store, share.most_usd * QUESTION, now()).map_err(unreadable)?;
     if held.as_ref().is_some_and(|held| held.usd < LEAST_SHARE) {
         let gone = share.unreached.map(|why| format!(" (the fleet's server is gone: {why})")).unwrap_or_default();
         let why =
             format!("this machine has no share left of the budget of the account '{}'{gone}; see: watchdog fleet account", share.account);
-        return Err(BudgetRefusal { why, retry_at: share.ends_at.filter(|end| now() < *end) });
+        return Err(QuestionRefusal { why, retry_at: share.ends_at.filter(|end| now() < *end) });
     }
     Ok(held)
 }

@@ -1,5 +1,7 @@
 //! `watchdog rescue`: takes a snapshot of everything uncommitted, then commits it as the configuration says.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use crate::rescue::{self, PlanError, RescuePreview};
@@ -133,6 +135,7 @@ fn commit(
         probed,
         timeout: settings.rescue.timeout,
         begun: now(),
+        store: Some(Arc::clone(&open.store)),
         spent: std::sync::Mutex::default(),
     };
     let ask = |prompt: &str, attempt: u32| ask(&planner, prompt, attempt);

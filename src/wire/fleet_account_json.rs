@@ -16,35 +16,85 @@ pub struct AccountLimitJson<'a> {
 
 /// The budget of an account.
 #[derive(Debug, Clone, Copy)]
-pub struct AccountBudgetJson {
+pub struct AccountBudgetJson<'a> {
     /// US dollars that its machines may spend in a day.
-    pub max_usd_per_day: Option<f64>,
+    pub max_usd_per_day: f64,
     /// US dollars of today that its machines hold or spent.
-    pub drawn_usd: f64,
+    pub drawn_usd: Option<f64>,
     /// US dollars that this machine may spend without asking.
-    pub free_here_usd: Option<f64>,
+    pub free_here_usd: f64,
+    /// US dollars that sessions and questions of this machine hold.
+    pub held_here_usd: f64,
+    /// US dollars that this machine spent today.
+    pub spent_here_usd: f64,
+    /// The end of the server's day.
+    pub ends_at: Option<Timestamp>,
+    /// Why the server gave this machine nothing the last time.
+    pub unreached: Option<&'a str>,
 }
 
-/// `watchdog fleet account --json` of an account that machines share. `used_here` = this machine works on it.
-pub fn shared_account_json<'a>(
-    name: &str,
-    used_here: bool,
-    budget: AccountBudgetJson,
+/// The cap of parallel questions.
+#[derive(Debug, Clone, Copy)]
+pub struct QuestionCapJson {
+    /// Questions at a time.
+    pub max: u32,
+    /// Whether it is of this machine alone.
+    pub is_own: bool,
+    /// Slots that all machines have.
+    pub taken: Option<u32>,
+    /// Questions of this machine that are under way.
+    pub under_way_here: u32,
+    /// Slots that this machine keeps ready.
+    pub ready_here: u32,
+}
+
+/// How an account stands.
+#[derive(Debug, Clone, Copy)]
+pub struct AccountStandingJson<'a> {
+    /// When the server was asked last.
+    pub refreshed_at: Option<Timestamp>,
+    /// Its budget.
+    pub budget: Option<AccountBudgetJson<'a>>,
+    /// Its cap of parallel questions.
+    pub questions: Option<QuestionCapJson>,
+}
+
+/// Adds the budget and the cap of an account to an object.
+pub fn with_account_standing<'a>(
+    mut account: Value,
+    standing: &AccountStandingJson<'_>,
     limits: impl Iterator<Item = AccountLimitJson<'a>>,
+    problems: impl Iterator<Item = &'a str>,
 ) -> Value {
-    let mut account = fleet_account_json(Some(name), used_here, limits);
-    account["budget"] = json!({
-        "max_cost_usd_per_day": budget.max_usd_per_day,
-        "drawn_today_usd": budget.drawn_usd,
-        "free_here_usd": budget.free_here_usd,
+    account["refreshed_at"] = standing.refreshed_at.map(|at| at.to_string()).into();
+    account["limits"] = limits_json(limits);
+    account["budget"] = standing.budget.map_or(Value::Null, |budget| {
+        json!({
+            "max_cost_usd_per_day": budget.max_usd_per_day,
+            "drawn_today_usd": budget.drawn_usd,
+            "free_here_usd": budget.free_here_usd,
+            "held_here_usd": budget.held_here_usd,
+            "spent_here_usd": budget.spent_here_usd,
+            "ends_at": budget.ends_at.map(|end| end.to_string()),
+            "unreached": budget.unreached,
+        })
     });
+    account["parallel_questions"] = standing.questions.map_or(Value::Null, |cap| {
+        json!({
+            "max": cap.max, "own": cap.is_own, "taken": cap.taken, "under_way_here": cap.under_way_here, "ready_here": cap.ready_here,
+        })
+    });
+    account["problems"] = problems.collect();
     account
 }
 
-/// `watchdog fleet account --json`. `used_here` = this machine works on it.
-pub fn fleet_account_json<'a>(name: Option<&str>, used_here: bool, limits: impl Iterator<Item = AccountLimitJson<'a>>) -> Value {
-    let limits = limits.map(|limit| json!({"agent": limit.agent, "until": limit.until.to_string(), "machine": limit.machine}));
-    json!({"schema": 1, "joined": true, "account": name, "used_here": used_here, "limits": limits.collect::<Vec<_>>()})
+fn limits_json<'a>(limits: impl Iterator<Item = AccountLimitJson<'a>>) -> Value {
+    limits.map(|limit| json!({"agent": limit.agent, "until": limit.until.to_string(), "machine": limit.machine})).collect()
+}
+
+/// `watchdog fleet account --json`, without what the account holds. `used_here` = this machine works on it.
+pub fn fleet_account_json(joined: bool, name: Option<&str>, used_here: bool) -> Value {
+    json!({"schema": 1, "joined": joined, "account": name, "used_here": used_here})
 }
 
 /// `watchdog fleet account --clear-limit --json`.

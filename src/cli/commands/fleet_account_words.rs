@@ -1,21 +1,27 @@
-//! What `watchdog fleet account` does and says: the account of agents that machines share, and the usage limits that hold it.
+//! What `watchdog fleet account` does and says: the account of agents that machines share, the usage limits that hold it, its budget, and
+//! how many questions run at a time.
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
 use watchdog_facts::display::{escape_to_one_line, plural, time_span};
 use watchdog_facts::verdict::Reason;
-use watchdog_fleet::account_budget::{AccountTerms, account_terms, set_account_budget};
-use watchdog_fleet::accounts::{FleetLimit, limits_in_force};
-use watchdog_store::{account_share, open_store};
+use watchdog_fleet::account_budget::set_account_budget;
+use watchdog_fleet::account_slots::set_parallel_questions;
+use watchdog_store::{open_store, question_cap};
 
-use crate::cli::args_fleet::{DayBudget, FleetAccountArgs};
+use crate::cli::args_fleet::{DayBudget, FleetAccountArgs, QuestionCapWord};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::modes::fleet::{ClearedLimits, FleetSetting, clear_account_limits, copy_now, use_account};
-use crate::wire::fleet_account_json::{AccountBudgetJson, AccountLimitJson, cleared_limits_json, fleet_account_json, shared_account_json};
+use crate::modes::fleet::{
+    AccountFault, AccountStanding, BudgetStanding, CapStanding, ClearedLimits, FleetSetting, account_as_recorded, clear_account_limits,
+    copy_now, use_account,
+};
+use crate::wire::fleet_account_json::{
+    AccountBudgetJson, AccountLimitJson, AccountStandingJson, QuestionCapJson, cleared_limits_json, fleet_account_json,
+    with_account_standing,
+};
 
 use super::fleet_words::{HOW_TO_JOIN, in_no_fleet, refuse_from_a_session};
 
@@ -32,14 +38,18 @@ pub(super) fn about_account(setting: &FleetSetting) -> String {
 
 /// Shows the account, or changes it as the options say.
 pub(super) fn fleet_account(command_env: &CommandEnv, terminal: &CommandTerminal, args: &FleetAccountArgs) -> Result<u8, CommandFailure> {
-    let Some(setting) = FleetSetting::of(&command_env.state)? else {
-        return Ok(in_no_fleet(terminal, HOW_TO_JOIN));
-    };
-    if args.use_it || args.own || args.clear_limit || args.max_cost_usd_per_day.is_some() {
-        // With whom limits are shared, whether one is over, and what may be spent is a person's word.
+    let changes = args.clear_limit || args.max_cost_usd_per_day.is_some() || args.max_parallel_questions.is_some();
+    if args.use_it || args.own || changes {
+        // With whom limits are shared, whether one is over, and what may be spent and asked is a person's word.
         refuse_from_a_session(command_env, "watchdog fleet account", args.from_session)?;
     }
-    let goes_on = args.clear_limit || args.max_cost_usd_per_day.is_some();
+    let Some(setting) = FleetSetting::of(&command_env.state)? else {
+        return match args.max_parallel_questions {
+            Some(QuestionCapWord(most)) if args.name.is_none() => set_own_cap(command_env, terminal, false, most),
+            _ if args.name.is_none() && !changes && own_cap(command_env)?.is_some() => show_own(command_env, terminal, false),
+            _ => Ok(in_no_fleet(terminal, HOW_TO_JOIN)),
+        };
+    };
     if args.use_it || args.own {
         let changed = use_account(&command_env.state, args.name.as_deref())?.unwrap_or(setting.clone());
         if !terminal.json {
@@ -47,25 +57,23 @@ pub(super) fn fleet_account(command_env: &CommandEnv, terminal: &CommandTerminal
                 Some(name) => format!("This machine works on the account '{name}' from now on: its usage limits are shared."),
                 None => "This machine's account is its own from now on: no usage limit is shared.".to_owned(),
             });
-        } else if !goes_on {
-            let none = std::iter::empty::<AccountLimitJson<'_>>();
-            terminal.value(&fleet_account_json(changed.account.as_deref(), true, none));
+        } else if !changes {
+            let standing = account_as_recorded(open_store(&command_env.state)?.as_ref())?;
+            terminal.value(&standing_json(fleet_account_json(true, changed.account.as_deref(), true), &standing));
         }
-        if !goes_on {
+        if !changes {
             return Ok(0);
         }
     }
     let Some(name) = args.name.as_deref().or(setting.account.as_deref()) else {
-        if goes_on {
-            return Err(CommandFailure::usage("this machine's account is its own: no limit and no budget of it is shared")
-                .hint("name the account: watchdog fleet account NAME ..."));
-        }
-        if terminal.json {
-            terminal.value(&fleet_account_json(None, true, std::iter::empty()));
-        } else {
-            terminal.sentence(&format!("This machine's account is its own. To share usage limits with others: {HOW_TO_SHARE}"));
-        }
-        return Ok(0);
+        return match args.max_parallel_questions {
+            Some(QuestionCapWord(most)) if !args.clear_limit && args.max_cost_usd_per_day.is_none() => {
+                set_own_cap(command_env, terminal, true, most)
+            }
+            None if !changes => show_own(command_env, terminal, true),
+            _ => Err(CommandFailure::usage("this machine's account is its own: no limit and no budget of it is shared")
+                .hint("name the account: watchdog fleet account NAME ...")),
+        };
     };
     if let Some(DayBudget(most)) = args.max_cost_usd_per_day {
         set_account_budget(&setting.server()?.needing_its_format(), name, most)?;
@@ -75,16 +83,63 @@ pub(super) fn fleet_account(command_env: &CommandEnv, terminal: &CommandTerminal
                 None => format!("The account '{name}' has no budget from now on."),
             });
         }
-        // What is held of the budget before would otherwise be known until the next look.
+    }
+    if let Some(QuestionCapWord(most)) = args.max_parallel_questions {
+        set_parallel_questions(&setting.server()?.needing_its_format(), name, most)?;
+        if !terminal.json {
+            terminal.sentence(&match most {
+                Some(most) => {
+                    format!("The machines of the account '{name}' put at most {} to agents at a time.", plural(most.into(), "question"))
+                }
+                None => format!("The questions of the account '{name}' are not capped from now on."),
+            });
+        }
+    }
+    let has_terms = args.max_cost_usd_per_day.is_some() || args.max_parallel_questions.is_some();
+    if has_terms {
+        // What holds of the terms before would otherwise be known until the next look.
         let _ = copy_now(command_env);
     }
     if args.clear_limit {
         return clear(command_env, terminal, &setting, name, args.agent.as_deref());
     }
-    if args.max_cost_usd_per_day.is_some() && !terminal.json {
+    if has_terms && !terminal.json {
         return Ok(0);
     }
     show(command_env, terminal, &setting, name)
+}
+
+fn own_cap(command_env: &CommandEnv) -> Result<Option<question_cap::QuestionCap>, CommandFailure> {
+    command_env.state.ensure()?;
+    Ok(question_cap::of(open_store(&command_env.state)?.as_ref(), question_cap::CapScope::Own)?)
+}
+
+fn set_own_cap(command_env: &CommandEnv, terminal: &CommandTerminal, joined: bool, most: Option<u32>) -> Result<u8, CommandFailure> {
+    command_env.state.ensure()?;
+    question_cap::set_own(open_store(&command_env.state)?.as_ref(), most)?;
+    if terminal.json {
+        return show_own(command_env, terminal, joined);
+    }
+    terminal.sentence(&match most {
+        Some(most) => format!("This machine puts at most {} to agents at a time.", plural(most.into(), "question")),
+        None => "The questions of this machine are not capped from now on.".to_owned(),
+    });
+    Ok(0)
+}
+
+/// The account of a machine that shares none.
+fn show_own(command_env: &CommandEnv, terminal: &CommandTerminal, joined: bool) -> Result<u8, CommandFailure> {
+    command_env.state.ensure()?;
+    let standing = account_as_recorded(open_store(&command_env.state)?.as_ref())?;
+    if terminal.json {
+        terminal.value(&standing_json(fleet_account_json(joined, None, true), &standing));
+        return Ok(0);
+    }
+    terminal.sentence(&format!("This machine's account is its own. To share usage limits with others: {HOW_TO_SHARE}"));
+    if let Some(cap) = &standing.questions {
+        terminal.line(&format!("questions {}", cap_in_words(cap)));
+    }
+    Ok(0)
 }
 
 fn clear(
@@ -111,40 +166,86 @@ fn clear(
     Ok(0)
 }
 
+/// How an account stands, by the server.
+fn standing_by_server(command_env: &CommandEnv, setting: &FleetSetting, name: &str) -> Result<AccountStanding, CommandFailure> {
+    let recorded = if setting.account.as_deref() == Some(name) {
+        account_as_recorded(open_store(&command_env.state)?.as_ref())?
+    } else {
+        AccountStanding::default()
+    };
+    let standing = AccountStanding { account: Some(name.to_owned()), ..recorded };
+    Ok(standing.refreshed_by(&setting.server()?.needing_its_format())?)
+}
+
 fn show(command_env: &CommandEnv, terminal: &CommandTerminal, setting: &FleetSetting, name: &str) -> Result<u8, CommandFailure> {
-    let server = setting.server()?.needing_its_format();
-    let (limits, budget) = (limits_in_force(&server, name)?, account_terms(&server, name)?);
-    let share = account_share::of(open_store(&command_env.state)?.as_ref())?.filter(|share| share.account == name);
-    let free_here_usd = share.map(|share| share.free_usd(now()));
+    let standing = standing_by_server(command_env, setting, name)?;
     let used_here = setting.account.as_deref() == Some(name);
-    let ends = |limit: &FleetLimit| now().saturating_add(SignedDuration::from_millis(limit.left_ms)).unwrap_or(Timestamp::MAX);
     if terminal.json {
-        let limits = limits.iter().map(|limit| AccountLimitJson { agent: &limit.agent, until: ends(limit), machine: &limit.machine });
-        let AccountTerms { max_usd_per_day, drawn_usd, .. } = budget;
-        let budget = AccountBudgetJson { max_usd_per_day, drawn_usd, free_here_usd };
-        terminal.value(&shared_account_json(name, used_here, budget, limits));
+        terminal.value(&standing_json(fleet_account_json(true, Some(name), used_here), &standing));
         return Ok(0);
     }
     let here = if used_here { ", on which this machine works" } else { "" };
     terminal.line(&format!("account   {name}{here}"));
-    terminal.line(&match (budget.max_usd_per_day, free_here_usd) {
-        (None, _) => "budget    none".to_owned(),
-        (Some(most), None) => format!("budget    {most:.2} USD a day; {:.2} drawn today", budget.drawn_usd),
-        (Some(most), Some(free)) => {
-            format!(
-                "budget    {most:.2} USD a day; {:.2} drawn today by its machines, of which {free:.2} are free on this one",
-                budget.drawn_usd
-            )
-        }
-    });
-    if limits.is_empty() {
-        terminal.line("limits    none is in force");
-    }
-    for (index, limit) in limits.iter().enumerate() {
-        let label = if index == 0 { "limits" } else { "" };
-        let left = time_span(Duration::from_millis(limit.left_ms.unsigned_abs()));
-        let (agent, machine) = (escape_to_one_line(&limit.agent), escape_to_one_line(&limit.machine));
-        terminal.line(&format!("{label:<9} {agent} for {left}, until {:.0}, met on {machine}", ends(limit)));
-    }
+    standing_lines(&standing, used_here).iter().for_each(|line| terminal.line(line));
     Ok(0)
+}
+
+/// The budget, the cap and the limits of an account, a line each, as below `account`.
+fn standing_lines(standing: &AccountStanding, used_here: bool) -> Vec<String> {
+    let mut lines =
+        vec![format!("budget    {}", standing.budget.as_ref().map_or("none".to_owned(), |budget| budget_in_words(budget, used_here)))];
+    lines.push(format!("questions {}", standing.questions.as_ref().map_or("as many at a time as there are".to_owned(), cap_in_words)));
+    if standing.limits.is_empty() {
+        lines.push("limits    none is in force".to_owned());
+    }
+    for (index, limit) in standing.limits.iter().enumerate() {
+        let label = if index == 0 { "limits" } else { "" };
+        let left = time_span(Duration::try_from(limit.until.duration_since(now())).unwrap_or_default());
+        let (agent, machine) = (escape_to_one_line(&limit.agent), escape_to_one_line(&limit.machine));
+        lines.push(format!("{label:<9} {agent} for {left}, until {:.0}, met on {machine}", limit.until));
+    }
+    lines
+}
+
+fn budget_in_words(budget: &BudgetStanding, used_here: bool) -> String {
+    let BudgetStanding { most_usd, drawn_usd, free_usd, held_usd, spent_usd, .. } = budget;
+    let drawn = drawn_usd.map(|drawn| format!("; {drawn:.2} drawn today by its machines")).unwrap_or_default();
+    let here = match used_here {
+        true => format!("; on this one {free_usd:.2} free, {held_usd:.2} held, {spent_usd:.2} spent"),
+        false => String::new(),
+    };
+    format!("{most_usd:.2} USD a day{drawn}{here}")
+}
+
+fn cap_in_words(cap: &CapStanding) -> String {
+    let CapStanding { most, is_own, taken, under_way, ready } = cap;
+    let taken = taken.map(|taken| format!("; {taken} taken by its machines")).unwrap_or_default();
+    let here = if *is_own { format!("; {under_way} under way") } else { format!("; on this one {under_way} under way, {ready} ready") };
+    format!("at most {most} at a time{taken}{here}")
+}
+
+/// Adds to an object how an account stands.
+fn standing_json(account: serde_json::Value, standing: &AccountStanding) -> serde_json::Value {
+    let faults: Vec<AccountFault> = standing.faults();
+    let json = AccountStandingJson {
+        refreshed_at: standing.refreshed_at,
+        budget: standing.budget.as_ref().map(|budget| AccountBudgetJson {
+            max_usd_per_day: budget.most_usd,
+            drawn_usd: budget.drawn_usd,
+            free_here_usd: budget.free_usd,
+            held_here_usd: budget.held_usd,
+            spent_here_usd: budget.spent_usd,
+            ends_at: budget.ends_at,
+            unreached: budget.unreached.as_deref(),
+        }),
+        questions: standing.questions.map(|cap| QuestionCapJson {
+            max: cap.most,
+            is_own: cap.is_own,
+            taken: cap.taken,
+            under_way_here: cap.under_way,
+            ready_here: cap.ready,
+        }),
+    };
+    let limits = standing.limits.iter().map(|limit| AccountLimitJson { agent: &limit.agent, until: limit.until, machine: &limit.machine });
+    with_account_standing(account, &json, limits, faults.iter().map(|fault| fault.detail.as_str()))
 }

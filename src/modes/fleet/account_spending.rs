@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use watchdog_fleet::FleetServer;
-use watchdog_fleet::account_budget::{AccountTerms, account_terms, draw_share, take_share_back};
+use watchdog_fleet::account_budget::{draw_share, take_share_back};
 use watchdog_store::account_share::{self, DrawnShare};
 use watchdog_store::{LocalStore, StateDir, StoreError};
 
@@ -18,8 +18,12 @@ const BEFORE_A_SESSION: Duration = Duration::from_secs(2);
 const FOR_QUESTIONS: f64 = 0.01;
 
 /// Learns the budget of the account, and keeps a little of it here for questions, which wait for no server.
-pub(super) fn share_budget(local: &dyn LocalStore, server: &FleetServer, account: &str) -> Result<(), StoreError> {
-    let AccountTerms { max_usd_per_day, .. } = account_terms(server, account)?;
+pub(super) fn share_budget(
+    local: &dyn LocalStore,
+    server: &FleetServer,
+    account: &str,
+    max_usd_per_day: Option<f64>,
+) -> Result<(), StoreError> {
     let known = account_share::of(local)?;
     if known.as_ref().map(|share| (share.account.as_str(), share.most_usd)) != max_usd_per_day.map(|most| (account, most)) {
         account_share::terms(local, account, max_usd_per_day)?;

@@ -6,9 +6,9 @@ use watchdog_fleet::machines::{FleetSurvey, join, leave, survey};
 use watchdog_fleet::migrations::FLEET_FORMAT;
 use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::journal::event_id;
-use watchdog_store::{StateDir, account, account_share, open_store};
+use watchdog_store::{StateDir, account, open_store};
 
-use super::account_limits::share_account;
+use super::account_limits::{begin_account, share_account};
 use super::account_spending::give_share_back;
 use super::copies::{begin_sharing, end_sharing};
 use super::fleet_setting::{FleetSetting, FleetSettingError};
@@ -53,8 +53,7 @@ pub fn join_fleet(
     if let Some(before) = before.filter(|before| before.fleet() != setting.fleet()) {
         end_sharing(local.as_ref(), &before)?;
         // What is known of an account of that fleet says nothing about one of this.
-        account::share(local.as_ref(), None)?;
-        account_share::terms(local.as_ref(), "", None)?;
+        begin_account(local.as_ref(), None)?;
     }
     begin_sharing(local.as_ref(), &setting)?;
     setting.keep(state)?;
@@ -87,8 +86,7 @@ pub fn leave_fleet(state: &StateDir) -> Result<Option<LeftFleet>, FleetSettingEr
     forget_shared_repositories(state)?;
     let local = open_store(state)?;
     end_sharing(local.as_ref(), &setting)?;
-    account::share(local.as_ref(), None)?;
-    account_share::terms(local.as_ref(), "", None)?;
+    begin_account(local.as_ref(), None)?;
     forget_mirror(state)?;
     Ok(Some(LeftFleet { setting, still_listed }))
 }

@@ -185,6 +185,7 @@ impl<'a> JudgedStop<'a> {
         let judge = || {
             let capabilities = SystemCapabilities::new(input, root, cancel)
                 .with_earlier_passes(Arc::clone(store))
+                .with_slots(command_env.slot_source())
                 .with_scratch(command_env.state.scratch());
             let outcome = checks::evaluate(settings, &CheckContext::new(&capabilities).with_session(context).side_by_side(at_once()));
             judged(outcome, *known, &input.commands)
