@@ -19,6 +19,11 @@ impl ProbeBudget {
         self.left.try_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
     }
 
+    /// Puts one back that was not sent.
+    pub fn put_back(&self) {
+        self.left.fetch_add(1, Ordering::SeqCst);
+    }
+
     /// Whether nothing is left.
     pub fn is_spent(&self) -> bool {
         self.left.load(Ordering::SeqCst) == 0
@@ -42,5 +47,7 @@ mod tests {
             takers.into_iter().map(|taker| taker.join().unwrap()).sum()
         });
         assert_eq!((taken, probe_budget.taken(), probe_budget.is_spent()), (100, 100, true));
+        probe_budget.put_back();
+        assert!((probe_budget.taken(), probe_budget.take(), probe_budget.take()) == (99, true, false), "one that was not sent");
     }
 }

@@ -216,6 +216,9 @@ impl SweepShared<'_> {
             }
             false => driver.perform_now(&action, &machine),
         };
+        if matches!(&event, MachineEvent::Probe(record) if record.was_withheld()) {
+            self.probe_budget.put_back();
+        }
         let _within = judgement_run.span.clone().entered();
         match drive(&mut machine, event, &mut driver) {
             DriveOutcome::Ended(verdict) => judged_row(found.root, self.settle(&judgement_run, *verdict)),
