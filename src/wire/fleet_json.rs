@@ -212,6 +212,17 @@ pub fn fleet_status_json<'a>(found: &FleetServerJson<'_>, machines: impl Iterato
     })
 }
 
+/// An object that others fill.
+pub fn no_object() -> Value {
+    json!({})
+}
+
+/// What `watchdog fleet status --json` says of how the account of this machine stands.
+pub fn with_account(mut status: Value, standing: Value) -> Value {
+    status["account_standing"] = standing;
+    status
+}
+
 /// What `watchdog fleet join --json` says of the repository: the id under which it is shared, and the remote. `None` = it is not.
 pub fn with_shared_repository(mut joined: Value, shared: Option<(&str, &str)>) -> Value {
     joined["repository"] = shared.map_or(Value::Null, |(id, remote)| json!({"id": id, "remote": remote}));

@@ -70,6 +70,11 @@ fn a_limit_that_one_machine_met_holds_the_others_of_its_account_and_nobody_else(
     let known = &limits(&second)[0];
     assert_eq!((&known["agent"], &known["machine"]), (&json!("claude"), &json!("build-1")), "{known}");
 
+    let status = fleet(&second, &["status", "--json"]).expect(0).json();
+    assert_eq!(status["account_standing"]["limits"][0]["agent"], json!("claude"), "{status}");
+    let doctor = second.watchdog(&second.root(), &["doctor"]).stdout;
+    assert!(doctor.contains("note   account       claude met its usage limit on build-1 and is held until"), "{doctor}");
+
     let (repo, config) = (second.repo(), willing(&second));
     let held = looped(&second, &repo, &config, &["--agent", "claude", "--max-wait", "1s"]).expect(11);
     assert_eq!((held.verdict().as_str(), calls(&second).len()), ("waiting/rate_limited", 0), "no session: {held}");

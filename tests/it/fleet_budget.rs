@@ -116,6 +116,15 @@ fn a_question_without_a_share_is_not_asked_and_an_agent_that_tells_no_cost_is_na
     let held = repo.watchdog(&["check", "--json", "--config", &asked]).expect(11);
     assert_eq!((held.verdict().as_str(), calls(&env).len()), ("waiting/rate_limited", 0), "{held}");
     assert!(held.json()["message"].as_str().is_some_and(|said| said.contains("no share left")), "{held}");
+    let found = env.watchdog(&env.root(), &["doctor", "--json"]).json();
+    let of_account: Vec<_> = found["findings"].as_array().unwrap().iter().filter(|found| found["what"] == "account").collect();
+    assert_eq!((&of_account[0]["state"], &of_account[1]["state"]), (&json!("ok"), &json!("wrong")), "{of_account:?}");
+    let spent = "the budget of the account 'team' (0.00 USD a day) is spent or held";
+    assert!(of_account[1]["detail"].as_str().is_some_and(|said| said.contains(spent)), "{of_account:?}");
+    let status = fleet(&env, &["status", "--json"]).expect(0).json();
+    assert!(status["account_standing"]["problems"][0].as_str().is_some_and(|said| said.contains(spent)), "{status}");
+    let shown = fleet(&env, &["status"]).expect(0).stdout;
+    assert!(shown.contains("budget    0.00 USD a day; 0.00 drawn today") && shown.contains(spent), "{shown}");
     fleet(&env, &["account", "--max-cost-usd-per-day", "20"]).expect(0);
     repo.watchdog(&["check", "--json", "--config", &asked]);
     assert_eq!(calls(&env).len(), 1);

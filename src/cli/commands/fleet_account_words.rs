@@ -167,7 +167,7 @@ fn clear(
 }
 
 /// How an account stands, by the server.
-fn standing_by_server(command_env: &CommandEnv, setting: &FleetSetting, name: &str) -> Result<AccountStanding, CommandFailure> {
+pub(super) fn standing_by_server(command_env: &CommandEnv, setting: &FleetSetting, name: &str) -> Result<AccountStanding, CommandFailure> {
     let recorded = if setting.account.as_deref() == Some(name) {
         account_as_recorded(open_store(&command_env.state)?.as_ref())?
     } else {
@@ -190,8 +190,21 @@ fn show(command_env: &CommandEnv, terminal: &CommandTerminal, setting: &FleetSet
     Ok(0)
 }
 
+/// The account of this machine, and what is wrong with it, in `fleet status`.
+pub(super) fn show_account(terminal: &CommandTerminal, setting: &FleetSetting, standing: &AccountStanding) {
+    terminal.line(&format!("account   {}", about_account(setting)));
+    if setting.account.is_some() {
+        standing_lines(standing, true).iter().for_each(|line| terminal.line(line));
+    } else if let Some(cap) = &standing.questions {
+        terminal.line(&format!("questions {}", cap_in_words(cap)));
+    }
+    for AccountFault { detail, mend, .. } in standing.faults() {
+        terminal.line(&format!("          {}; {mend}", escape_to_one_line(&detail)));
+    }
+}
+
 /// The budget, the cap and the limits of an account, a line each, as below `account`.
-fn standing_lines(standing: &AccountStanding, used_here: bool) -> Vec<String> {
+pub(super) fn standing_lines(standing: &AccountStanding, used_here: bool) -> Vec<String> {
     let mut lines =
         vec![format!("budget    {}", standing.budget.as_ref().map_or("none".to_owned(), |budget| budget_in_words(budget, used_here)))];
     lines.push(format!("questions {}", standing.questions.as_ref().map_or("as many at a time as there are".to_owned(), cap_in_words)));
@@ -225,7 +238,7 @@ fn cap_in_words(cap: &CapStanding) -> String {
 }
 
 /// Adds to an object how an account stands.
-fn standing_json(account: serde_json::Value, standing: &AccountStanding) -> serde_json::Value {
+pub(super) fn standing_json(account: serde_json::Value, standing: &AccountStanding) -> serde_json::Value {
     let faults: Vec<AccountFault> = standing.faults();
     let json = AccountStandingJson {
         refreshed_at: standing.refreshed_at,

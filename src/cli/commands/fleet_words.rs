@@ -9,13 +9,13 @@ use crate::cli::table::{TableColumns, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::modes::fleet::{
-    COUNTED, FleetSetting, FleetSettingError, LeftFleet, SharedRepository, WaitingCopies, copy_now, join_fleet, leave_fleet,
-    shared_repositories, waiting_copies,
+    AccountStanding, COUNTED, FleetSetting, FleetSettingError, LeftFleet, SharedRepository, WaitingCopies, account_as_recorded, copy_now,
+    join_fleet, leave_fleet, shared_repositories, waiting_copies,
 };
 use crate::session::inside_of;
 use crate::wire::fleet_json::{
     FleetMachineJson, FleetServerJson, fleet_joined_json, fleet_made_json, fleet_pruned_json, fleet_status_json, fleet_synced_json,
-    no_fleet_json, with_shared_repositories, with_shared_repository,
+    no_fleet_json, no_object, with_account, with_shared_repositories, with_shared_repository,
 };
 use std::time::Duration;
 use watchdog_facts::display::{escape_to_one_line, plural, time_span};
@@ -28,7 +28,7 @@ use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_git::public_address;
 use watchdog_store::open_store;
 
-use super::fleet_account_words::{about_account, fleet_account};
+use super::fleet_account_words::{about_account, fleet_account, show_account, standing_json};
 use super::fleet_share::{SharingWish, in_words as shared_in_words, share};
 use super::from_session::PrivilegedCommand;
 
@@ -224,16 +224,29 @@ fn status(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, Co
     };
     let waiting = waiting_copies(command_env, &setting)?;
     let shared = shared_repositories(&command_env.state)?;
-    let found = survey(&setting.server()?)?;
+    let server = setting.server()?;
+    let recorded = account_as_recorded(open_store(&command_env.state)?.as_ref())?;
+    let found = match survey(&server) {
+        Ok(found) => found,
+        Err(error) => {
+            // What this machine may still spend and ask is known all the same.
+            if !terminal.json {
+                show_account(terminal, &setting, &recorded);
+            }
+            return Err(error.into());
+        }
+    };
+    let is_fit = found.format == Some(FLEET_FORMAT) && !found.is_read_only && found.missing_rights.is_empty();
+    let account = if is_fit { recorded.refreshed_by(&server)? } else { recorded };
     if terminal.json {
         let one = |(_, shared): &'_ (String, SharedRepository)| (shared.id.clone(), shared.remote.clone(), public_address(&shared.url));
         let listed: Vec<_> = shared.iter().map(one).collect();
         let listed = listed.iter().map(|(id, remote, address)| (id.as_str(), remote.as_str(), address.clone()));
-        terminal.value(&with_shared_repositories(status_json(&setting, &found, &waiting), listed));
+        let status = with_account(status_json(&setting, &found, &waiting), standing_json(no_object(), &account));
+        terminal.value(&with_shared_repositories(status, listed));
     } else {
-        show(terminal, &setting, &found, &waiting, &shared);
+        show(terminal, &setting, &found, (&account, &waiting), &shared);
     }
-    let is_fit = found.format == Some(FLEET_FORMAT) && !found.is_read_only && found.missing_rights.is_empty();
     Ok(if is_fit { 0 } else { Reason::StoreError.status().exit_code() })
 }
 
@@ -275,7 +288,7 @@ fn show(
     terminal: &CommandTerminal,
     setting: &FleetSetting,
     found: &FleetSurvey,
-    waiting: &WaitingCopies,
+    (account, waiting): (&AccountStanding, &WaitingCopies),
     shared: &[(String, SharedRepository)],
 ) {
     let server = &setting.server;
@@ -304,7 +317,7 @@ fn show(
         terminal.line(&format!("          rights that are missing: {}", found.missing_rights.join(", ")));
     }
     terminal.line(&format!("clock     {}", clock_difference(found.clock_ahead_ms)));
-    terminal.line(&format!("account   {}", about_account(setting)));
+    show_account(terminal, setting, account);
     terminal.line(&format!("copies    {}", in_words(waiting)));
     if let Some(events) = &found.events {
         terminal.line(&format!("events    {}", kept_events(events)));

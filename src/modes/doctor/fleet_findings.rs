@@ -1,5 +1,6 @@
 //! Looks at the fleet that this machine joined: is its server there, fit, and of one time with us. A machine in no fleet asks nobody.
 
+use super::account_findings::account_findings;
 use super::finding::DoctorFinding;
 use crate::modes::fleet::FleetSetting;
 use watchdog_facts::display::escape_to_one_line;
@@ -11,17 +12,24 @@ use watchdog_store::StateDir;
 /// Clocks that differ by more are worth a note, in milliseconds: leases go by the server's alone, the times of events do not.
 const CLOCK_TOLERANCE_MS: u64 = 5_000;
 
-/// What there is to say of the fleet; nothing where this machine is in none.
+/// What there is to say of the fleet and of the account of agents; of the fleet nothing where this machine is in none.
 pub(super) fn fleet_findings(state: &StateDir) -> Vec<DoctorFinding> {
+    let wrong = |why: String, hint: String| DoctorFinding::wrong("fleet", escape_to_one_line(&why), hint);
     let setting = match FleetSetting::of(state) {
-        Ok(None) => return Vec::new(),
+        Ok(None) => return account_findings(state, None, None),
         Ok(Some(setting)) => setting,
-        Err(error) => return vec![DoctorFinding::wrong("fleet", escape_to_one_line(&error.to_string()), error.hint())],
+        Err(error) => return vec![wrong(error.to_string(), error.hint())],
     };
-    match setting.server().and_then(|server| survey(&server)) {
-        Err(error) => vec![DoctorFinding::wrong("fleet", escape_to_one_line(&error.to_string()), error.hint())],
-        Ok(found) => of_survey(&setting, &found),
-    }
+    let reached = setting.server().and_then(|server| Ok((survey(&server)?, server)));
+    let (mut findings, server) = match &reached {
+        Err(error) => (vec![wrong(error.to_string(), error.hint())], None),
+        Ok((found, server)) => {
+            let is_fit = found.format == Some(FLEET_FORMAT) && found.missing_rights.is_empty();
+            (of_survey(&setting, found), Some(server).filter(|_| is_fit))
+        }
+    };
+    findings.extend(account_findings(state, Some(&setting), server));
+    findings
 }
 
 fn of_survey(setting: &FleetSetting, found: &FleetSurvey) -> Vec<DoctorFinding> {

@@ -2,6 +2,8 @@
 //!
 //! Reading order: [`finding`](DoctorFinding) (what there is to say), `diagnose` (the round), one file for each thing that is looked at, `mend`.
 
+#[cfg(feature = "fleet")]
+mod account_findings;
 mod agent_login;
 mod agent_survey;
 mod config_findings;
