@@ -11,6 +11,7 @@ pub enum TaskSource {
     /// In the records of this machine.
     Here,
     /// In the table of a fleet.
+    #[cfg(feature = "fleet")]
     Fleet {
         /// Host and port of its server.
         server: String,
@@ -28,6 +29,7 @@ impl fmt::Display for TaskSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TaskSource::Here => write!(f, "the queue of this machine"),
+            #[cfg(feature = "fleet")]
             TaskSource::Fleet { server, machine, repository } => {
                 write!(f, "the queue of {repository} in the fleet on {server}, as '{machine}'")
             }

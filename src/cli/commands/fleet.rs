@@ -109,6 +109,8 @@ pub fn copies(command_env: &CommandEnv) -> Option<crate::modes::fleet::CopyWorke
     crate::modes::fleet::begin_copies(command_env)
 }
 
-/// This build is in no fleet.
+/// None: this build is in no fleet.
 #[cfg(not(feature = "fleet"))]
-pub fn copies(_: &CommandEnv) {}
+pub fn copies(_: &CommandEnv) -> Option<std::convert::Infallible> {
+    None
+}

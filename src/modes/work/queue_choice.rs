@@ -29,8 +29,21 @@ fn shared_queue(command_env: &CommandEnv, repository_id: &str) -> Result<Option<
     })
 }
 
-/// This build is in no fleet.
+/// This build is in no fleet. A repository that a person shared from this machine has its tasks there all the same: to work on them here, too,
+/// would do them twice.
 #[cfg(not(feature = "fleet"))]
-fn shared_queue(_: &CommandEnv, _: &str) -> Result<Option<SourcedTasks>, UnreadableFact> {
-    Ok(None)
+fn shared_queue(command_env: &CommandEnv, repository_id: &str) -> Result<Option<SourcedTasks>, UnreadableFact> {
+    let path = command_env.state.fleet_repositories();
+    let unusable =
+        |why: String, hint: &str| UnreadableFact { kind: watchdog_facts::evidence::FaultKind::Store, why, hint: Some(hint.to_owned()) };
+    match std::fs::read_to_string(&path) {
+        Ok(text) if text.contains(repository_id) => Err(unusable(
+            "the tasks of this repository are in a fleet's queue, and this watchdog was built without the fleet".into(),
+            "use one that was built with --features fleet, or have that one leave: watchdog fleet leave",
+        )),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(unusable(format!("cannot use {}: {error}", path.display()), "see who may read it"))
+        }
+        _ => Ok(None),
+    }
 }
