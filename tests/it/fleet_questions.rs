@@ -66,6 +66,8 @@ fn a_machine_alone_puts_no_more_questions_at_a_time_than_its_cap_and_the_next_on
     for _ in 0..2 {
         not_asked(&repo, &config, "at most 1 question to agents at a time");
     }
+    let typed = repo.watchdog(&["probe", "--probe-timeout", "1s", "--config", &config]).expect(11);
+    assert!(typed.stdout.contains("at most 1 question to agents at a time") && calls(&env).len() == 1, "{typed}");
     // A rescue does not wait for a plan, and its work is committed.
     repo.write("left.txt", "left");
     let rescued = repo.watchdog(&["rescue", "--json", "--config", &config]).expect(0);
@@ -184,6 +186,25 @@ fn with_the_server_gone_a_machine_asks_with_the_slots_that_it_keeps_ready_and_no
     let _ = (running.wait(), other.wait());
     fleet(&env, &["account", "--max-parallel-questions", "none"]).expect(0);
     assert_eq!(questions(&env), Value::Null);
+}
+
+#[test]
+fn judges_of_one_work_take_turns_within_the_cap_and_each_is_asked() {
+    let env = TestEnv::new();
+    let answer =
+        r#"answer() { mkdir "$root/asking" || touch "$root/two-at-once"; sleep 0.3; rmdir "$root/asking"; echo 'ANSWERED: YES'; }"#;
+    program(&env, "advisor", answer, "answer");
+    let judge = |question: &str| json!({"type": "judge", "question": question});
+    let checks = [judge("Is it there?"), judge("Is it right?"), judge("Is it short?")];
+    let config = config(&env, json!({"agent": {"probe": ["advisor"]}, "checks": checks}));
+    fleet(&env, &["account", "--max-parallel-questions", "1"]).expect(0);
+    let repo = env.repo();
+    let baseline = repo.head();
+    repo.write("work.txt", "work");
+    repo.commit_all("feat: work");
+    let judged = repo.watchdog(&["check", "--json", "--baseline", &baseline, "--config", &config]).expect(0);
+    assert_eq!((calls(&env).len(), &judged.json()["probe_usage"]["requests"]), (3, &json!(3)), "{judged}");
+    assert!(!env.root().join("two-at-once").exists(), "{judged}");
 }
 
 #[test]
