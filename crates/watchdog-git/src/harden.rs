@@ -8,10 +8,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use gix::config::source::Kind;
+use gix::odb::store::init::Slots;
 use gix::open::{Options, Permissions};
 
 use super::error::Error;
 use super::reftable;
+
+/// How many packs a repository may have while it is open, at least: a snapshot of many files makes one, until there are fifty.
+const PACKS: usize = 128;
 
 /// The options with which gix opens a repository.
 pub(super) fn options() -> Options {
@@ -22,6 +26,8 @@ pub(super) fn options() -> Options {
     // Any process in the repository can create refs/replace, so gix must not follow them.
     // git stores nanoseconds in the index; comparing them saves reading every file of a fresh checkout.
     let options = Options::default().config_overrides(["gitoxide.core.useNsec=true", "core.useReplaceRefs=false"]);
+    // gix has room for so many packs as there were when it opened the repository, and a reserve. A session of hours may bring many more.
+    let options = options.object_store_slots(Slots::AsNeededByDiskState { multiplier: 1.1, minimum: PACKS });
     let options = user_files(options, &mut permissions, |name| std::env::var_os(name));
     options.permissions(permissions)
 }

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::path::PathBuf;
+use std::os::unix::fs::FileExt;
 
 use gix::ObjectId;
 use gix::bstr::BStr;
@@ -14,14 +14,13 @@ use gix::objs::tree::EntryKind;
 use gix::objs::{Kind as ObjectKind, Write as _};
 
 use super::disk::{FileStat, FolderWalk, PathKind, stat_of};
+use super::new_objects::{NewObjects, StreamFailure};
 use crate::Error;
 
 /// Files up to this size are read whole; larger ones pass through in pieces.
 const WHOLE: u64 = 8 << 20;
 /// How often a file is read again that changes while it is read.
 const ATTEMPTS: usize = 5;
-/// More new objects than this are flushed with the whole file system at once.
-const FLUSH_ONE_BY_ONE: usize = 64;
 
 /// One file or symlink as it was at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +33,8 @@ pub(super) struct CapturedFile {
 /// The object database that a snapshot goes to.
 pub(super) struct ObjectSink<'repo> {
     repo: &'repo gix::Repository,
-    written: HashSet<ObjectId>,
+    /// Where new objects go; `None`, where `repo` itself takes them.
+    new: Option<NewObjects<'repo>>,
     /// Everything that the snapshot relies on, new or not.
     kept: HashSet<ObjectId>,
     /// The last refusal of the database that no later attempt made good.
@@ -64,13 +64,25 @@ impl BlobWriteMode {
 }
 
 impl<'repo> ObjectSink<'repo> {
+    /// Writes into `repo` at once.
     pub(super) fn new(repo: &'repo gix::Repository) -> Self {
-        ObjectSink { repo, written: HashSet::new(), kept: HashSet::new(), refused: None, dry: false }
+        ObjectSink { repo, new: None, kept: HashSet::new(), refused: None, dry: false }
+    }
+
+    /// Gathers the objects of a snapshot, which are written by [`ObjectSink::make_durable`] at the latest. `repo` must have its object memory
+    /// on.
+    pub(super) fn gathering(repo: &'repo gix::Repository) -> Self {
+        ObjectSink { new: Some(NewObjects::new(repo)), ..ObjectSink::new(repo) }
     }
 
     /// Only names content, writes nothing.
     pub(super) fn dry(repo: &'repo gix::Repository) -> Self {
         ObjectSink { dry: true, ..ObjectSink::new(repo) }
+    }
+
+    /// The repository, with what was gathered of trees and commits.
+    pub(super) fn repo(&self) -> &'repo gix::Repository {
+        self.repo
     }
 
     /// Reads and stores the file at `path`. `None` where git cannot store it.
@@ -133,37 +145,36 @@ impl<'repo> ObjectSink<'repo> {
     }
 
     /// Where we are, for [`ObjectSink::forget_since`].
-    pub(super) fn mark(&self) -> (HashSet<ObjectId>, HashSet<ObjectId>) {
-        (self.written.clone(), self.kept.clone())
+    pub(super) fn mark(&self) -> HashSet<ObjectId> {
+        self.kept.clone()
     }
 
-    /// Forgets later writes: nothing depends on them any more.
-    pub(super) fn forget_since(&mut self, mark: (HashSet<ObjectId>, HashSet<ObjectId>)) {
-        (self.written, self.kept) = mark;
+    /// Forgets later objects: nothing depends on them any more.
+    pub(super) fn forget_since(&mut self, mark: HashSet<ObjectId>) {
+        self.kept = mark;
     }
 
-    /// Whether a garbage collection removed objects that no ref named yet. Call it once a ref names them.
-    pub(super) fn vanished(&self) -> bool {
-        self.vanished_from(self.repo)
-    }
-
-    /// The same, looked for by another way to the same database.
-    pub(super) fn vanished_from(&self, repo: &gix::Repository) -> bool {
-        use gix::objs::Exists;
-        self.kept.iter().any(|id| !repo.objects.exists(id))
+    /// Whether a garbage collection removed objects that no ref named yet. Call it once a ref names them, with a fresh look at the database:
+    /// one that is open still has the index of a pack that is gone.
+    pub(super) fn vanished(&self, objects: &impl gix::objs::Exists) -> bool {
+        let unwritten = |id: &ObjectId| self.new.as_ref().is_some_and(|new| new.is_unwritten(id));
+        self.new.as_ref().is_some_and(NewObjects::lost_its_pack) || self.kept.iter().any(|id| !objects.exists(id) && !unwritten(id))
     }
 
     /// Whether the database itself has the object. `Repository::has_object()` also claims the empty tree, which git
     /// misses when it checks the repository.
     fn is_there(&self, id: &gix::oid) -> bool {
         use gix::objs::Exists;
-        self.repo.objects.exists(id)
+        self.new.as_ref().map_or_else(|| self.repo.objects.exists(id), |new| new.is_there(id))
     }
 
     fn buffer(&mut self, bytes: &[u8], keep: BlobWriteMode) -> io::Result<ObjectId> {
         let id = gix::objs::compute_hash(self.repo.object_hash(), ObjectKind::Blob, bytes).map_err(io::Error::other)?;
         if self.is_new(id, keep) {
-            let outcome = self.repo.objects.write_buf_with_known_id(ObjectKind::Blob, bytes, id);
+            let outcome = match &mut self.new {
+                Some(new) => new.put(id, bytes).map(|()| id),
+                None => self.repo.objects.write_buf_with_known_id(ObjectKind::Blob, bytes, id).map_err(unwritten),
+            };
             self.note_written(id, outcome).map_err(io::Error::other)?;
         }
         Ok(id)
@@ -171,24 +182,32 @@ impl<'repo> ObjectSink<'repo> {
 
     /// Records the result of writing the object `wanted`. An object that was never written is not expected to exist, or
     /// a full disk would look like a garbage collection.
-    fn note_written<E: std::error::Error>(&mut self, wanted: ObjectId, outcome: Result<ObjectId, E>) -> Result<ObjectId, E> {
+    fn note_written(&mut self, wanted: ObjectId, outcome: Result<ObjectId, Error>) -> Result<ObjectId, Error> {
         if !matches!(&outcome, Ok(id) if *id == wanted) {
             self.kept.remove(&wanted);
         }
-        match &outcome {
+        match outcome {
             Ok(id) => {
-                self.written.insert(*id);
-                self.kept.insert(*id);
+                self.kept.insert(id);
+                Ok(id)
             }
-            Err(error) => self.refused = Some(Error::read("write an object of the snapshot", error)),
+            Err(error) => {
+                let why = match &error {
+                    Error::Read { why, .. } => why.clone(),
+                    other => other.to_string(),
+                };
+                self.refused = Some(Error::Read { doing: "write an object of the snapshot".into(), why });
+                Err(error)
+            }
         }
-        outcome
     }
 
     /// Fails where the database refused a file's content: one that could be read and not be kept is not left out, as a
     /// snapshot without it would let a rescue begin.
     pub(super) fn all_kept(&mut self) -> Result<(), Error> {
-        self.refused.take().map_or(Ok(()), Err)
+        // What a pack refused took with it what the pack had, whatever was read since.
+        let failed = self.new.as_ref().and_then(NewObjects::failed);
+        self.refused.take().or(failed).map_or(Ok(()), Err)
     }
 
     /// Hashes first and writes only new objects, so that a large unchanged file costs no disk.
@@ -197,8 +216,8 @@ impl<'repo> ObjectSink<'repo> {
         file.rewind()?;
         let mut hasher = gix::hash::hasher(self.repo.object_hash());
         hasher.update(&gix::objs::encode::loose_header(ObjectKind::Blob, size));
-        let mut exact = ExactReader { from: &mut *file, left: size, failed: false };
-        let mut buffer = vec![0; 1 << 16];
+        let mut exact = ExactReader { from: &mut *file, left: size };
+        let mut buffer = vec![0; 1 << 17];
         loop {
             match exact.read(&mut buffer)? {
                 0 => break,
@@ -209,15 +228,23 @@ impl<'repo> ObjectSink<'repo> {
         if !self.is_new(id, keep) {
             return Ok((id, size));
         }
+        let sample = sample_of(file, size);
         file.rewind()?;
-        let mut exact = ExactReader { from: file, left: size, failed: false };
+        let mut exact = ExactReader { from: file, left: size };
         // Hashes the written bytes again: the file may have changed since.
-        let outcome = self.repo.objects.write_stream(ObjectKind::Blob, size, &mut exact);
-        let unreadable = exact.failed;
-        let outcome = self.note_written(id, outcome);
-        if unreadable {
-            self.refused = None;
-        }
+        let outcome = match &mut self.new {
+            Some(new) => new.put_stream(size, &sample, &mut exact),
+            None => self.repo.objects.write_stream(ObjectKind::Blob, size, &mut exact).map_err(|e| StreamFailure::Database(unwritten(e))),
+        };
+        let outcome = match outcome {
+            // What cannot be read any more was not refused by the database.
+            Err(StreamFailure::Unreadable(error)) => {
+                self.kept.remove(&id);
+                Err(error)
+            }
+            Err(StreamFailure::Database(error)) => self.note_written(id, Err(error)),
+            Ok(written) => self.note_written(id, Ok(written)),
+        };
         Ok((outcome.map_err(io::Error::other)?, size))
     }
 
@@ -228,36 +255,47 @@ impl<'repo> ObjectSink<'repo> {
         let kind = object.kind();
         let id = gix::objs::compute_hash(self.repo.object_hash(), kind, &bytes).map_err(|e| Error::read("name an object", e))?;
         if self.is_new(id, BlobWriteMode::Content) {
-            let outcome = self.repo.objects.write_buf_with_known_id(kind, &bytes, id);
-            self.note_written(id, outcome).map_err(|e| Error::read("write an object", e))?;
+            let outcome = match &mut self.new {
+                Some(new) => new.put_own(kind, id, &bytes).map(|()| id),
+                None => self.repo.objects.write_buf_with_known_id(kind, &bytes, id).map_err(|e| Error::read("write an object", e)),
+            };
+            self.note_written(id, outcome)?;
         }
         Ok(id)
     }
 
-    /// Makes sure that the objects survive a power cut. Call it before a ref names them.
-    pub(super) fn make_durable(&mut self) -> io::Result<()> {
-        let objects = self.repo.objects.store_ref().path().to_owned();
-        #[cfg(target_os = "linux")]
-        if self.written.len() > FLUSH_ONE_BY_ONE {
-            rustix::fs::syncfs(File::open(&objects)?)?;
-            self.written.clear();
-            return Ok(());
+    /// The content of a blob, whether it is in the database yet or not. `None` where it cannot be read.
+    pub(super) fn content(&mut self, id: ObjectId) -> Option<Vec<u8>> {
+        match &mut self.new {
+            Some(new) => new.content(id),
+            None => self.repo.find_blob(id).ok().map(|mut blob| blob.take_data()),
         }
-        let mut folders: HashSet<PathBuf> = HashSet::new();
-        for id in self.written.drain() {
-            let hex = id.to_string();
-            let folder = objects.join(&hex[..2]);
-            File::open(folder.join(&hex[2..]))?.sync_all()?;
-            folders.insert(folder);
-        }
-        if !folders.is_empty() {
-            folders.insert(objects);
-        }
-        for folder in folders {
-            File::open(folder)?.sync_all()?;
-        }
-        Ok(())
     }
+
+    /// The size of an object that is not in the database yet.
+    pub(super) fn size(&self, id: &gix::oid) -> Option<u64> {
+        self.new.as_ref().and_then(|new| new.size(id))
+    }
+
+    /// Writes what was gathered, and makes sure that it survives a power cut. Call it before a ref names any of it.
+    pub(super) fn make_durable(&mut self) -> Result<(), Error> {
+        self.new.as_mut().map_or(Ok(()), |new| new.make_durable(&self.kept))
+    }
+}
+
+fn unwritten(error: impl std::error::Error) -> Error {
+    Error::read("write an object of the snapshot", error)
+}
+
+/// Pieces from the beginning, the middle and the end of a file, by which it is judged whether it compresses.
+fn sample_of(file: &File, size: u64) -> Vec<u8> {
+    let mut sample = Vec::new();
+    let mut piece = vec![0; 16 << 10];
+    for at in [0, size / 2, size.saturating_sub(piece.len() as u64)] {
+        let read = file.read_at(&mut piece, at).unwrap_or(0);
+        sample.extend_from_slice(&piece[..read]);
+    }
+    sample
 }
 
 /// Reads exactly so many bytes: neither what was appended meanwhile, nor fewer without an error, as an
@@ -265,8 +303,6 @@ impl<'repo> ObjectSink<'repo> {
 struct ExactReader<'f> {
     from: &'f mut File,
     left: u64,
-    /// The file could not be read to its end.
-    failed: bool,
 }
 
 impl Read for ExactReader<'_> {
@@ -279,9 +315,8 @@ impl Read for ExactReader<'_> {
             Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter while it was read")),
             other => other,
         };
-        match &outcome {
-            Ok(read) => self.left -= *read as u64,
-            Err(error) => self.failed |= error.kind() != io::ErrorKind::Interrupted,
+        if let Ok(read) = &outcome {
+            self.left -= *read as u64;
         }
         outcome
     }

@@ -20,6 +20,16 @@ pub(crate) struct PathDifference {
 
 /// Every file, link or submodule that differs, in the order of the trees.
 pub(crate) fn changes(repo: &gix::Repository, before: ObjectId, after: ObjectId) -> Result<Vec<PathDifference>, Error> {
+    changes_of_sizes(repo, before, after, &|_| None)
+}
+
+/// The same; `known` has the sizes of blobs that are not in the database yet.
+pub(super) fn changes_of_sizes(
+    repo: &gix::Repository,
+    before: ObjectId,
+    after: ObjectId,
+    known: &dyn Fn(&gix::oid) -> Option<u64>,
+) -> Result<Vec<PathDifference>, Error> {
     use gix::diff::tree::recorder::Change;
     let doing = "compare a snapshot's tree";
     let tree = |id: ObjectId| match id.is_empty_tree() {
@@ -48,7 +58,10 @@ pub(crate) fn changes(repo: &gix::Repository, before: ObjectId, after: ObjectId)
             continue;
         }
         let bytes = match after {
-            Some((mode, id)) if !mode.is_commit() => repo.find_header(id).map(|h| h.size()).map_err(|e| Error::read(doing, e))?,
+            Some((mode, id)) if !mode.is_commit() => match known(&id) {
+                Some(size) => size,
+                None => repo.find_header(id).map(|h| h.size()).map_err(|e| Error::read(doing, e))?,
+            },
             _ => 0,
         };
         found.push(PathDifference { path, before, after, bytes });

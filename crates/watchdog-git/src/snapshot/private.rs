@@ -9,6 +9,7 @@
 //!
 //! In the snapshot itself such a path is as in HEAD.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
@@ -73,19 +74,21 @@ pub(super) struct PrivateSnapshotPart {
 impl PrivateSnapshotPart {
     /// Asks `rule` about everything that differs from HEAD. `None` where nothing is private.
     pub(super) fn find(
-        repo: &gix::Repository,
         head_tree: ObjectId,
         parts: &SnapshotTrees,
         changed: &[PathDifference],
         index: &gix::index::File,
         found: &ScannedChanges,
+        blobs: &mut ObjectSink<'_>,
         rule: PrivacyClassifier<'_>,
     ) -> Result<Option<Self>, Error> {
         let mut private = PrivateSnapshotPart::default();
+        let repo = blobs.repo();
         for (path, (taken, why)) in &found.ignored {
             private.put(WORK, path.as_bstr(), taken.kind, taken.id, why);
         }
-        let read = |id: ObjectId| repo.find_blob(id).ok().map(|mut blob| blob.take_data());
+        let blobs = RefCell::new(blobs);
+        let read = |id: ObjectId| blobs.borrow_mut().content(id);
         let ask = |path: &BStr, bytes: u64, id: ObjectId| {
             let committed = || entry_at(repo, head_tree, path).ok().flatten().and_then(|(_, id)| read(id));
             rule(&SnapshotCandidate { path: &path_text(path), bytes, ignored: false, content: &|| read(id), committed: &committed })

@@ -17,7 +17,7 @@ use super::record::{self, SnapshotRecord, StoredSnapshot};
 use super::scan::{DiskScan, ScannedChanges, ScannedRepository, TreeEdit};
 use super::spec_name::{PREFIX, PRIVATE_PREFIX, for_ref, path_text, sequence};
 use super::{PrivacyClassifier, Snapshot, SnapshotRequest, diff, loose_ref, nested};
-use crate::{Error, Worktree, harden};
+use crate::{Error, Worktree};
 use watchdog_facts::display::log_millis;
 use watchdog_facts::evidence::LeftOutReason;
 
@@ -73,9 +73,10 @@ impl Worktree {
 
     fn take_in_rounds(&self, request: &SnapshotRequest<'_>, rule: PrivacyClassifier<'_>) -> Result<Option<Snapshot>, Error> {
         self.refresh()?;
-        let repo = nested::quiet(&self.repo)?;
+        let quiet = nested::quiet(&self.repo)?;
         for _ in 0..ROUNDS {
-            let mut blobs = ObjectSink::new(&repo);
+            let repo = quiet.clone().with_object_memory();
+            let mut blobs = ObjectSink::gathering(&repo);
             let result = self.attempt(request, rule, &repo, &mut blobs);
             if matches!(result, Ok(None)) {
                 return result;
@@ -83,11 +84,9 @@ impl Worktree {
             // A garbage collection that began before the ref was there is free to take everything away until it ends.
             wait_for_garbage_collection(self.common_dir());
             // The way to the objects of a linked worktree leads through its git directory: where that was removed meanwhile, they are there.
-            let gone = match self.git_dir().exists() {
-                true => blobs.vanished(),
-                false => gix::open_opts(self.common_dir(), harden::options()).map_or(true, |shared| blobs.vanished_from(&shared)),
-            };
-            if !gone {
+            let objects = repo.objects.store_ref().path();
+            let objects = if objects.exists() { objects.to_owned() } else { self.common_dir().join("objects") };
+            if !gix::odb::at(objects, repo.object_hash()).map_or(true, |fresh| blobs.vanished(&fresh)) {
                 return result;
             }
             // A ref to a missing object would break the repository for git.
@@ -124,8 +123,8 @@ impl Worktree {
         }
 
         let spec = for_ref(request.spec);
-        let changed = diff::changes(repo, head_tree, parts.tree)?;
-        let private = PrivateSnapshotPart::find(repo, head_tree, &parts, &changed, &index, &found, rule)?;
+        let changed = diff::changes_of_sizes(repo, head_tree, parts.tree, &|id| blobs.size(id))?;
+        let private = PrivateSnapshotPart::find(head_tree, &parts, &changed, &index, &found, blobs, rule)?;
         let mut private_tree = None;
         if let Some(private) = &private {
             // Builds them again: the trees with everything may be incomplete.
@@ -154,7 +153,7 @@ impl Worktree {
         if let Some(same) = self.retry_if_refs_moved(|| newest_of(repo, &spec))?
             && is_same(repo, &same, &record, tree, [readable.then_some(index_tree), extras_tree, private_tree])
         {
-            blobs.make_durable().map_err(|e| Error::read("make the snapshot durable", e))?;
+            blobs.make_durable()?;
             return Ok(Some(snapshot(same.name, same.commit, tree, &same.record, record.left_out, true)));
         }
         let name = line_of(&spec, request.at);
@@ -171,7 +170,7 @@ impl Worktree {
         }
         let parents: Vec<ObjectId> = record.parents().collect();
         let commit = record::commit(blobs, tree, parents, request.at, record.message())?;
-        blobs.make_durable().map_err(|e| Error::read("make the snapshot durable", e))?;
+        blobs.make_durable()?;
         let name = publish(self, &name, commit, record.private, request.at)?;
         let left_out = std::mem::take(&mut record.left_out);
         Ok(Some(snapshot(name, commit, tree, &record, left_out, false)))
