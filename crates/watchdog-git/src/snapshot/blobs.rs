@@ -15,6 +15,7 @@ use gix::objs::{Kind as ObjectKind, Write as _};
 
 use super::disk::{FileStat, FolderWalk, PathKind, stat_of};
 use super::new_objects::{NewObjects, StreamFailure};
+use super::pack_folder::PublishedPack;
 use crate::Error;
 
 /// Files up to this size are read whole; larger ones pass through in pieces.
@@ -280,6 +281,11 @@ impl<'repo> ObjectSink<'repo> {
     /// Writes what was gathered, and makes sure that it survives a power cut. Call it before a ref names any of it.
     pub(super) fn make_durable(&mut self) -> Result<(), Error> {
         self.new.as_mut().map_or(Ok(()), |new| new.make_durable(&self.kept))
+    }
+
+    /// The pack that was written, if any: guarded from git's repacking until it is dropped.
+    pub(super) fn into_pack(self) -> Option<PublishedPack> {
+        self.new.and_then(NewObjects::into_pack)
     }
 }
 

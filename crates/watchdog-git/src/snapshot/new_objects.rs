@@ -101,7 +101,12 @@ impl<'repo> NewObjects<'repo> {
         self.taken_away || self.published.as_ref().is_some_and(|pack| !pack.is_there())
     }
 
-    /// The failure that ended the pack, once.
+    /// The finished pack.
+    pub(super) fn into_pack(self) -> Option<PublishedPack> {
+        self.published
+    }
+
+    /// The failure that ended the pack.
     pub(super) fn failed(&self) -> Option<Error> {
         self.failure.as_ref().map(|why| Error::Read { doing: "write an object of the snapshot".into(), why: why.clone() })
     }

@@ -74,6 +74,8 @@ impl Worktree {
     fn take_in_rounds(&self, request: &SnapshotRequest<'_>, rule: PrivacyClassifier<'_>) -> Result<Option<Snapshot>, Error> {
         self.refresh()?;
         let quiet = nested::quiet(&self.repo)?;
+        // A later round relies on what an earlier one wrote, which is guarded until a ref leads to it.
+        let mut packs = Vec::new();
         for _ in 0..ROUNDS {
             let repo = quiet.clone().with_object_memory();
             let mut blobs = ObjectSink::gathering(&repo);
@@ -95,6 +97,7 @@ impl Worktree {
             {
                 super::list::delete_both(self, &broken.name, &broken.commit, request.at)?;
             }
+            packs.extend(blobs.into_pack());
         }
         let why = "its objects vanish while it is taken; is a garbage collection with --prune=now running?";
         Err(Error::Read { doing: "keep a snapshot".into(), why: why.into() })
