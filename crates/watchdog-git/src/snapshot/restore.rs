@@ -183,5 +183,7 @@ fn write_all(whole: &WholeSnapshot, below: FolderWalk) -> Result<(u64, Vec<LeftO
     for (path, (kind, id)) in nested_files(&whole.repo, whole.extras)? {
         put(path.as_bstr(), kind.into(), id)?;
     }
+    // Before the index, which says that everything is there.
+    writer.make_durable().map_err(|source| RestoreError::Write { path: "the restored files".into(), source })?;
     Ok((files, left_out))
 }

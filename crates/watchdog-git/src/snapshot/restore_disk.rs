@@ -82,6 +82,26 @@ impl<'repo> DiskWriter<'repo> {
         done
     }
 
+    /// Makes everything that was put survive a power cut, by one flush of the file system.
+    pub(super) fn make_durable(&mut self) -> io::Result<()> {
+        if self.count == 0 {
+            return Ok(());
+        }
+        self.below.forget();
+        let root = self.below.folder("".into())?;
+        #[cfg(target_os = "linux")]
+        {
+            let folder = rustix::fs::openat(root, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+            Ok(rustix::fs::syncfs(folder)?)
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = root;
+            rustix::fs::sync();
+            Ok(())
+        }
+    }
+
     /// Removes a folder that holds nothing but folders.
     fn clear_folders(&mut self, path: &BStr) -> io::Result<()> {
         if !self.below.lstat(path)?.is_some_and(|stat| stat.kind == PathKind::Folder) {

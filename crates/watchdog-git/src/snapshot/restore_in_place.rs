@@ -93,6 +93,7 @@ pub(super) fn in_place(worktree: &Worktree, stored: &StoredSnapshot) -> Result<R
             NestedFileAction::Leave => left_out.push(LeftOut { path: path_text(path.as_bstr()), why: LeftOutReason::NestedRepository }),
         }
     }
+    writer.make_durable().map_err(|source| RestoreError::Write { path: "the restored files".into(), source })?;
     let (index, mut note) = restore_index(repo, stored, &whole, head_tree)?;
     if !newer.is_empty() {
         let left = format!("ignored files that are different now were left as they are ({})", some(&newer));
