@@ -16,6 +16,7 @@ mod journal;
 mod live;
 mod process;
 mod repository;
+mod snapshots;
 mod sweep;
 mod watch;
 mod worktrees;
@@ -34,9 +35,10 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 type Measure = fn(&Bench) -> Result<()>;
 
 /// The rows, by the word that chooses them on the command line.
-const ROWS: [(&str, Measure); 9] = [
+const ROWS: [(&str, Measure); 10] = [
     ("commits", commits),
     ("changes", changes),
+    ("snapshots", snapshots::measure),
     ("sweep", sweep::measure),
     ("watch", watch::measure),
     ("reply", reply),
