@@ -31,7 +31,7 @@ const WAITING: usize = 1 << 20;
 const FLUSH_ONE_BY_ONE: usize = 64;
 
 /// An object that waits in memory.
-struct WaitingObject {
+struct WaitingEntry {
     kind: ObjectKind,
     id: ObjectId,
     content: Vec<u8>,
@@ -45,7 +45,7 @@ pub(super) struct NewObjects<'repo> {
     disk: gix::OdbHandle,
     /// Written as loose files.
     loose: HashSet<ObjectId>,
-    waiting: Vec<WaitingObject>,
+    waiting: Vec<WaitingEntry>,
     /// In the memory of `repo`, in the order in which they came.
     own: Vec<ObjectId>,
     own_ids: HashSet<ObjectId>,
@@ -119,7 +119,7 @@ impl<'repo> NewObjects<'repo> {
         }
         let waits = self.waiting.iter().map(|waiting| waiting.content.len()).sum::<usize>() + content.len() <= WAITING;
         if waits {
-            self.waiting.push(WaitingObject { kind: ObjectKind::Blob, id, content: content.to_owned() });
+            self.waiting.push(WaitingEntry { kind: ObjectKind::Blob, id, content: content.to_owned() });
             return Ok(());
         }
         let written = self.disk.write_buf_with_known_id(ObjectKind::Blob, content, id);
@@ -190,10 +190,10 @@ impl<'repo> NewObjects<'repo> {
             if packs {
                 self.in_pack(|pack| pack.add(kind, id, &content))?;
             } else {
-                self.waiting.push(WaitingObject { kind, id, content });
+                self.waiting.push(WaitingEntry { kind, id, content });
             }
         }
-        for WaitingObject { kind, id, content } in self.waiting.drain(..) {
+        for WaitingEntry { kind, id, content } in self.waiting.drain(..) {
             let written = self.disk.write_buf_with_known_id(kind, &content, id);
             self.loose.insert(written.map_err(|e| Error::read("write an object of the snapshot", e))?);
         }
@@ -239,7 +239,7 @@ impl<'repo> NewObjects<'repo> {
         if self.pack.is_none() {
             return Ok(false);
         }
-        for WaitingObject { kind, id, content } in std::mem::take(&mut self.waiting) {
+        for WaitingEntry { kind, id, content } in std::mem::take(&mut self.waiting) {
             self.in_pack(|pack| pack.add(kind, id, &content))?;
         }
         Ok(true)

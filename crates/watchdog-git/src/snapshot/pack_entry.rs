@@ -7,11 +7,11 @@ use gix::odb::pack::data::entry::Header;
 use gix::zlib::stream::deflate::{Compress, FlushCompress};
 use gix::zlib::{Compression, Status};
 
-/// Content up to this size is compressed without a trial: what does not compress costs little.
-const TRIED_FROM: usize = 64 << 10;
-/// How much of a larger content the trial compresses.
-const TRIAL: usize = 32 << 10;
-/// The trial must save one part in so many.
+/// Content up to this size is compressed without a sample of it: what does not compress costs little.
+const SAMPLED_FROM: usize = 64 << 10;
+/// How much of larger content is sampled.
+const SAMPLE: usize = 32 << 10;
+/// Where a sample shrinks by one part in so many, the whole is compressed.
 const SAVED: usize = 20;
 /// A piece of compressed output.
 const PIECE: usize = 32 << 10;
@@ -35,8 +35,8 @@ impl EntryEncoder {
     /// Hands the entry of `content` to `out`.
     pub(super) fn whole(&mut self, kind: ObjectKind, content: &[u8], out: EntryBytes<'_>) -> io::Result<()> {
         header(kind, content.len() as u64, out)?;
-        let trial = (content.len() > TRIED_FROM).then(|| trial_of(content));
-        let (compress, piece) = self.compressor(trial.as_deref())?;
+        let sample = (content.len() > SAMPLED_FROM).then(|| sample_of(content));
+        let (compress, piece) = self.compressor(sample.as_deref())?;
         pump(compress, piece, content, FlushCompress::Finish, out)
     }
 
@@ -65,16 +65,16 @@ impl EntryEncoder {
         }
     }
 
-    /// The compressor for content with this trial, ready for a new stream.
-    fn compressor(&mut self, trial: Option<&[u8]>) -> io::Result<(&mut Compress, &mut [u8])> {
-        if let Some(trial) = trial {
+    /// The compressor for content with this sample, ready for a new stream.
+    fn compressor(&mut self, sample: Option<&[u8]>) -> io::Result<(&mut Compress, &mut [u8])> {
+        if let Some(sample) = sample {
             self.fast.reset();
             let mut saved = 0;
-            pump(&mut self.fast, &mut self.piece, trial, FlushCompress::Finish, &mut |bytes| {
+            pump(&mut self.fast, &mut self.piece, sample, FlushCompress::Finish, &mut |bytes| {
                 saved += bytes.len();
                 Ok(())
             })?;
-            if saved + trial.len() / SAVED >= trial.len() {
+            if saved + sample.len() / SAVED >= sample.len() {
                 let stored = self.stored.get_or_insert_with(|| Compress::new(Compression::NONE));
                 stored.reset();
                 return Ok((stored, &mut self.piece));
@@ -98,8 +98,8 @@ fn header(kind: ObjectKind, size: u64, out: EntryBytes<'_>) -> io::Result<()> {
 }
 
 /// A piece from the beginning, the middle and the end of large content: an archive may begin with text.
-fn trial_of(content: &[u8]) -> Vec<u8> {
-    let part = TRIAL / 3;
+fn sample_of(content: &[u8]) -> Vec<u8> {
+    let part = SAMPLE / 3;
     let middle = content.len() / 2;
     [&content[..part], &content[middle..middle + part], &content[content.len() - part..]].concat()
 }

@@ -65,10 +65,10 @@ impl PackFolder {
 
     /// Puts a pack and its index, both durable, to their place. The pack is kept from git's repacking until the result is dropped.
     pub(super) fn publish(&self, pack: TemporaryFile, index: TemporaryFile, checksum: ObjectId) -> io::Result<PublishedPack> {
-        let place = |part: &str| self.path.join(format!("pack-{checksum}.{part}"));
-        let mut published = PublishedPack { pack: place("pack"), index: place("idx"), keep: None };
+        let named = |part: &str| self.path.join(format!("pack-{checksum}.{part}"));
+        let mut published = PublishedPack { pack: named("pack"), index: named("idx"), keep: None };
         if !published.is_there() {
-            published.keep = self.keep(&place("keep"))?;
+            published.keep = self.keep(&named("keep"))?;
             for file in [&pack.file, &index.file] {
                 self.share(file)?;
             }
@@ -87,17 +87,17 @@ impl PackFolder {
     }
 
     /// Makes the `.keep` of a pack; `None` where another has made one.
-    fn keep(&self, place: &Path) -> io::Result<Option<KeepFile>> {
+    fn keep(&self, path: &Path) -> io::Result<Option<KeepFile>> {
         let mut aside = self.temporary("keep")?;
         aside.file.write_all(format!("{KEPT_BY} {}\n", std::process::id()).as_bytes())?;
         self.share(&aside.file)?;
-        match fs::hard_link(&aside.path, place) {
+        match fs::hard_link(&aside.path, path) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(None),
             // The file system cannot link files.
-            Err(_) => fs::rename(&aside.path, place)?,
+            Err(_) => fs::rename(&aside.path, path)?,
         }
-        Ok(Some(KeepFile { path: Some(place.to_owned()), _lock: aside.file.try_clone()? }))
+        Ok(Some(KeepFile { path: Some(path.to_owned()), _lock: aside.file.try_clone()? }))
     }
 
     fn share(&self, file: &File) -> io::Result<()> {

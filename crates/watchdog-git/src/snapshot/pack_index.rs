@@ -6,7 +6,7 @@ use gix::ObjectId;
 
 /// One object of a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct PackedObject {
+pub(super) struct PackEntry {
     pub id: ObjectId,
     /// Where its entry begins.
     pub offset: u64,
@@ -20,7 +20,7 @@ pub(super) struct PackedObject {
 const LARGE: u64 = 1 << 31;
 
 /// Writes the index of a pack with this checksum. `objects` must be sorted by their id.
-pub(super) fn write_index(objects: &[PackedObject], pack: ObjectId, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_index(objects: &[PackEntry], pack: ObjectId, out: &mut dyn Write) -> io::Result<()> {
     let mut out = HashedOutput { hasher: gix::hash::hasher(pack.kind()), out };
     out.put(b"\xfftOc")?;
     out.put(&2_u32.to_be_bytes())?;

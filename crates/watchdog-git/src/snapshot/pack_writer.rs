@@ -14,7 +14,7 @@ use gix::objs::Kind as ObjectKind;
 
 use super::pack_entry::EntryEncoder;
 use super::pack_folder::{PackFolder, PublishedPack, TemporaryFile};
-use super::pack_index::{PackedObject, write_index};
+use super::pack_index::{PackEntry, write_index};
 
 /// What is written to the file at once.
 const BUFFER: usize = 256 << 10;
@@ -27,7 +27,7 @@ pub(super) struct PackWriter {
     out: PackOutput,
     encoder: EntryEncoder,
     inflate: gix::zlib::Decompress,
-    objects: HashMap<ObjectId, PackedObject>,
+    objects: HashMap<ObjectId, PackEntry>,
 }
 
 impl PackWriter {
@@ -55,7 +55,7 @@ impl PackWriter {
             crc32.update(bytes);
             self.out.put(bytes)
         })?;
-        vacant.insert(PackedObject { id, offset, crc32: crc32.finalize(), size: content.len() as u64 });
+        vacant.insert(PackEntry { id, offset, crc32: crc32.finalize(), size: content.len() as u64 });
         Ok(())
     }
 
@@ -73,7 +73,7 @@ impl PackWriter {
         let named = streamed.and_then(|()| name.try_finalize().map_err(io::Error::other));
         match named {
             Ok(id) if !self.has(&id) => {
-                self.objects.insert(id, PackedObject { id, offset, crc32: crc32.finalize(), size });
+                self.objects.insert(id, PackEntry { id, offset, crc32: crc32.finalize(), size });
                 Ok(id)
             }
             other => {
@@ -106,7 +106,7 @@ impl PackWriter {
 
     /// Makes the pack durable and puts it to its place.
     pub(super) fn finish(mut self, folder: &PackFolder) -> io::Result<PublishedPack> {
-        let mut objects: Vec<PackedObject> = self.objects.into_values().collect();
+        let mut objects: Vec<PackEntry> = self.objects.into_values().collect();
         objects.sort_unstable_by_key(|object| object.id);
         let count = u32::try_from(objects.len()).map_err(io::Error::other)?;
         self.out.flush()?;
