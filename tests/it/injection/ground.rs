@@ -121,16 +121,17 @@ impl InjectionGround {
         if scene == Scene::Watch {
             self.accompany_watch(&mut running);
         }
-        let ended = wait_for(PATIENCE, || running.ended().then_some(()));
-        if ended.is_none() {
+        let waits_for_room = |running: &crate::support::Running| running.stderr_so_far().contains(super::scene::NO_ROOM);
+        let ended = wait_for(PATIENCE, || {
+            let over = running.ended();
+            (over || waits_for_room(&running)).then_some(over)
+        });
+        if ended != Some(true) {
             let said = format!("{}{}", running.stdout_so_far(), running.stderr_so_far());
             let left: Vec<String> = self.env.processes_left().iter().map(|process| process.command.clone()).collect();
             self.end_what_is_left();
-            if said.contains("no room for the session: going on at") {
-                // It waits for room, and says so.
-                return Ok(running.wait());
-            }
-            return Err(format!("hung; said: {said}; processes: {left:?}"));
+            // It says that it waits for room; nobody waits that long here.
+            return if ended == Some(false) { Ok(running.wait()) } else { Err(format!("hung; said: {said}; processes: {left:?}")) };
         }
         // strace stays until all that it follows has ended.
         Ok(running.wait())

@@ -20,6 +20,9 @@ pub const PLAIN_CONFIG: &str =
 const SESSION: &str =
     "git reset -q --hard; git clean -qfdx; od -An -N8 -tx1 /dev/urandom >done.txt; git add done.txt; git commit -qm 'feat: done'";
 
+/// What a loop says that waits until its session has room.
+pub const NO_ROOM: &str = "no room for the session: going on at";
+
 /// A command in a repository with uncommitted work of every kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scene {
