@@ -7,22 +7,60 @@ use tokio::time::Instant;
 
 use super::scan::ScanCause;
 
-/// How soon after a look for movements the next one may begin: a branch that moves two hundred times in a second is looked at four times, and
-/// once more after its last movement.
+/// How soon after a look for movements the next one may begin, and how soon after the first of those that came right after it.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 
+/// The longest pause between two looks at a worktree that moves all the time.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// Such a worktree is looked at sooner where it has not moved for this long.
+const QUIET: Duration = Duration::from_millis(100);
+
+/// While a worktree moves all the time, at most one part in so many is spent on looks, as far as the longest pause allows.
+const SHARE: u32 = 8;
+
 struct DueScan {
+    /// Not sooner than this.
     at: Instant,
     since: Instant,
+    /// The last movement.
+    moved: Instant,
     cause: ScanCause,
+}
+
+/// The last look at a worktree, where that is not long ago.
+struct LastLook {
+    begun: Instant,
+    /// How long it took; `None` while it goes on.
+    took: Option<Duration>,
+    /// How many looks in a row had a movement right after the one before.
+    in_a_row: u32,
+}
+
+impl LastLook {
+    /// Whether a movement came so soon after it that it must wait.
+    fn is_followed_by(&self, movement: Instant) -> bool {
+        movement < self.begun + BETWEEN_LOOKS
+    }
+
+    /// When the next look for movements may begin: the more looks followed each other and the more the last one cost, the later, but soon
+    /// after the last movement.
+    fn rested(&self, due: &DueScan) -> Instant {
+        let soonest = self.begun + BETWEEN_LOOKS;
+        if !self.is_followed_by(due.since) || self.in_a_row == 0 {
+            return soonest;
+        }
+        let affordable = (self.took.unwrap_or_default() * SHARE).clamp(BETWEEN_LOOKS, LONGEST_PAUSE);
+        let pause = (BETWEEN_LOOKS * 2_u32.pow(self.in_a_row.min(3))).min(LONGEST_PAUSE);
+        (self.begun + pause).min(due.moved + QUIET).max(self.begun + affordable)
+    }
 }
 
 /// At most one scan for each worktree.
 #[derive(Default)]
 pub struct DueScans {
     due: BTreeMap<String, DueScan>,
-    /// When the last scan of a worktree began, where that is not long ago.
-    begun: BTreeMap<String, Instant>,
+    looks: BTreeMap<String, LastLook>,
 }
 
 impl DueScans {
@@ -32,10 +70,9 @@ impl DueScans {
     }
 
     fn add_at(&mut self, now: Instant, id: String, cause: ScanCause, pause: Duration) {
-        let soon = now + pause;
-        let rested = self.begun.get(&id).filter(|_| cause == ScanCause::Head).map(|begun| *begun + BETWEEN_LOOKS);
-        let at = rested.map_or(soon, |rested| soon.max(rested));
-        let due = self.due.entry(id).or_insert(DueScan { at, since: now, cause });
+        let at = now + pause;
+        let due = self.due.entry(id).or_insert(DueScan { at, since: now, moved: now, cause });
+        due.moved = now;
         if cause > due.cause {
             *due = DueScan { at: due.at.min(at), cause, ..*due };
         }
@@ -43,13 +80,13 @@ impl DueScans {
 
     /// Schedules another scan of a worktree that was due `since` then, unless an event made it due already.
     pub fn add_again(&mut self, id: String, cause: ScanCause, since: Instant, pause: Duration) {
-        self.due.entry(id).or_insert(DueScan { at: Instant::now() + pause, since, cause });
+        self.due.entry(id).or_insert(DueScan { at: Instant::now() + pause, since, moved: since, cause });
     }
 
     /// The same for a locked worktree: no scan begins before the pause is over, despite further events.
     pub fn add_again_after(&mut self, id: String, cause: ScanCause, since: Instant, pause: Duration) {
         let at = Instant::now() + pause;
-        let due = self.due.entry(id).or_insert(DueScan { at, since, cause });
+        let due = self.due.entry(id).or_insert(DueScan { at, since, moved: since, cause });
         due.cause = due.cause.max(cause);
         due.at = due.at.max(at);
     }
@@ -77,9 +114,22 @@ impl DueScans {
     }
 
     fn begin_at(&mut self, now: Instant, id: &str) {
-        self.due.remove(id);
-        self.begun.retain(|_, begun| now.saturating_duration_since(*begun) < BETWEEN_LOOKS);
-        self.begun.insert(id.to_owned(), now);
+        let due = self.due.remove(id);
+        let before = self.looks.get(id).filter(|look| due.is_some_and(|due| look.is_followed_by(due.since)));
+        let in_a_row = before.map_or(0, |look| look.in_a_row + 1);
+        self.looks.retain(|_, look| now.saturating_duration_since(look.begun) < LONGEST_PAUSE);
+        self.looks.insert(id.to_owned(), LastLook { begun: now, took: None, in_a_row });
+    }
+
+    /// Notes that the scan of a worktree ended.
+    pub fn end(&mut self, id: &str) {
+        self.end_at(Instant::now(), id);
+    }
+
+    fn end_at(&mut self, now: Instant, id: &str) {
+        if let Some(look) = self.looks.get_mut(id) {
+            look.took = Some(now.saturating_duration_since(look.begun));
+        }
     }
 
     /// Removes the scan of a worktree, because it is not needed.
@@ -87,14 +137,19 @@ impl DueScans {
         self.due.remove(id);
     }
 
+    fn begins_at(&self, id: &str, due: &DueScan) -> Instant {
+        let look = self.looks.get(id).filter(|_| due.cause == ScanCause::Head);
+        look.map_or(due.at, |look| due.at.max(look.rested(due)))
+    }
+
     /// When the next scan is due; worktrees that are being scanned do not count.
     pub fn next(&self, under_way: &BTreeSet<String>) -> Option<Instant> {
-        self.due.iter().filter(|(id, _)| !under_way.contains(*id)).map(|(_, due)| due.at).min()
+        self.due.iter().filter(|(id, _)| !under_way.contains(*id)).map(|(id, due)| self.begins_at(id, due)).min()
     }
 
     /// The scans that are due by `time`, the one that waits longest first; worktrees that are being scanned do not count.
     pub fn ready(&self, time: Instant, under_way: &BTreeSet<String>) -> Vec<(String, ScanCause, Instant)> {
-        let ready = self.due.iter().filter(|(id, due)| due.at <= time && !under_way.contains(*id));
+        let ready = self.due.iter().filter(|(id, due)| !under_way.contains(*id) && self.begins_at(id, due) <= time);
         let mut ready: Vec<(String, ScanCause, Instant)> = ready.map(|(id, due)| (id.clone(), due.cause, due.since)).collect();
         ready.sort_by_key(|(_, _, since)| *since);
         ready
@@ -112,9 +167,12 @@ mod tests {
         let start = Instant::now();
         let at = |millis: u64| start + Duration::from_millis(millis);
         let (mut due, mut begun, mut ends) = (DueScans::default(), Vec::new(), 0);
-        for now in 0..=movements.last().copied().unwrap_or_default() + 2 * scan + 1_000 {
-            if movements.contains(&now) {
+        for now in 0..=movements.last().copied().unwrap_or_default() + 2 * scan + 3_000 {
+            if movements.binary_search(&now).is_ok() {
                 due.add_at(at(now), "a".into(), ScanCause::Head, SETTLE);
+            }
+            if now == ends {
+                due.end_at(at(now), "a");
             }
             let under_way = if now < ends { BTreeSet::from(["a".to_owned()]) } else { BTreeSet::new() };
             if !due.ready(at(now), &under_way).is_empty() {
@@ -145,9 +203,27 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_movements_in_a_second_are_five_looks_the_last_of_them_after_the_last_movement() {
-        let begun = begun_at(&(0..=1_000).collect::<Vec<_>>(), 5);
-        assert_eq!(begun, [4, 254, 504, 754, 1004]);
+    fn looks_at_a_worktree_that_moves_all_the_time_get_rarer_and_one_follows_its_last_movement_soon() {
+        let all_the_time = |millis: u64, step: usize| (0..=millis).step_by(step).collect::<Vec<_>>();
+        assert_eq!(begun_at(&all_the_time(1_000, 1), 5), [4, 254, 754, 1_100]);
+        assert_eq!(begun_at(&all_the_time(10_000, 5), 5), [4, 254, 754, 1_754, 3_754, 5_754, 7_754, 9_754, 10_100]);
+        // Where it falls quiet in between, it is looked at then.
+        assert_eq!(begun_at(&all_the_time(900, 150), 5), [4, 254, 550, 850, 1_100]);
+        // What moves now and then does not wait.
+        assert_eq!(begun_at(&all_the_time(1_500, 500), 5), [4, 504, 1_004, 1_504]);
+        let mut after_many = all_the_time(3_000, 5);
+        after_many.push(3_500);
+        assert_eq!(begun_at(&after_many, 5), [4, 254, 754, 1_754, 3_100, 3_504]);
+    }
+
+    #[test]
+    fn looks_that_cost_much_are_further_apart_while_movements_go_on() {
+        for (scan, longest) in [(5, 250), (100, 800), (700, 2_000)] {
+            let begun = begun_at(&(0..=20_000).step_by(5).chain([20_150, 20_300]).collect::<Vec<_>>(), scan);
+            let last = begun.last().copied().unwrap_or_default();
+            assert!(last > 20_300 && last <= 20_304 + longest.max(scan), "{scan}: {begun:?}");
+            assert!(begun.len() as u64 * scan <= 20_000 * 9 / 20, "{scan}: {begun:?}");
+        }
     }
 
     #[test]

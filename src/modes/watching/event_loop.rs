@@ -37,6 +37,8 @@ use watchdog_store::journal::{is_ours, kind};
 
 /// The events of one commit come within milliseconds of each other.
 const SETTLE: Duration = Duration::from_millis(4);
+/// The longest pause between two batches of events, while they concern only worktrees that are due already.
+const NO_NEWS: Duration = Duration::from_millis(16);
 /// A lock that lives longer than this is not that of a running commit, and a worktree that is broken for longer is not about to be removed.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The first and the longest pause before a locked worktree is tried again.
@@ -134,7 +136,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
     async fn stay(&mut self, tail: &mut EventTail, signals: &mut SignalState) {
         let mut next_regular_scan = Instant::now() + self.pause();
         // One ref that git moves is eight movements or so: those that come within a moment are taken together.
-        let mut listen_at = Instant::now();
+        let (mut listen_at, mut pause) = (Instant::now(), SETTLE);
         loop {
             self.discovery.begin_due();
             self.begin_scans().await;
@@ -143,8 +145,8 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
             let full = self.scans.len() >= self.request.jobs;
             let go_on = tokio::select! {
                 moved = async { sleep_until(listen_at).await; self.fs_events.next().await } => {
-                    self.on_movement(moved);
-                    listen_at = Instant::now() + SETTLE;
+                    pause = if self.on_movement(moved) { SETTLE } else { (pause * 2).min(NO_NEWS) };
+                    listen_at = Instant::now() + pause;
                     true
                 }
                 () = sleep_until(next.unwrap_or(next_regular_scan)), if next.is_some() && !full => true,
@@ -180,30 +182,31 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         self.request.poll_only || self.fs_events.watch_error.is_some()
     }
 
-    /// Events are only hints, and come in bursts; nothing is opened or read here.
-    fn on_movement(&mut self, moved: FsMovement) {
-        let mut next = Some(moved);
-        while let Some(moved) = next.take().or_else(|| self.fs_events.more()) {
-            let FsMovement::At(paths) = moved else {
-                self.all_due("movements were dropped");
-                for id in self.watch_set.names() {
-                    self.stirred(id);
-                }
-                continue;
-            };
-            for path in paths {
-                let AffectedWorktrees { heads, work, search } = self.watch_set.concern(&path);
-                if search {
-                    self.discovery.want();
-                }
-                for id in heads {
-                    self.due.add(id, ScanCause::Head, SETTLE);
-                }
-                for id in work {
-                    self.stirred(id);
-                }
+    /// Events are only hints, and come in bursts; nothing is opened or read here. Returns whether any was news, or might be.
+    fn on_movement(&mut self, moved: FsMovement) -> bool {
+        let FsMovement::At(paths) = moved else {
+            self.all_due("movements were dropped");
+            for id in self.watch_set.names() {
+                self.stirred(id);
+            }
+            return true;
+        };
+        let mut is_news = false;
+        for path in paths {
+            let AffectedWorktrees { heads, work, search } = self.watch_set.concern(&path);
+            if search {
+                self.discovery.want();
+                is_news = true;
+            }
+            for id in heads {
+                is_news |= !self.due.has(&id);
+                self.due.add(id, ScanCause::Head, SETTLE);
+            }
+            for id in work {
+                self.stirred(id);
             }
         }
+        is_news
     }
 
     /// Notes that something may have changed in a work tree just now.
@@ -309,6 +312,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         let task = outcome.as_ref().map_or_else(JoinError::id, |(task, _)| *task);
         let Some(RunningScan { id, cause, since }) = self.tasks.remove(&task) else { return true };
         self.under_way.remove(&id);
+        self.due.end(&id);
         let outcome = match outcome {
             Ok((_, outcome)) => outcome,
             Err(panicked) => return self.panicked(id, panicked),

@@ -1,45 +1,83 @@
-//! Receives events of the file system in folders. The queue is bounded: where too many come at once, they become one event "anywhere".
+//! Receives events of the file system in folders. Those at one path are kept as one until they are taken. The number of paths is bounded: where too
+//! many come at once, they become one event "anywhere".
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::watched_folders::WatchedFolders;
 use crate::judge::spawn_io::spawn_io;
 use crate::watch::{FsMovement, WatchDepth, WatchError};
 
-/// The length of the queue.
+/// The most paths that are kept.
 const WAITING: usize = 8192;
 
 /// Receives events in a set of folders.
 pub struct FsEvents {
     /// `None` where nothing is watched, and while a thread has them.
     folders: Option<WatchedFolders>,
-    receiver: Receiver<FsMovement>,
-    /// Whether events were dropped. Kept until that is reported, however many are taken out meanwhile.
-    dropped: Arc<Notify>,
+    waiting: Arc<WaitingEvents>,
     /// Whether new folders without a watch may lie below those that are watched as trees.
     missed: bool,
     /// Why not everything is watched.
     pub watch_error: Option<WatchError>,
-    /// Kept, so that waiting for what never comes does not end.
-    _sender: Sender<FsMovement>,
+}
+
+/// What moved since events were last taken.
+#[derive(Default)]
+struct WaitingEvents {
+    moved: Mutex<MovedPaths>,
+    /// Told once when the first one comes.
+    some: Notify,
+}
+
+#[derive(Default)]
+struct MovedPaths {
+    at: HashSet<PathBuf>,
+    /// Whether any were dropped.
+    anywhere: bool,
+}
+
+impl WaitingEvents {
+    /// Keeps an event; called for each, on the thread that reads them from the system.
+    fn keep(&self, movement: FsMovement) {
+        let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
+        let was_empty = moved.at.is_empty() && !moved.anywhere;
+        match movement {
+            FsMovement::Anywhere => moved.anywhere = true,
+            FsMovement::At(paths) => moved.at.extend(paths),
+        }
+        if moved.anywhere || moved.at.len() > WAITING {
+            *moved = MovedPaths { at: HashSet::new(), anywhere: true };
+        }
+        if was_empty {
+            self.some.notify_one();
+        }
+    }
+
+    fn take(&self) -> Option<FsMovement> {
+        let moved = std::mem::take(&mut *self.moved.lock().unwrap_or_else(PoisonError::into_inner));
+        match moved {
+            MovedPaths { anywhere: true, .. } => Some(FsMovement::Anywhere),
+            MovedPaths { at, .. } if at.is_empty() => None,
+            MovedPaths { at, .. } => Some(FsMovement::At(at.into_iter().collect())),
+        }
+    }
 }
 
 impl FsEvents {
     /// Watches nothing yet; with `closed`, never anything.
     pub fn new(closed: bool) -> Self {
-        let (sender, receiver) = channel(WAITING);
-        let dropped = Arc::new(Notify::new());
-        let (folders, watch_error) = match WatchedFolders::start(hearing(sender.clone(), Arc::clone(&dropped))) {
+        let waiting = Arc::new(WaitingEvents::default());
+        let for_thread = Arc::clone(&waiting);
+        let (folders, watch_error) = match WatchedFolders::start(move |moved| for_thread.keep(moved)) {
             Ok(_) if closed => (None, None),
             Ok(folders) => (Some(folders), None),
             Err(error) => (None, Some(error)),
         };
-        FsEvents { folders, receiver, dropped, missed: false, watch_error, _sender: sender }
+        FsEvents { folders, waiting, missed: false, watch_error }
     }
 
     /// Watches these folders and no others, and returns the new ones: earlier events in them were missed. `watch_error` holds why one
@@ -62,32 +100,14 @@ impl FsEvents {
         self.folders.as_ref().map_or(0, WatchedFolders::count)
     }
 
-    /// The next event. Safe to cancel.
+    /// All that moved since the last call, once there is any. Safe to cancel.
     pub async fn next(&mut self) -> FsMovement {
-        let moved = tokio::select! {
-            () = self.dropped.notified() => FsMovement::Anywhere,
-            moved = self.receiver.recv() => moved.unwrap_or(FsMovement::Anywhere),
-        };
-        self.noted(moved)
-    }
-
-    /// An event that is in the queue already.
-    pub fn more(&mut self) -> Option<FsMovement> {
-        let moved = self.receiver.try_recv().ok()?;
-        Some(self.noted(moved))
-    }
-
-    fn noted(&mut self, moved: FsMovement) -> FsMovement {
-        self.missed |= moved == FsMovement::Anywhere;
-        moved
-    }
-}
-
-/// Puts events into the queue; sets `dropped` where it is full.
-fn hearing(sender: Sender<FsMovement>, dropped: Arc<Notify>) -> impl Fn(FsMovement) + Send + 'static {
-    move |moved| {
-        if sender.try_send(moved).is_err() {
-            dropped.notify_one();
+        loop {
+            if let Some(moved) = self.waiting.take() {
+                self.missed |= moved == FsMovement::Anywhere;
+                return moved;
+            }
+            self.waiting.some.notified().await;
         }
     }
 }
@@ -98,20 +118,28 @@ mod tests {
 
     use super::super::fs_events::*;
 
+    fn at(path: &str) -> FsMovement {
+        FsMovement::At(vec![path.into()])
+    }
+
     #[test]
-    fn what_found_no_room_is_anywhere_even_after_all_the_rest_was_taken_out() {
+    fn many_events_at_one_path_are_one_and_those_that_find_no_room_are_anywhere() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let mut fs_events = FsEvents::new(true);
-            let on_row = hearing(fs_events._sender.clone(), Arc::clone(&fs_events.dropped));
-            (0..WAITING).for_each(|_| on_row(FsMovement::At(vec!["/r/.git/index".into()])));
-            assert_ne!(fs_events.next().await, FsMovement::Anywhere, "nothing was dropped yet");
-            on_row(FsMovement::At(vec!["/r/.git/index".into()]));
-            on_row(FsMovement::At(vec!["/r/.git/HEAD".into()]));
-            while fs_events.more().is_some() {}
-            let told = tokio::time::timeout(Duration::from_secs(20), fs_events.next()).await;
-            assert_eq!(told.expect("it is told without a further movement"), FsMovement::Anywhere);
-            assert!(fs_events.missed, "folders may have come unheard");
+            let waiting = Arc::clone(&fs_events.waiting);
+            (0..=2 * WAITING).for_each(|_| waiting.keep(at("/r/.git/index")));
+            assert_eq!(fs_events.next().await, at("/r/.git/index"));
+            assert!(!fs_events.missed, "nothing was dropped");
+            (0..=WAITING).for_each(|n| waiting.keep(at(&format!("/r/{n}"))));
+            waiting.keep(at("/r/.git/HEAD"));
+            let reported = tokio::time::timeout(Duration::from_secs(20), fs_events.next()).await;
+            assert_eq!(reported.expect("it is reported without a further movement"), FsMovement::Anywhere);
+            assert!(fs_events.missed, "folders may have come without an event");
+            waiting.keep(at("/r/.git/HEAD"));
+            assert_eq!(fs_events.next().await, at("/r/.git/HEAD"), "all of it was taken");
+            waiting.keep(FsMovement::Anywhere);
+            assert_eq!(fs_events.next().await, FsMovement::Anywhere);
         });
     }
 }
