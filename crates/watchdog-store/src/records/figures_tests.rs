@@ -46,6 +46,17 @@ fn append(store: &dyn LocalStore, events: &[NewEvent]) {
     let _done = store.append(events, None).unwrap();
 }
 
+/// Leaves the store as if nobody had counted its events yet.
+fn count_anew(store: &dyn LocalStore) {
+    for (key, rev) in store.revisions("").unwrap() {
+        let _done = store.delete(&key, rev).unwrap();
+    }
+}
+
+fn uncounted(store: &dyn LocalStore) -> Vec<StoredEvent> {
+    store.read(folded(store).unwrap().1, 10_000).unwrap().0
+}
+
 fn all(store: &dyn LocalStore) -> PeriodFigures {
     up_to_now(store, date(2026, 1, 1), || {}).unwrap()
 }
@@ -205,12 +216,45 @@ fn states_of_specs_are_bounded_and_the_newest_stay() {
 fn a_fold_of_several_pages_comes_to_what_its_events_do() {
     let events = events(i64::try_from(2 * PAGE + 300).unwrap());
     let expected = counted(&events);
-    for pieces in [PAGE - 1, PAGE, PAGE + 1, 3 * PAGE] {
+    for pieces in [PAGE, PAGE + 1, 3 * PAGE] {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         append(&store, &events);
+        count_anew(&store);
         assert_eq!(fold(&store, pieces).unwrap(), pieces.min(events.len()));
         while fold(&store, pieces).unwrap() > 0 {}
         assert_eq!(since(&store, date(2026, 1, 1)).unwrap().days, expected, "{pieces}");
     }
+}
+
+#[test]
+fn a_journal_that_grows_is_counted_as_it_grows_and_a_report_reads_little_of_it() {
+    let events = events(2_600);
+    for at_once in [7, 1_000, 2_600] {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        events.chunks(at_once).for_each(|part| append(&store, part));
+        let left = uncounted(&store).len();
+        assert!(left < 1_000, "{left} of {at_once} at once are left to count");
+        let so_far = &events[..events.len() - left];
+        assert_eq!(since(&store, date(2026, 1, 1)).unwrap().days, counted(so_far), "{at_once}");
+        // The same ids once more are no further events.
+        append(&store, &events[..1_000]);
+        assert_eq!(all(&store).days, counted(&events), "{at_once}");
+    }
+}
+
+#[test]
+fn a_long_journal_that_nobody_counted_is_counted_bit_by_bit_as_it_grows() {
+    let scratch = Scratch::new();
+    let store = SqliteStore::open(&scratch.dir).unwrap();
+    let events = events(4_500);
+    append(&store, &events[..2_000]);
+    count_anew(&store);
+    assert_eq!(uncounted(&store).len(), 2_000);
+    // Numbers of events begin anywhere, and two thousand pass two thousands.
+    events[2_000..].chunks(100).for_each(|part| append(&store, part));
+    let left = uncounted(&store).len();
+    assert!(left < 1_000, "{left} are left");
+    assert_eq!(all(&store).days, counted(&events));
 }

@@ -1,6 +1,10 @@
 //! SQLite as the store that machines could share: rows, leases, and the stream of events.
 
 use super::*;
+use crate::records::figures;
+
+/// After so many further events they are added to the figures, by the append that has the last of them: a report has to count few by itself.
+const FOLDED_EACH: i64 = 1_000;
 
 impl SharedStore for SqliteStore {
     fn now(&self) -> Result<EngineTime, StoreError> {
@@ -116,29 +120,38 @@ impl SharedStore for SqliteStore {
     }
 
     fn append(&self, events: &[NewEvent], guard: Option<&Lease>) -> Result<AppendOutcome, StoreError> {
-        self.with("write the journal", |connection| {
+        let (outcome, is_due) = self.with("write the journal", |connection| {
             let tx = noting(connection)?;
             if let Some(lease) = guard
                 && !stands(&tx, lease)?
             {
-                return Ok(AppendOutcome::Fenced);
+                return Ok((AppendOutcome::Fenced, false));
             }
+            let mut is_due = false;
             for event in events {
-                tx.prepare_cached(
-                    "INSERT INTO event (id, at, worktree, spec, kind, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING",
-                )?
-                .execute(params![
-                    event.id,
-                    event.at.as_microsecond(),
-                    event.worktree,
-                    event.spec,
-                    event.kind,
-                    verdict_row::pack(event)
-                ])?;
+                let written = tx
+                    .prepare_cached(
+                        "INSERT INTO event (id, at, worktree, spec, kind, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING",
+                    )?
+                    .execute(params![
+                        event.id,
+                        event.at.as_microsecond(),
+                        event.worktree,
+                        event.spec,
+                        event.kind,
+                        verdict_row::pack(event)
+                    ])?;
+                is_due |= written > 0 && tx.last_insert_rowid() % FOLDED_EACH == 0;
             }
             tx.commit()?;
-            Ok(AppendOutcome::Done)
-        })
+            Ok((AppendOutcome::Done, is_due))
+        })?;
+        if is_due {
+            // One that another process overtook, or that fails, is made up for by the next one, or by a report. The events are written.
+            let at_most = events.len() + 2 * usize::try_from(FOLDED_EACH).unwrap_or_default();
+            let _counted = figures::fold(self, at_most);
+        }
+        Ok(outcome)
     }
 
     fn read(&self, after: EventCursor, n: usize) -> Result<(Vec<StoredEvent>, EventCursor), StoreError> {
