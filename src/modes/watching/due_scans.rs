@@ -29,7 +29,7 @@ struct DueScan {
 }
 
 /// The last look at a worktree, where that is not long ago.
-struct LastLook {
+struct LastScan {
     begun: Instant,
     /// How long it took; `None` while it goes on.
     took: Option<Duration>,
@@ -37,7 +37,7 @@ struct LastLook {
     in_a_row: u32,
 }
 
-impl LastLook {
+impl LastScan {
     /// Whether a movement came so soon after it that it must wait.
     fn is_followed_by(&self, movement: Instant) -> bool {
         movement < self.begun + BETWEEN_LOOKS
@@ -60,7 +60,7 @@ impl LastLook {
 #[derive(Default)]
 pub struct DueScans {
     due: BTreeMap<String, DueScan>,
-    looks: BTreeMap<String, LastLook>,
+    last_scans: BTreeMap<String, LastScan>,
 }
 
 impl DueScans {
@@ -115,10 +115,10 @@ impl DueScans {
 
     fn begin_at(&mut self, now: Instant, id: &str) {
         let due = self.due.remove(id);
-        let before = self.looks.get(id).filter(|look| due.is_some_and(|due| look.is_followed_by(due.since)));
-        let in_a_row = before.map_or(0, |look| look.in_a_row + 1);
-        self.looks.retain(|_, look| now.saturating_duration_since(look.begun) < LONGEST_PAUSE);
-        self.looks.insert(id.to_owned(), LastLook { begun: now, took: None, in_a_row });
+        let before = self.last_scans.get(id).filter(|last| due.is_some_and(|due| last.is_followed_by(due.since)));
+        let in_a_row = before.map_or(0, |last| last.in_a_row + 1);
+        self.last_scans.retain(|_, last| now.saturating_duration_since(last.begun) < LONGEST_PAUSE);
+        self.last_scans.insert(id.to_owned(), LastScan { begun: now, took: None, in_a_row });
     }
 
     /// Notes that the scan of a worktree ended.
@@ -127,8 +127,8 @@ impl DueScans {
     }
 
     fn end_at(&mut self, now: Instant, id: &str) {
-        if let Some(look) = self.looks.get_mut(id) {
-            look.took = Some(now.saturating_duration_since(look.begun));
+        if let Some(last) = self.last_scans.get_mut(id) {
+            last.took = Some(now.saturating_duration_since(last.begun));
         }
     }
 
@@ -138,8 +138,8 @@ impl DueScans {
     }
 
     fn begins_at(&self, id: &str, due: &DueScan) -> Instant {
-        let look = self.looks.get(id).filter(|_| due.cause == ScanCause::Head);
-        look.map_or(due.at, |look| due.at.max(look.rested(due)))
+        let last = self.last_scans.get(id).filter(|_| due.cause == ScanCause::Head);
+        last.map_or(due.at, |last| due.at.max(last.rested(due)))
     }
 
     /// When the next scan is due; worktrees that are being scanned do not count.
