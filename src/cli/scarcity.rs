@@ -15,7 +15,7 @@ pub fn watch_panics() {
             let _ = SEEN.set(shortage);
         }
         if seen().is_some() {
-            tracing::info!(%panic, "a panic for want of room");
+            tracing::info!(target: "watchdog::decision", panic = %panic, "a library panicked for want of room");
         } else {
             usual(panic);
         }
