@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
@@ -13,13 +14,19 @@ use crate::support::{Repo, TestEnv, wait_until};
 /// How long something may take that happens by itself, on a machine with other things to do.
 const SOON: Duration = Duration::from_secs(90);
 
+/// An honest session during which the remote goes away, and where it went.
+fn losing(env: &TestEnv, fleet: &Fleet) -> (PathBuf, String) {
+    let away = env.root().join("away.git");
+    let script = format!("mv '{}' '{}'; {HONEST}", fleet.remote.display(), away.display());
+    (away, script)
+}
+
 #[test]
 fn work_stays_here_as_review_while_its_remote_is_away_and_goes_there_when_it_is_back() {
     let env = TestEnv::new();
     let fleet = Fleet::new(&env);
     let repo = fleet.machine(&env, "a");
-    let away = env.root().join("away.git");
-    let script = format!("mv '{}' '{}'; {HONEST}", fleet.remote.display(), away.display());
+    let (away, script) = losing(&env, &fleet);
     let options = ["run", "T1", "--json", "--push-retry", "1s", "--config", &config(&env)];
     let base = repo.head();
     let out = repo.watchdog(&agent(&options, &script)).expect(16);
@@ -43,8 +50,7 @@ fn work_of_an_agents_own_worktree_is_pushed_from_there_by_the_command_that_is_na
     let env = TestEnv::new();
     let fleet = Fleet::new(&env);
     let repo = fleet.machine(&env, "a");
-    let away = env.root().join("away.git");
-    let script = format!("mv '{}' '{}'; {HONEST}", fleet.remote.display(), away.display());
+    let (away, script) = losing(&env, &fleet);
     let config = config(&env);
     repo.watchdog(&agent(&["work", "--agents", "1", "--push-retry", "1s", "--config", &config], &script)).expect(12);
     let left = task(&repo, "T1");
@@ -62,8 +68,7 @@ fn work_is_complete_as_soon_as_its_remote_is_back() {
     let env = TestEnv::new();
     let fleet = Fleet::new(&env);
     let repo = fleet.machine(&env, "a");
-    let away = env.root().join("away.git");
-    let script = format!("mv '{}' '{}'; {HONEST}", fleet.remote.display(), away.display());
+    let (away, script) = losing(&env, &fleet);
     let config = config(&env);
     let running = repo.watchdog_spawn(&agent(&["run", "T1", "--json", "--push-retry", "10m", "--config", &config], &script));
     wait_until("the push is tried again", SOON, || running.stderr_so_far().contains("tried again"));
