@@ -53,6 +53,22 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
+fn a_database_that_turns_out_damaged_in_a_sweep_is_named() {
+    let env = TestEnv::new();
+    linked(&env, &["a"]);
+    let database = env.state().join("watchdog.db");
+    let connection = rusqlite::Connection::open(&database).expect("it is there");
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("the log is moved");
+    drop(connection);
+    // Its tables, but not its head: it opens.
+    let mut bytes = fs::read(&database).expect("it is there");
+    bytes[8192..].fill(0xff);
+    fs::write(&database, bytes).expect("it is ours");
+    let out = env.watchdog(&env.root(), &["sweep", "--json", "--no-probe", "all"]);
+    assert!(out.stderr.contains("was damaged") && out.stderr.contains(".corrupt-"), "{out}");
+}
+
+#[test]
 fn every_worktree_is_judged_once_and_one_that_nobody_watches_is_no_alarm() {
     let env = TestEnv::new();
     let worktrees = linked(&env, &["committed", "dirty", "idle"]);

@@ -111,6 +111,8 @@ fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) ->
     if tidy(sweep.store.as_ref(), now(), report.lines.len()).is_err() {
         report.notes.push("old events could not be removed from the journal".into());
     }
+    // What the store met on the way, such as a damaged database.
+    report.notes.extend(sweep.store.notes().into_iter().map(|note| note.detail));
     report.lines.sort_by(|a, b| a.worktree.cmp(&b.worktree));
     report.not_reached = held(&sweep.jobs).len();
     report.probes = sweep.probe_budget.taken();

@@ -131,26 +131,36 @@ impl DatabaseFile {
     }
 
     /// Runs one operation. `None` means that the database was damaged and has been put aside.
+    ///
+    /// SQLite calls a database malformed also where the disk failed to read it once. So it is damaged only if it is on a new connection,
+    /// too; the operation is a transaction that was rolled back.
     pub(super) fn attempt<T>(
         &mut self,
         doing: &'static str,
         op: &impl Fn(&mut Connection) -> rusqlite::Result<T>,
     ) -> Result<Option<T>, StoreError> {
-        let Some((guard, mut connected)) = self.enter()? else { return Ok(None) };
-        let result = op(&mut connected.connection);
-        drop(guard);
-        match result {
-            Ok(done) => {
-                self.connected = Some(connected);
-                Ok(Some(done))
-            }
-            Err(error) if is_damage(&error) => {
-                self.put_aside(Some(connected), &error.to_string())?;
-                Ok(None)
-            }
-            Err(error) => {
-                self.connected = Some(connected);
-                Err(store_error(doing, &self.database, PATIENCE.as_secs(), &error))
+        let mut is_second = false;
+        loop {
+            let Some((guard, mut connected)) = self.enter()? else { return Ok(None) };
+            let result = op(&mut connected.connection);
+            drop(guard);
+            match result {
+                Ok(done) => {
+                    self.connected = Some(connected);
+                    return Ok(Some(done));
+                }
+                Err(error) if is_damage(&error) && is_second => {
+                    self.put_aside(Some(connected), &error.to_string())?;
+                    return Ok(None);
+                }
+                Err(error) if is_damage(&error) => {
+                    leave_log(&connected.connection);
+                    is_second = true;
+                }
+                Err(error) => {
+                    self.connected = Some(connected);
+                    return Err(store_error(doing, &self.database, PATIENCE.as_secs(), &error));
+                }
             }
         }
     }
@@ -292,8 +302,7 @@ impl DatabaseFile {
     fn put_aside(&mut self, connected: Option<OpenConnection>, why: &str) -> Result<(), StoreError> {
         let seen = connected.as_ref().map(|c| c.identity);
         if let Some(connected) = connected {
-            // Closing must not write the log into the damaged file, which is evidence. A refusal changes nothing for us.
-            let _ = connected.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+            leave_log(&connected.connection);
         }
         let guard = self.access_lock.alone(&self.database)?;
         let now = identity(&self.database);
@@ -401,6 +410,11 @@ fn set_up(connection: &mut Connection) -> rusqlite::Result<()> {
     }
     tx.pragma_update(None, "user_version", MIGRATIONS.len() as i64)?;
     tx.commit()
+}
+
+/// Closing must not write the log into a damaged file, which is evidence. A refusal changes nothing for us.
+fn leave_log(connection: &Connection) {
+    let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
 }
 
 /// SQLite's own check of the whole file; an error that counts as damage where it finds fault.

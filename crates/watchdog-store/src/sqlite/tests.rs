@@ -46,13 +46,13 @@ fn key() -> RowKey {
     RowKey::new("test", &["a"])
 }
 
-/// A database with a row and some events, closed in order.
 /// Moves the log into the database, as happens by itself once it has grown.
 fn settle(scratch: &Scratch) {
     let connection = rusqlite::Connection::open(scratch.dir.database()).unwrap();
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
 }
 
+/// A database with a row and some events, closed in order.
 fn filled(scratch: &Scratch) {
     let store = SqliteStore::open(&scratch.dir).unwrap();
     assert!(matches!(store.cas(&key(), ExpectedRevision::Absent, &[7; 3000]).unwrap(), SwapOutcome::Ok(_)));
@@ -179,6 +179,32 @@ fn damage_met_in_the_middle_of_work_costs_a_note_and_not_the_work() {
     assert_eq!(notes.iter().map(|n| n.code.as_str()).collect::<Vec<_>>(), ["store_damaged"], "{notes:?}");
     assert_eq!(store.newest(9).unwrap().len(), 1);
     assert!(store.notes().is_empty(), "told once");
+}
+
+#[test]
+fn a_database_that_could_not_be_read_once_is_no_damaged_one() {
+    let scratch = Scratch::new();
+    filled(&scratch);
+    let mut file = DatabaseFile::at(&scratch.dir, JournalMode::Ahead).unwrap();
+    let tries = std::cell::Cell::new(0);
+    // SQLite's word for a read that the disk failed.
+    let malformed = || rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT), None);
+    let fails = |times: u32| {
+        let tries = &tries;
+        tries.set(0);
+        move |connection: &mut Connection| {
+            tries.set(tries.get() + 1);
+            if tries.get() <= times {
+                return Err(malformed());
+            }
+            connection.query_row("SELECT count(*) FROM event", [], |row| row.get::<_, i64>(0))
+        }
+    };
+    assert_eq!(file.attempt("count", &fails(1)).unwrap(), Some(200));
+    assert_eq!((scratch.damaged().len(), file.take_notes().len()), (0, 0));
+    assert_eq!(file.attempt("count", &fails(2)).unwrap(), None, "it is so on a new connection, too");
+    assert_eq!(file.take_notes().first().map(|note| note.code), Some(WarningCode::StoreDamaged));
+    assert!(!scratch.damaged().is_empty());
 }
 
 #[test]
