@@ -76,8 +76,11 @@ pub fn main() -> ExitCode {
     let judges = cli.command.as_ref().is_some_and(judges_one_worktree);
     // A panic is a bug. It must not look like a verdict, nor end with the code that a shell gives to anything that fails.
     match catch_unwind(AssertUnwindSafe(|| dispatch(cli, &terminal))) {
-        // The host reads exit codes of a hook in its own way.
-        Ok(Ok(code)) if in_a_hook => ExitCode::from(code),
+        // The host reads exit codes of a hook in its own way. An answer that could not be written is said all the same.
+        Ok(Ok(code)) if in_a_hook => {
+            let _of_commands = ended(code);
+            ExitCode::from(code)
+        }
         Ok(Ok(code)) => ended(code),
         Ok(Err(failure)) => {
             let failure = placed(failure, &global, &terminal);

@@ -68,7 +68,7 @@ fn no_command_succeeds_whose_result_could_not_be_written() {
 }
 
 #[test]
-fn a_hook_answers_with_0_whatever_becomes_of_its_answer() {
+fn a_hook_ends_with_0_whatever_becomes_of_its_answer_and_says_what_did() {
     if !Path::new("/dev/full").exists() {
         return;
     }
@@ -76,6 +76,7 @@ fn a_hook_answers_with_0_whatever_becomes_of_its_answer() {
     let repo = env.repo();
     let out = repo.watchdog_command(&["hook", "stop"]).stdin("{}").stdout_to("/dev/full").run();
     assert_eq!(out.code, Some(0), "{out}");
+    assert!(out.stderr.contains("failed to write the result to stdout: No space left"), "{out}");
 }
 
 #[test]
