@@ -17,7 +17,7 @@ use crate::watch::{FolderWatch, GitDirs};
 use crate::wire::judgement_events::helper_snapshot_data;
 use watchdog_core::checks::{self, CheckContext, GroupOutcome};
 use watchdog_core::config::settings::{AgentSettings, CheckKind, CheckSpec, RescueMode};
-use watchdog_core::decision::machine::{ChecksResult, MachineAction, MachineEvent, SurvivorFacts};
+use watchdog_core::decision::machine::{ChecksResult, EarlierRounds, MachineAction, MachineEvent, SurvivorFacts};
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{
@@ -275,9 +275,16 @@ impl ActionExecutor {
         if let Some(snapshot) = taken.as_ref().filter(|snapshot| !snapshot.reused) {
             self.command_env.tell(&format!("kept {} in {}", plural(snapshot.files, "changed file"), snapshot.name));
         }
+        // What was not kept must not meet a program that may destroy it.
+        let gaps = taken.as_ref().filter(|_| self.runs_programs()).map_or(Ok(()), Snapshot::require_all_read);
         self.seen().snapshot = taken;
         self.snapshot_helpers(why);
+        gaps?;
         Ok(name)
+    }
+
+    fn runs_programs(&self) -> bool {
+        self.input.setup(EarlierRounds::default(), None, false).checks_run_programs
     }
 
     /// Takes snapshots of what helpers of the session have uncommitted in other worktrees. Where that fails, watchdog warns and judges all

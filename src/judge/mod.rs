@@ -38,6 +38,7 @@ pub(crate) mod settle_anchor;
 pub(crate) mod shared_account;
 pub(crate) mod signals;
 pub mod slot_server;
+pub(crate) mod snapshot_gaps;
 pub(crate) mod spawn_io;
 pub mod survivors;
 mod undone;

@@ -93,6 +93,7 @@ mod tests {
             files: 0,
             bytes: 0,
             left_out: vec![],
+            failed_reads: vec![],
             at: jiff::Timestamp::UNIX_EPOCH,
             reused: false,
         }

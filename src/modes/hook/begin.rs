@@ -21,6 +21,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{EffectiveConfig, effective};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::settle_anchor;
+use crate::judge::snapshot_gaps::denied_sentence;
 use crate::wire::hook_events::hook_session_started_data;
 use crate::wire::judgement_events::baseline_data;
 
@@ -93,13 +94,17 @@ fn keep(command_env: &CommandEnv, open: &OpenWorktree, spec: &str, settings: &Re
     }
     let request = SnapshotRequest { spec, at, why: "before the session" };
     let taken = open.worktree.take_snapshot_with_private(&request, &private_rule(settings))?;
-    if let Some(taken) = taken.filter(|taken| !taken.reused) {
+    if let Some(taken) = taken.as_ref().filter(|taken| !taken.reused) {
         let kept = snapshot_event(at, &open.worktree_id, Some(spec), &taken.name, &taken.commit);
         // Nothing guards this append, so it cannot be fenced.
         let _done = open.store.append(&[kept], None)?;
         command_env.tell(&format!("kept the uncommitted work in {}", taken.name));
     }
-    Ok(())
+    let Some(taken) = taken else { return Ok(()) };
+    if let Some(sentence) = denied_sentence(&taken) {
+        command_env.tell(&sentence);
+    }
+    Ok(taken.require_all_read()?)
 }
 
 /// The session that already runs in this worktree, where it is not this very process's own: that of `watchdog run` or of another agent.

@@ -303,12 +303,15 @@ fn keep_work(command_env: &CommandEnv, input: &JudgementInput) -> Result<(), Str
     let request = SnapshotRequest { spec: &input.spec, at: now(), why: "before the checks of a stop" };
     let rule = private_rule(&input.settings.rescue);
     let worktree = input.worktree.lock().expect("mutex poisoned");
-    match worktree.take_snapshot_with_private(&request, &rule) {
-        Ok(Some(taken)) if !taken.reused => command_env.tell(&format!("kept the uncommitted work in {}", taken.name)),
-        Ok(_) => {}
-        Err(error) => return Err(format!("the uncommitted work could not be kept before checks run: {error}")),
-    }
-    Ok(())
+    let taken = worktree.take_snapshot_with_private(&request, &rule);
+    let kept = taken.and_then(|taken| {
+        let Some(taken) = taken else { return Ok(()) };
+        if !taken.reused {
+            command_env.tell(&format!("kept the uncommitted work in {}", taken.name));
+        }
+        taken.require_all_read()
+    });
+    kept.map_err(|error| format!("the uncommitted work could not be kept before checks run: {error}"))
 }
 
 /// Adds warnings about weak criteria to any answer.

@@ -23,6 +23,7 @@ use watchdog_store::journal::snapshot_event;
 use crate::clock::now;
 use crate::judge::born_worktree_snapshots::snapshot_helpers;
 use crate::judge::command_env::ProgressCallback;
+use crate::judge::snapshot_gaps::denied_sentence;
 
 /// The longest time between two scans that show whether the work tree is quiet.
 const SETTLE: Duration = Duration::from_secs(10);
@@ -135,8 +136,17 @@ impl SnapshotSubject {
             schedule.forget();
             error.to_string()
         })?;
-        self.note(taken.filter(|snapshot| !snapshot.reused).as_ref(), at);
-        Ok(())
+        self.note(taken.as_ref().filter(|snapshot| !snapshot.reused), at);
+        let Some(taken) = taken else { return Ok(()) };
+        if !schedule.begun
+            && let Some(sentence) = denied_sentence(&taken)
+        {
+            (self.narrate)(&sentence);
+        }
+        taken.require_all_read().map_err(|error| {
+            schedule.forget();
+            error.to_string()
+        })
     }
 
     /// A new helper gets a snapshot at once, later ones as often as the session's own worktree.

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::calls::{FAMILIES, Injection};
+use super::calls::{CallFault, FAMILIES, Injection};
 use super::ground::InjectionGround;
 use super::point::{CallCounts, PointOutcome, count_calls, play};
 use super::scene::{SCENES, Scene};
@@ -60,6 +60,23 @@ fn every_system_call_that_fails_loses_nothing_and_is_not_silent() {
     let broken = shared.broken.into_inner().expect("no worker panicked with it");
     println!("{points} points from seed {first}\n{}", shared.tally.into_inner().expect("no worker panicked with it"));
     assert!(broken.is_empty(), "{} points are broken:\n{}", broken.len(), broken.join("\n"));
+}
+
+#[test]
+fn a_session_does_not_start_where_the_disk_fails_while_its_predecessors_work_is_kept() {
+    let mut ground = InjectionGround::new();
+    let family = FAMILIES.iter().find(|family| family.name == "read").expect("it is one of them");
+    let mut held_back = 0;
+    // The reads of the first snapshot are among them, whatever was read before.
+    for at in (46..=70).step_by(4) {
+        let injection = Injection { family, fault: CallFault::Error("EIO"), at, lasting: true };
+        match play(&mut ground, Scene::Run, injection) {
+            PointOutcome::Held { end } => held_back += usize::from(end == "exit 16"),
+            PointOutcome::NotReached => {}
+            PointOutcome::Broken(what) => panic!("read {at}: {what}"),
+        }
+    }
+    assert!(held_back > 0, "no read of a snapshot was hit");
 }
 
 impl Points {

@@ -50,6 +50,8 @@ pub(super) struct ScannedChanges {
     pub repositories: BTreeSet<BString>,
     /// The unreadable paths.
     pub left_out: Vec<LeftOut>,
+    /// Those of them whose disk failed, each with the error. A path that nobody may read is not one of them.
+    pub failed_reads: Vec<(String, String)>,
     /// Ignored files that are kept all the same, each with the reason.
     pub ignored: BTreeMap<BString, (CapturedFile, &'static str)>,
     /// A pipe or device bears the name of a file that gix would open and wait for.
@@ -59,6 +61,13 @@ pub(super) struct ScannedChanges {
 impl ScannedChanges {
     pub(super) fn leave_out(&mut self, path: &BStr, why: LeftOutReason) {
         self.left_out.push(LeftOut { path: path_text(path), why });
+    }
+
+    pub(super) fn leave_out_unread(&mut self, path: &BStr, error: &io::Error) {
+        if error.kind() != io::ErrorKind::PermissionDenied {
+            self.failed_reads.push((path_text(path), error.to_string()));
+        }
+        self.leave_out(path, LeftOutReason::Unreadable);
     }
 }
 
@@ -113,8 +122,8 @@ impl DiskScan<'_, '_> {
             }
             let stat = match self.below.lstat(full.as_bstr()) {
                 Ok(stat) => stat,
-                Err(_) => {
-                    self.found.leave_out(full.as_bstr(), LeftOutReason::Unreadable);
+                Err(error) => {
+                    self.found.leave_out_unread(full.as_bstr(), &error);
                     continue;
                 }
             };
@@ -145,7 +154,7 @@ impl DiskScan<'_, '_> {
                 // It was removed after it was listed.
                 Ok(None) if scope.nested => {}
                 Ok(None) => drop(self.found.changes.insert(full, TreeEdit::Remove)),
-                Err(_) => self.found.leave_out(full.as_bstr(), LeftOutReason::Unreadable),
+                Err(error) => self.found.leave_out_unread(full.as_bstr(), &error),
             }
         }
         Ok(())
@@ -161,7 +170,7 @@ impl DiskScan<'_, '_> {
 
     fn submodule(&mut self, scope: &ScannedRepository<'_>, full: &BStr, recorded: ObjectId) -> Result<(), Error> {
         match self.below.lstat(full) {
-            Err(_) => self.found.leave_out(full, LeftOutReason::Unreadable),
+            Err(error) => self.found.leave_out_unread(full, &error),
             Ok(Some(FileStat { kind: PathKind::Folder, .. })) => {
                 self.found.repositories.insert(full.to_owned());
                 let Some(repo) = nested::open(&self.root.join(as_path(full))) else { return Ok(()) };
@@ -177,7 +186,7 @@ impl DiskScan<'_, '_> {
             Ok(Some(_)) => match self.blobs.take(&mut self.below, full, BlobWriteMode::Content) {
                 Ok(Some(taken)) => self.put(scope, full.to_owned(), taken),
                 Ok(None) => drop(self.found.changes.insert(full.to_owned(), TreeEdit::Remove)),
-                Err(_) => self.found.leave_out(full, LeftOutReason::Unreadable),
+                Err(error) => self.found.leave_out_unread(full, &error),
             },
             Ok(None) => drop(self.found.changes.insert(full.to_owned(), TreeEdit::Remove)),
         }
@@ -226,8 +235,8 @@ impl DiskScan<'_, '_> {
             let entries = match self.below.list(full.as_bstr()) {
                 Ok(entries) => entries,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(_) => {
-                    self.found.leave_out(full.as_bstr(), LeftOutReason::Unreadable);
+                Err(error) => {
+                    self.found.leave_out_unread(full.as_bstr(), &error);
                     continue;
                 }
             };
@@ -277,7 +286,7 @@ impl DiskScan<'_, '_> {
                     match self.blobs.take(&mut self.below, full.as_bstr(), BlobWriteMode::Content) {
                         Ok(Some(taken)) => self.put(scope, full, taken),
                         Ok(None) => {}
-                        Err(_) => self.found.leave_out(full.as_bstr(), LeftOutReason::Unreadable),
+                        Err(error) => self.found.leave_out_unread(full.as_bstr(), &error),
                     }
                 }
                 Ok(None)
@@ -302,7 +311,11 @@ impl DiskScan<'_, '_> {
         if scope.depth > 0 || scope.nested {
             return;
         }
-        let Ok(Some(stat)) = self.below.lstat(full.as_bstr()) else { return };
+        let stat = match self.below.lstat(full.as_bstr()) {
+            Ok(Some(stat)) => stat,
+            Ok(None) => return,
+            Err(error) => return self.found.leave_out_unread(full.as_bstr(), &error),
+        };
         let nothing = || None;
         let candidate =
             SnapshotCandidate { path: &path_text(full.as_bstr()), bytes: stat.size, ignored: true, content: &nothing, committed: &nothing };
@@ -310,7 +323,7 @@ impl DiskScan<'_, '_> {
         match self.blobs.take(&mut self.below, full.as_bstr(), BlobWriteMode::Content) {
             Ok(Some(taken)) => drop(self.found.ignored.insert(full, (taken, why))),
             Ok(None) => {}
-            Err(_) => self.found.leave_out(full.as_bstr(), LeftOutReason::Unreadable),
+            Err(error) => self.found.leave_out_unread(full.as_bstr(), &error),
         }
     }
 

@@ -19,7 +19,6 @@ use super::spec_name::{PREFIX, PRIVATE_PREFIX, for_ref, path_text, sequence};
 use super::{PrivacyClassifier, Snapshot, SnapshotRequest, diff, loose_ref, nested};
 use crate::{Error, Worktree};
 use watchdog_facts::display::log_millis;
-use watchdog_facts::evidence::LeftOutReason;
 
 /// How often a snapshot is tried, and paths are taken again that changed meanwhile.
 const ROUNDS: usize = 3;
@@ -40,7 +39,7 @@ impl Worktree {
     ///
     /// # Errors
     /// When HEAD, its tree or the object database cannot be read or written. An unreadable file is no
-    /// error: [`Snapshot::left_out`] names it.
+    /// error: [`Snapshot::left_out`] names it, and [`Snapshot::require_all_read`] makes it one.
     pub fn take_snapshot(&self, request: &SnapshotRequest<'_>) -> Result<Option<Snapshot>, Error> {
         self.take_snapshot_with_private(request, &|_| None)
     }
@@ -153,11 +152,13 @@ impl Worktree {
             bytes: changed.iter().map(|c| c.bytes).sum::<u64>() + nested_bytes,
             left_out: found.left_out,
         };
+        let failed_reads = found.failed_reads;
         if let Some(same) = self.retry_if_refs_moved(|| newest_of(repo, &spec))?
             && is_same(repo, &same, &record, tree, [readable.then_some(index_tree), extras_tree, private_tree])
         {
             blobs.make_durable()?;
-            return Ok(Some(snapshot(same.name, same.commit, tree, &same.record, record.left_out, true)));
+            let same = snapshot(same.name, same.commit, tree, &same.record, record.left_out, true);
+            return Ok(Some(Snapshot { failed_reads, ..same }));
         }
         let name = line_of(&spec, request.at);
         if readable {
@@ -176,7 +177,7 @@ impl Worktree {
         blobs.make_durable()?;
         let name = publish(self, &name, commit, record.private, request.at)?;
         let left_out = std::mem::take(&mut record.left_out);
-        Ok(Some(snapshot(name, commit, tree, &record, left_out, false)))
+        Ok(Some(Snapshot { failed_reads, ..snapshot(name, commit, tree, &record, left_out, false) }))
     }
 }
 
@@ -196,6 +197,7 @@ fn snapshot(
         files: record.files,
         bytes: record.bytes,
         left_out,
+        failed_reads: Vec::new(),
         at: record.at,
         reused,
     }
@@ -325,7 +327,7 @@ impl DiskScan<'_, '_> {
             Ok(Some(taken)) => drop(self.found.changes.insert(path.to_owned(), TreeEdit::Put(taken))),
             Ok(None) if tracked => drop(self.found.changes.insert(path.to_owned(), TreeEdit::Remove)),
             Ok(None) => drop(self.found.changes.remove(path)),
-            Err(_) => self.found.leave_out(path, LeftOutReason::Unreadable),
+            Err(error) => self.found.leave_out_unread(path, &error),
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 
-use watchdog_facts::evidence::LeftOut;
+use watchdog_facts::evidence::{LeftOut, LeftOutReason};
+
+use crate::Error;
 
 /// The metadata of a new snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,10 +34,35 @@ pub struct Snapshot {
     pub bytes: u64,
     /// The paths that could not be stored, and why.
     pub left_out: Vec<LeftOut>,
+    /// Those of them whose disk failed, each with the error of the operating system. What nobody may read is not one of them.
+    pub failed_reads: Vec<(String, String)>,
     /// When it was taken.
     pub at: Timestamp,
     /// The newest snapshot of the spec held this very state, so that no new one was needed.
     pub reused: bool,
+}
+
+impl Snapshot {
+    /// Refuses a snapshot that misses files for another reason than missing rights: before a program starts that may destroy them, they
+    /// were there to be kept.
+    ///
+    /// # Errors
+    /// Names the first such file and its error.
+    pub fn require_all_read(&self) -> Result<(), Error> {
+        let Some((path, error)) = self.failed_reads.first() else { return Ok(()) };
+        let more = match self.failed_reads.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Err(Error::Read { doing: format!("read '{path}'{more}"), why: error.clone() })
+    }
+
+    /// The paths that this user may not read, so that no snapshot can have them.
+    pub fn denied(&self) -> impl Iterator<Item = &str> {
+        let failed = |path: &str| self.failed_reads.iter().any(|(one, _)| one == path);
+        let unreadable = self.left_out.iter().filter(|left| left.why == LeftOutReason::Unreadable);
+        unreadable.map(|left| left.path.as_str()).filter(move |path| !failed(path))
+    }
 }
 
 /// Any stored snapshot, as its commit describes it.
