@@ -97,6 +97,8 @@ impl CheckMachine {
         self.secured = true;
         match then {
             AfterSnapshot::JudgeChecks(purpose) => self.judge_checks(purpose),
+            // What was left uncommitted is gone since the answer that is disputed: the commits decide.
+            AfterSnapshot::Ask if !self.has_checks() && self.committed() && !self.work_left() => self.conclude_new_commits(),
             AfterSnapshot::Ask => self.ask(),
             AfterSnapshot::Commits(purpose) => self.commits_and_leftovers(purpose),
             AfterSnapshot::ChecksUnmet => self.conclude_checks_unmet(),

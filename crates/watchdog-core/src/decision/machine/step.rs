@@ -15,7 +15,7 @@ pub struct CheckMachine {
     pub(super) setup: MachineSetup,
     pub(super) stage: MachineStage,
     /// The pending request, repeated if an event of another kind arrives.
-    pending: Option<MachineAction>,
+    pub(super) pending: Option<MachineAction>,
     /// As last read; `None` where that failed.
     pub(super) commits: Option<Commits>,
     /// As last read with these commits; earlier uncommitted changes are outdated.
@@ -49,7 +49,7 @@ pub struct CheckMachine {
     /// The verdict unless the criteria changed.
     pub(super) held_back: Option<Box<Verdict>>,
     /// The rules that the last step applied.
-    applied: Vec<JudgementRule>,
+    pub(super) applied: Vec<JudgementRule>,
 }
 
 impl CheckMachine {
@@ -198,7 +198,6 @@ impl CheckMachine {
                 self.by(JudgementRule::SessionOverLimit);
                 self.secure(AfterSnapshot::Rescue(RescueReason::OverLimit))
             }
-            CommitsPurpose::Rescued(why) => self.after_rescue(purpose, why),
             // No other fact matters before the limit is lifted.
             _ if matches!(self.setup.session, Some(SessionEnd::RateLimited { .. })) => {
                 self.by(JudgementRule::SessionMetLimit);
@@ -208,6 +207,7 @@ impl CheckMachine {
                 self.by(JudgementRule::OperationHalfDone);
                 self.secure(AfterSnapshot::HalfDone)
             }
+            CommitsPurpose::Rescued(why) => self.after_rescue(purpose, why),
             // Nothing new: commits did not decide when the round began, and the criteria were judged on these.
             CommitsPurpose::Probed if !moved => self.undecided(purpose),
             CommitsPurpose::Last if !moved && self.judged.is_some() => self.undecided(purpose),
@@ -272,7 +272,7 @@ impl CheckMachine {
     }
 
     /// The criteria of a file that is not trusted do not count.
-    fn has_checks(&self) -> bool {
+    pub(super) fn has_checks(&self) -> bool {
         self.setup.has_checks && self.setup.trust == ConfigTrust::Settled
     }
 

@@ -1,7 +1,7 @@
 //! Every leaf of the tree where commits and the agent decide.
 
 use crate::config::settings::RescueMode;
-use watchdog_facts::evidence::{ActivityFacts, ProbeOutcome};
+use watchdog_facts::evidence::{ActivityFacts, CheckOutcome, ProbeOutcome};
 
 use super::world::*;
 
@@ -141,6 +141,26 @@ fn a_claim_of_complete_is_settled_by_what_is_uncommitted() {
             "complete/rescued claimed probes=1 rescues=1 snapshots=2",
         ),
         ("rescue cannot tell what it did", claims().unreadable(Kind::Rescue, 1), "review/rescue_incomplete probes=1 rescues=1 snapshots=2"),
+    ]);
+}
+
+#[test]
+fn what_is_half_done_after_a_rescue_is_not_complete() {
+    let rebases = |world: World| world.rescue(Salvage::CommitsIntoRebase);
+    let held = "incomplete/operation_in_progress probes=1 rescues=1 snapshots=2";
+    check_table([
+        ("a claim", rebases(World::dirty().replies([complete()])), held),
+        ("gives up", rebases(World::dirty().replies([gives_up()])), held),
+        (
+            "checks pass",
+            rebases(World::dirty().checks(Criteria::Always(CheckOutcome::Pass))),
+            "incomplete/operation_in_progress rescues=1 snapshots=1 checks=1",
+        ),
+        (
+            "the final rescue",
+            rebases(World::dirty()).set(|setup| setup.completion.max_probes = 0),
+            "incomplete/operation_in_progress rescues=1 snapshots=1",
+        ),
     ]);
 }
 
@@ -287,6 +307,15 @@ fn a_contradiction_is_asked_once_more_and_then_shown_to_a_person() {
             "no question left",
             World::clean().replies([contradiction()]).set(|setup| setup.completion.max_probes = 1),
             "review/disputed probes=1",
+        ),
+        (
+            "what was left beside commits is gone: they decide before the second question",
+            World::committed()
+                .after(Effect::Edit)
+                .set(|setup| setup.read_leftovers = true)
+                .replies([contradiction()])
+                .during(During::Probe(1), Effect::Discard),
+            "complete/new_commits committed probes=1 snapshots=1",
         ),
         ("asked again in vain", World::dirty().replies([contradiction(), garbage()]), "review/disputed probes=3 waits=1 snapshots=3"),
     ]);

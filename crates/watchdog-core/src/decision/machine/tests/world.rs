@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::config::settings::{ConfigSettings, RescueMode};
 use crate::decision::machine::{CheckMachine, ChecksResult, MachineAction, MachineEvent, MachineSetup, ProbePause, SurvivorFacts};
 use watchdog_facts::evidence::{
-    ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, FaultKind, OutcomeBeforeWork, ProbeOutcome, ReadFact,
-    Reply, ReplyStatus, RescueOutcome, SessionEnd, UnreadableFact,
+    ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, FaultKind, GitOperation, OutcomeBeforeWork, ProbeOutcome,
+    ReadFact, Reply, ReplyStatus, RescueOutcome, SessionEnd, UnreadableFact,
 };
 use watchdog_facts::verdict::{Evidence, ProbeRecord, ProbeUsage, Verdict};
 
@@ -69,6 +69,8 @@ pub(super) enum Salvage {
     CommitsNothing,
     Fails,
     CommitsThenFails,
+    /// It commits, and somebody begins a rebase meanwhile.
+    CommitsIntoRebase,
     /// Its commits went to a branch of their own, after so many on the current one.
     Elsewhere(u64),
     Loses,
@@ -376,6 +378,11 @@ impl World {
             Salvage::CommitsThenFails => {
                 self.happens(Effect::Rescued);
                 RescueOutcome { commits: 1, failed: Some("exit code 1".into()), ..nothing }
+            }
+            Salvage::CommitsIntoRebase => {
+                self.happens(Effect::Rescued);
+                self.commits.operation = Some(GitOperation::Rebase);
+                RescueOutcome { commits: 1, ..nothing }
             }
             Salvage::Elsewhere(here) => {
                 let left = self.uncommitted;
