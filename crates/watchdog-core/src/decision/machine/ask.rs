@@ -62,16 +62,30 @@ impl CheckMachine {
         }
     }
 
+    /// Commits that landed during the question showed what is missing, and nobody works on it any more. Before the question it would have
+    /// kept the agent from being asked; now only its claim of complete, or its word that it should not go on, still counts.
+    fn over_and_unmet(&self) -> bool {
+        self.setup.session_over && self.checks_unmet()
+    }
+
+    fn rescue_unmet(&mut self) -> MachineAction {
+        self.by(JudgementRule::NoProbeAfterEnd);
+        self.secure(AfterSnapshot::Rescue(RescueReason::Unmet))
+    }
+
     /// Another probe would be useless: the machine reads and rescues the work, then the verdict names the reason.
     fn stop_asking(&mut self, why: ProbeStopReason) -> MachineAction {
         self.by(JudgementRule::NoUsableReply);
         self.no_more_questions = Some(why);
-        self.read_commits(CommitsPurpose::Last)
+        if self.over_and_unmet() { self.rescue_unmet() } else { self.read_commits(CommitsPurpose::Last) }
     }
 
     fn on_failed_probe(&mut self, at_most: Duration) -> MachineAction {
         self.by(JudgementRule::NoUsableReply);
         self.failures_in_a_row += 1;
+        if self.over_and_unmet() {
+            return self.rescue_unmet();
+        }
         if self.rounds_left() == 0 {
             return self.last_resort();
         }
@@ -95,6 +109,10 @@ impl CheckMachine {
         });
         match reply.status {
             ReplyStatus::Complete => self.secure(AfterSnapshot::Rescue(RescueReason::Claim)),
+            ReplyStatus::Waiting | ReplyStatus::Working if self.over_and_unmet() && reply.should_continue != Some(false) => {
+                self.alive += 1;
+                self.rescue_unmet()
+            }
             ReplyStatus::Working if self.setup.session_over && reply.should_continue != Some(false) => {
                 self.alive += 1;
                 self.secure(AfterSnapshot::Rescue(RescueReason::NotDone))
@@ -119,6 +137,9 @@ impl CheckMachine {
             last.disputed = Some(why.clone());
         }
         let again = self.disputed.replace(why).is_some();
+        if self.over_and_unmet() {
+            return self.rescue_unmet();
+        }
         if again || self.rounds_left() == 0 { self.conclude_disputed() } else { self.secure(AfterSnapshot::Ask) }
     }
 

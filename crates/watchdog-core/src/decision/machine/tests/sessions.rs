@@ -193,6 +193,29 @@ fn a_session_that_ended_by_itself_is_asked_as_a_check_does() {
     ]);
 }
 
+#[test]
+fn checks_that_a_pull_breaks_while_the_agent_answers_are_what_is_missing() {
+    let over = |reply| {
+        let world = World::dirty().session(SessionEnd::Ended { exit: ProcessExit::Code(0) }).checks(Criteria::PassedBeforePull);
+        world.set(|setup| setup.session_over = true).replies([reply]).during(During::Probe(1), Effect::Pull)
+    };
+    let unmet = "incomplete/checks_unmet probes=1 rescues=1 snapshots=2 checks=2";
+    check_table([
+        ("working", over(working()), unmet),
+        ("waiting", over(waiting()), unmet),
+        ("waiting, --once", over(waiting()).set(|setup| setup.once = true), unmet),
+        ("a contradiction: nobody is asked again", over(contradiction()), unmet),
+        ("no answer", over(garbage()), unmet),
+        ("no answer, --once", over(garbage()).set(|setup| setup.once = true), unmet),
+        ("usage limit", over(usage_limit()), unmet),
+        ("it gives up, which ends a loop", over(gives_up()), "stopped/agent_stopped probes=1 rescues=1 snapshots=2 checks=2"),
+        ("a claim is judged with what was rescued", over(complete()), "incomplete/checks_unmet probes=1 rescues=1 snapshots=2 checks=3"),
+    ]);
+    let verdict = over(working()).run().verdict;
+    assert_eq!((verdict.feedback.as_deref(), verdict.rescue_commits), (Some("tests fail"), 1));
+    assert_eq!(over(usage_limit()).run().verdict.retry_at, Some(reset()));
+}
+
 fn noted(world: World, code: WarningCode) -> World {
     let detail = "the agent was refused tools; allow them with --approval-mode yolo".to_string();
     world.set(|setup| setup.notes = vec![Degradation { code, detail }])

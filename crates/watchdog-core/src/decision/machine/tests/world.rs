@@ -83,6 +83,8 @@ pub(super) enum Criteria {
     NeedClean,
     /// They passed already when the work began.
     PassedBefore,
+    /// They did, until what was pulled broke them.
+    PassedBeforePull,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -335,12 +337,13 @@ impl World {
         let outcome = match self.checks {
             Criteria::Always(outcome) => outcome,
             Criteria::PassedBefore => CheckOutcome::Pass,
+            Criteria::PassedBeforePull => met(self.commits.imported == 0),
             Criteria::NeedCommits => met(self.commits.made_here > 0),
             Criteria::NeedClean => met(self.uncommitted == 0),
         };
         let feedback = if outcome == CheckOutcome::Pass { "" } else { "tests fail" }.to_string();
         let evidence = Evidence::Verified;
-        let all_passed_before = matches!(self.checks, Criteria::PassedBefore);
+        let all_passed_before = matches!(self.checks, Criteria::PassedBefore | Criteria::PassedBeforePull) && outcome == CheckOutcome::Pass;
         let result = CheckResult {
             name: "tests".into(),
             kind: "command".into(),
