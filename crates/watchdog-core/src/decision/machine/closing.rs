@@ -92,6 +92,14 @@ impl CheckMachine {
         self.judged.as_ref().map(|judged| judged.feedback.clone()).filter(|text| !text.trim().is_empty())
     }
 
+    /// Feedback that ends with what unmet checks miss.
+    pub(super) fn and_what_is_unmet(&self, feedback: String) -> String {
+        match self.unmet().filter(|_| self.checks_unmet()) {
+            Some(unmet) => format!("{feedback}\n{unmet}"),
+            None => feedback,
+        }
+    }
+
     /// Feedback that begins with git's summary of uncommitted work, where there is some.
     pub(super) fn after_what_git_says(&self, feedback: &str) -> String {
         let fact = self.changes.as_ref().zip(self.commits.as_ref()).and_then(|(changes, commits)| changes.not_committed(commits));

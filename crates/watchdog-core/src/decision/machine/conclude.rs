@@ -196,7 +196,7 @@ impl CheckMachine {
         }
         let message = format!("the agent says that it still works{said}; {left}");
         let next = reply.next_action.filter(|text| says_something(text));
-        let feedback = self.after_what_git_says(next.as_deref().unwrap_or(FINISH));
+        let feedback = self.and_what_is_unmet(self.after_what_git_says(next.as_deref().unwrap_or(FINISH)));
         self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
     }
 
@@ -219,6 +219,7 @@ impl CheckMachine {
         let how = self.how_it_was_cut();
         let message = format!("the session {how}; {what}");
         let feedback = self.after_what_git_says(&format!("The session {how}. Go on from where it stopped, and commit."));
+        let feedback = self.and_what_is_unmet(feedback);
         self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
     }
 
@@ -405,7 +406,8 @@ impl CheckMachine {
             0 => self.kept_in(),
             n => format!("; {} made by rescue", plural(n, "commit")),
         };
-        self.conclude_with(Reason::ProbeError, format!("{how}{rescued}"))
+        let feedback = self.unmet().filter(|_| self.checks_unmet());
+        self.conclude(Verdict { feedback, ..Verdict::new(Reason::ProbeError, format!("{how}{rescued}")) })
     }
 
     /// The reason why no probe was possible, behind another reason.

@@ -2,7 +2,7 @@
 
 use crate::config::settings::OnNoCriteria;
 use crate::decision::machine::{CheckMachine, ChecksResult, ConfigTrust, MachineEvent};
-use watchdog_facts::evidence::{Degradation, ProbeOutcome, Reply, ReplyStatus, WarningCode};
+use watchdog_facts::evidence::{CheckOutcome, Degradation, ProbeOutcome, Reply, ReplyStatus, SessionEnd, WarningCode};
 use watchdog_facts::verdict::Evidence;
 
 use super::world::*;
@@ -72,10 +72,17 @@ fn feedback_of_incomplete_is_never_blank() {
     let told = ProbeOutcome::Reply(Reply { next_action: Some("write tests".into()), ..Reply::bare(ReplyStatus::Working) });
     assert_eq!(once(told).feedback.as_deref(), Some("write tests"));
 
+    let unmet = |world: World| world.checks(Criteria::Always(CheckOutcome::Unmet));
+    let asked = |reply| unmet(World::clean()).replies([reply]).set(|setup| setup.once = true).run().verdict.feedback;
+    assert_eq!(asked(working()).as_deref(), Some("Finish the work and commit it.\ntests fail"));
+    assert_eq!(asked(garbage()).as_deref(), Some("tests fail"), "the next call asks again, and what is missing is known");
+    let late = unmet(World::dirty()).session(SessionEnd::TimedOut { after: std::time::Duration::from_secs(60) }).run().verdict.feedback;
+    assert_eq!(late.as_deref(), Some("The session was ended by its timeout. Go on from where it stopped, and commit.\ntests fail"));
+
     let mut machine = CheckMachine::new(World::committed().checks(Criteria::NeedClean).setup);
     let _ = machine.step(MachineEvent::Start);
     let _ = machine.step(MachineEvent::Commits(Ok(World::committed().commits)));
-    let outcome = watchdog_facts::evidence::CheckOutcome::Unmet;
+    let outcome = CheckOutcome::Unmet;
     let silent = ChecksResult {
         outcome,
         evidence: Evidence::None,
