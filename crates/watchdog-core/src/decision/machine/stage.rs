@@ -1,7 +1,7 @@
 //! The stages of a check in progress: the awaited event, and its purpose.
 
 /// The awaited event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum MachineStage {
     Begin,
     Commits(CommitsPurpose),
@@ -30,7 +30,7 @@ impl MachineStage {
 }
 
 /// The purpose of reading commits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum CommitsPurpose {
     /// A round begins.
     Round,
@@ -45,7 +45,7 @@ pub(super) enum CommitsPurpose {
 }
 
 /// The next step once the changes are known and the work is in a snapshot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum AfterSnapshot {
     JudgeChecks(CommitsPurpose),
     Ask,
@@ -73,7 +73,7 @@ pub(super) enum AfterSnapshot {
 }
 
 /// The reason of a rescue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum RescueReason {
     /// The agent says complete.
     Claim,
