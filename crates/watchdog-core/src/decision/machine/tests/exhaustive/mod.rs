@@ -7,6 +7,8 @@ mod event_ledger;
 mod event_space;
 mod explored;
 mod explorer;
+mod forged;
+mod forged_rows;
 mod principles;
 mod rules;
 mod setup_space;
