@@ -31,22 +31,22 @@ def commit():
     return subprocess.run(["git", "rev-parse", "--short=10", "HEAD"], cwd=ROOT, text=True, capture_output=True).stdout.strip()
 
 
-def test_program():
+def test_program(name="it", which=("--test", "it")):
     """Builds the tests, and returns their program."""
-    args = ["cargo", "test", "--no-run", "--test", "it", "--message-format", "json-render-diagnostics"]
+    args = ["cargo", "test", "--no-run", *which, "--message-format", "json-render-diagnostics"]
     built = subprocess.run(args, cwd=ROOT, text=True, stdout=subprocess.PIPE)
     if built.returncode:
         sys.exit("scripts/nightly: the tests cannot be built")
     artifacts = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
-    programs = [one["executable"] for one in artifacts if one.get("executable") and one["target"]["name"] == "it"]
+    programs = [one["executable"] for one in artifacts if one.get("executable") and one["target"]["name"] == name]
     return programs[-1]
 
 
-def run_test(program, test, env):
+def run_test(program, test, env, *options):
     """Runs the test once; None where it was interrupted."""
     began = time.monotonic()
     # In a group of its own: Ctrl-C ends it here, at once.
-    with subprocess.Popen([program, "--exact", test, "--nocapture"], cwd=ROOT, env=dict(os.environ, **env), text=True,
+    with subprocess.Popen([program, "--exact", test, "--nocapture", *options], cwd=ROOT, env=dict(os.environ, **env), text=True,
                           start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
         CHILD.append(child)
         said, _ = child.communicate()

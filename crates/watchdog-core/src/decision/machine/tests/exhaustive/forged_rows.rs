@@ -36,8 +36,8 @@ fn still() -> MachineEvent {
 pub(super) const ROWS: &[ForgedRow] = rows! {
     "principle 1: no end without the rescue that the contract wants", no_rounds(), [commits(quiet()), dirty(), taken()],
         |_| concludes(Reason::MaxProbes, Evidence::None);
-    "principle 1: no end without the rescue that the contract wants", check(), [commits(quiet()), clean(), probe(working()), commits(quiet())],
-        |_| concludes(Reason::AgentStopped, Evidence::None);
+    "principle 1: no end without the rescue that the contract wants", check(),
+        [commits(quiet()), clean(), probe(working()), commits(quiet())], |_| concludes(Reason::AgentStopped, Evidence::None);
     "principle 1: no end without the rescue that the contract wants", call("run", |setup| setup.has_checks = true),
         [commits(quiet()), unmet(), dirty(), taken()], |_| concludes(Reason::ChecksUnmet, Evidence::None);
     "principle 2: complete rests on facts that were read, and since anything could change them", check(), [],

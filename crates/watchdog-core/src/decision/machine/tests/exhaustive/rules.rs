@@ -31,8 +31,8 @@ pub(super) const RULES: &[ContractRule] = rules! {
     "2: a check without a result is no pass": no_result_is_no_pass;
     "2: where no check counts, none is judged, passed or unmet": |it| {
         let judges = matches!(it.next, MachineAction::JudgeChecks);
-        let by_checks = |verdict: &Verdict| matches!(verdict.reason, Reason::ChecksPassed | Reason::ChecksUnmet) || !verdict.checks.is_empty();
-        it.has_checks() || !judges && it.ends(|verdict| !by_checks(verdict))
+        let by_checks = |reason| matches!(reason, Reason::ChecksPassed | Reason::ChecksUnmet);
+        it.has_checks() || !judges && it.ends(|verdict| !by_checks(verdict.reason) && verdict.checks.is_empty())
     };
     "2: a spent limit is no success": limit_is_no_success;
     "2: what is unmet is said where more is wanted": unmet_is_said;
@@ -89,7 +89,8 @@ pub(super) const RULES: &[ContractRule] = rules! {
         !it.asks() || it.ledger.asked == 0 || it.ledger.paused || it.ledger.disputed
     };
     "8: what is spent is counted": |it| it.ends(|verdict| {
-        verdict.probes_used == it.rounds_used() && verdict.probes_left == it.rounds_left() && verdict.probes.len() == it.ledger.asked as usize
+        let rounds = verdict.probes_used == it.rounds_used() && verdict.probes_left == it.rounds_left();
+        rounds && verdict.probes.len() == it.ledger.asked as usize
     });
     "9: nobody is asked while the session's processes hold it": |it| !it.asks() || !it.ledger.holding;
     "9: an answer in doubt completes nothing": |it| it.ends(|verdict| {
