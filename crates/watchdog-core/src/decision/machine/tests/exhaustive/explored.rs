@@ -4,7 +4,7 @@
 use super::event_space::EventSpace;
 use super::explorer::{ExplorationCount, explore};
 use super::rules::RULES;
-use super::setup_space::{CALLS, long_setups, quick_setups};
+use super::setup_space::{CALLS, deep_setups, long_setups, quick_setups};
 
 fn assert_rules_hold(count: &ExplorationCount) {
     let broken: Vec<String> = count.broken.iter().map(|(rule, (first, times))| format!("{rule}\n{times} times, first:\n{first}")).collect();
@@ -43,10 +43,9 @@ fn every_rule_holds_in_every_state_that_a_few_facts_of_each_kind_lead_to() {
 
 fn explore_call(name: &str) {
     let call = CALLS.iter().find(|call| call.0 == name).expect("a call of the list");
-    let events = EventSpace::whole();
     let mut count = ExplorationCount::default();
-    for (setup, interrupts) in long_setups(call) {
-        explore(&setup, &events, interrupts, &mut count);
+    for (events, setups) in [(EventSpace::whole(), long_setups(call)), (EventSpace::few(), deep_setups(call))] {
+        setups.iter().for_each(|(setup, interrupts)| explore(setup, &events, *interrupts, &mut count));
     }
     print(&count);
     assert_rules_hold(&count);

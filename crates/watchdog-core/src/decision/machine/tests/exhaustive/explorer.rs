@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use crate::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachineSetup};
-use watchdog_facts::evidence::{ProbeOutcome, ReplyStatus};
+use watchdog_facts::evidence::{ProbeOutcome, ReplyStatus, WarningCode};
 use watchdog_facts::verdict::{ProbeRecord, Verdict};
 
 use super::super::world::word;
@@ -96,8 +96,18 @@ impl StateSpace<'_> {
     }
 }
 
+/// The warnings that the machine or a rule looks at later; any other only stands in the verdict.
+const LOOKED_AT: &[WarningCode] = &[
+    WarningCode::SnapshotFailed,
+    WarningCode::EndUnconfirmed,
+    WarningCode::SessionCutShort,
+    WarningCode::ToolsRefused,
+    WarningCode::Overloaded,
+    WarningCode::NoProgress,
+];
+
 /// Tells states from one another. Two with one key have the same future, and are judged alike: facts of the space stand for themselves by
-/// their place in it, and nothing of the machine is left out but what it has no use for any more.
+/// their place in it, and nothing of the machine is left out but what decides nothing any more.
 fn state_key(machine: &CheckMachine, ledger: &EventLedger, events: &EventSpace) -> u64 {
     // Each field by name, so that a new one cannot be forgotten here.
     let CheckMachine {
@@ -112,11 +122,13 @@ fn state_key(machine: &CheckMachine, ledger: &EventLedger, events: &EventSpace) 
         rounds_used,
         answered,
         alive,
-        failures_in_a_row,
+        // How long the next pause is.
+        failures_in_a_row: _,
         polls_held,
         no_more_questions,
-        inherited,
-        since_end,
+        // They only stand in the verdict.
+        inherited: _,
+        since_end: _,
         secured,
         disputed,
         committed_before_rescue,
@@ -138,11 +150,11 @@ fn state_key(machine: &CheckMachine, ledger: &EventLedger, events: &EventSpace) 
     let claims = |record: &ProbeRecord| matches!(&record.outcome, ProbeOutcome::Reply(reply) if reply.status == ReplyStatus::Complete);
     (probes.len(), probes.iter().any(claims), probes.last().map(|record| (events.probe_at(&record.outcome), &record.disputed)))
         .hash(&mut hasher);
-    (rounds_used, answered, alive, failures_in_a_row, polls_held, inherited, since_end, secured, disputed).hash(&mut hasher);
+    (rounds_used, answered, alive, polls_held, secured, disputed).hash(&mut hasher);
     (no_more_questions.as_ref().map(|why| format!("{why:?}")), committed_before_rescue, rescue_commits).hash(&mut hasher);
     (rescue_failed, rescue_branch, left_out.len()).hash(&mut hasher);
     left_out.iter().for_each(|left| (&left.path, left.why.as_str()).hash(&mut hasher));
-    degraded.iter().for_each(|note| (note.code, &note.detail).hash(&mut hasher));
+    LOOKED_AT.iter().for_each(|code| degraded.iter().any(|note| note.code == *code).hash(&mut hasher));
     let held = |verdict: &Verdict| (verdict.reason, verdict.evidence, verdict.strike, verdict.message.clone(), verdict.feedback.clone());
     held_back.as_deref().map(held).hash(&mut hasher);
     hasher.finish()

@@ -127,7 +127,9 @@ pub(super) const ROWS: &[ForgedRow] = rows! {
     "tree 0: nothing half done completes, is asked about or judged", check(), [commits(rebasing())],
         |_| concludes(Reason::NothingToDo, Evidence::Claimed);
     "tree 0: nothing half done completes, is asked about or judged", with_checks(), [commits(rebasing())], |_| MachineAction::JudgeChecks;
-    "tree 1: commits without checks decide before anybody is asked", check(), [commits(own())], |_| asks(1);
+    "tree 1: own commits decide before anybody is asked, with checks where there are some", check(), [commits(own())], |_| asks(1);
+    "tree 1: own commits decide before anybody is asked, with checks where there are some", with_checks(), [commits(own()), unmet()],
+        |_| asks(1);
     "tree: each reason is earned", check(), [commits(own())], |_| concludes(Reason::ChecksPassed, Evidence::Verified);
     "tree: incomplete says what is missing", call("--no-probe", |_| {}), [commits(quiet()), clean()],
         |action| but(action, |verdict| verdict.feedback = Some(" \n".into()));

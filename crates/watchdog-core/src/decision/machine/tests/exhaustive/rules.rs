@@ -101,9 +101,9 @@ pub(super) const RULES: &[ContractRule] = rules! {
         verdict.reason != Reason::ChecksPassed || credited || it.ledger.judged.is_some_and(|judged| !judged.passed_before)
     });
     "tree 0: nothing half done completes, is asked about or judged": half_done_holds;
-    "tree 1: commits without checks decide before anybody is asked": |it| {
+    "tree 1: own commits decide before anybody is asked, with checks where there are some": |it| {
         let left = it.setup.read_leftovers && it.ledger.work_left();
-        !it.asks() || it.has_checks() || left || !it.ledger.own()
+        !it.asks() || !it.ledger.own() || left && !it.has_checks()
     };
     "tree: each reason is earned": earned_reasons::reason_is_earned;
     "tree: incomplete says what is missing": |it| it.ends(|verdict| {

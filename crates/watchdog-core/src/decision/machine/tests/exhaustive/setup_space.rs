@@ -141,18 +141,19 @@ pub(super) fn quick_setups() -> Vec<(MachineSetup, bool)> {
     setups
 }
 
-/// What the long form explores of one call.
+/// What the long form explores of one call over all facts.
 pub(super) fn long_setups(call: &SetupPart) -> Vec<(MachineSetup, bool)> {
-    let mut setups = Vec::new();
-    for criteria in CRITERIA {
-        for rounds in 0..=1 {
-            setups.extend(RESCUES.iter().map(|rescue| (setup_of(rounds, &[call, criteria, rescue]), false)));
-        }
-        let further = DEMANDS.iter().chain(EARLIER);
+    let [no_checks, checks, programs] = CRITERIA else { panic!("three kinds of criteria") };
+    let mut setups = vec![(setup_of(1, &[call, checks]), true)];
+    for criteria in [no_checks, programs] {
+        let further = RESCUES.iter().chain(DEMANDS).chain(EARLIER);
         setups.extend(further.map(|further| (setup_of(1, &[call, criteria, further]), false)));
-        // A signal at every state.
-        setups.push((setup_of(1, &[call, criteria]), true));
-        setups.push((setup_of(2, &[call, criteria]), false));
+        setups.extend(RESCUES.iter().map(|rescue| (setup_of(0, &[call, criteria, rescue]), false)));
     }
     setups
+}
+
+/// And over a few of each kind, with two rounds, and a signal at every state.
+pub(super) fn deep_setups(call: &SetupPart) -> Vec<(MachineSetup, bool)> {
+    CRITERIA.iter().map(|criteria| (setup_of(2, &[call, criteria]), true)).collect()
 }
