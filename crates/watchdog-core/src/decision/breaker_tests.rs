@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::{Breaker, BreakerAdmission, BreakerInput, BreakerState};
 use crate::config::settings::BreakerSettings;
+use watchdog_facts::verdict::{Reason, Verdict};
 
 const COOLDOWN: i64 = 1800;
 
@@ -160,6 +161,22 @@ fn a_limit_of_one_opens_at_the_first_strike_and_zero_never_opens() {
         breaker.record(at(0), &settings(0), strike());
     }
     assert_eq!((breaker.strikes(), breaker.admit(at(0), &settings(0))), (100, BreakerAdmission::Go));
+}
+
+#[test]
+fn each_state_has_its_own_word_in_json() {
+    let words = [BreakerState::Closed, BreakerState::Open, BreakerState::HalfOpen].map(BreakerState::as_str);
+    assert_eq!(words, ["closed", "open", "half_open"]);
+}
+
+#[test]
+fn a_verdict_closes_it_is_a_strike_or_changes_nothing() {
+    let timeout = Verdict::new(Reason::MaxProbes, "5 probes, no progress; run it again later");
+    let complete = Verdict::new(Reason::NewCommits, "1 commit made since the baseline");
+    assert_eq!(BreakerInput::of(&complete), BreakerInput::Complete);
+    assert_eq!(BreakerInput::of(&timeout), BreakerInput::Neutral, "something moved");
+    let strike = Verdict { strike: true, ..timeout };
+    assert_eq!(BreakerInput::of(&strike), BreakerInput::Strike { why: "5 probes, no progress".into() }, "without the advice");
 }
 
 #[derive(Debug, Clone)]

@@ -8,7 +8,9 @@
 //! - a claim that stays uncommitted is a timeout but no strike: nobody said `waiting` or `working`;
 //! - where no probe is wanted, the verdict is `incomplete`, not a timeout.
 
-use watchdog_facts::evidence::ProbeOutcome;
+use watchdog_facts::evidence::{CheckOutcome, ProbeOutcome};
+
+use crate::decision::judgement_rule::JudgementRule;
 
 use super::world::*;
 
@@ -74,4 +76,15 @@ fn checks_that_passed_before_the_work_began_show_nothing_of_it() {
             "complete/checks_passed committed checks=1",
         ),
     ]);
+}
+
+#[test]
+fn the_explanation_names_the_rule_by_which_a_pass_counts_or_does_not() {
+    let rules = |world: World| world.run().rules;
+    let before = rules(World::clean().checks(Criteria::PassedBefore).set(|setup| setup.no_probe = true));
+    assert!(before.contains(&JudgementRule::PassedBefore), "{before:?}");
+    let pass = rules(World::clean().checks(Criteria::Always(CheckOutcome::Pass)));
+    assert!(pass.contains(&JudgementRule::ChecksDecide) && !pass.contains(&JudgementRule::PassedBefore), "{pass:?}");
+    let failed = rules(World::clean().checks(Criteria::Always(CheckOutcome::TimedOut)));
+    assert!(failed.contains(&JudgementRule::NoPassWithoutResult), "{failed:?}");
 }

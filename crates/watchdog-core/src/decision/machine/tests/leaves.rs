@@ -1,7 +1,7 @@
 //! Every leaf of the tree where commits and the agent decide.
 
 use crate::config::settings::RescueMode;
-use watchdog_facts::evidence::{ActivityFacts, CheckOutcome, ProbeOutcome};
+use watchdog_facts::evidence::{ActivityFacts, CheckOutcome, LeftOutReason, ProbeOutcome};
 
 use super::world::*;
 
@@ -161,6 +161,18 @@ fn what_is_half_done_after_a_rescue_is_not_complete() {
             rebases(World::dirty()).set(|setup| setup.completion.max_probes = 0),
             "incomplete/operation_in_progress rescues=1 snapshots=1",
         ),
+    ]);
+}
+
+#[test]
+fn a_claim_beside_what_is_never_committed_needs_no_person() {
+    let leaves = |reasons| World::dirty().replies([complete()]).rescue(Salvage::LeavesOut(reasons));
+    let review = "review/rescue_incomplete probes=1 rescues=1 snapshots=2";
+    check_table([
+        ("a secret", leaves(&[LeftOutReason::Secret]), "complete/nothing_to_do claimed probes=1 rescues=1 snapshots=2"),
+        ("excluded", leaves(&[LeftOutReason::Excluded]), "complete/nothing_to_do claimed probes=1 rescues=1 snapshots=2"),
+        ("too large: it may be the work", leaves(&[LeftOutReason::TooLarge]), review),
+        ("a secret, and a file that may be the work", leaves(&[LeftOutReason::Secret, LeftOutReason::Unreadable]), review),
     ]);
 }
 

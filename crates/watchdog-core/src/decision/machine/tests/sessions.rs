@@ -54,6 +54,22 @@ fn a_session_cut_short_is_rescued_and_nobody_is_asked() {
     assert_eq!((nothing.strike, nothing.not_a_strike_because), (true, None), "the session came to nothing");
 }
 
+#[test]
+fn a_session_that_rewrote_history_or_overwrote_earlier_work_did_not_come_to_nothing() {
+    let history = |code: WarningCode| {
+        let mut world = cut_short(World::clean());
+        world.commits.degraded = vec![noted_as(code)];
+        world
+    };
+    let changes = |code: WarningCode| World { changes_note: Some(code), ..cut_short(World::clean()) };
+    check_table([
+        ("its baseline is no ancestor any more", history(WarningCode::HistoryRewritten), "timeout/session_timeout"),
+        ("work of before is overwritten", changes(WarningCode::InheritedOverwritten), "timeout/session_timeout"),
+        ("another weakness of the history", history(WarningCode::NoReflog), "timeout/session_timeout STRIKE"),
+        ("another weakness of the changes", changes(WarningCode::UnreadablePath), "timeout/session_timeout STRIKE"),
+    ]);
+}
+
 fn without_room(world: World) -> World {
     world.session(SessionEnd::CutShort { exit: ProcessExit::Code(1), why: "the service had no room for the session: 529".into() })
 }

@@ -4,10 +4,11 @@
 use std::time::Duration;
 
 use crate::config::settings::{ConfigSettings, RescueMode};
+use crate::decision::judgement_rule::JudgementRule;
 use crate::decision::machine::{CheckMachine, ChecksResult, MachineAction, MachineEvent, MachineSetup, ProbePause, SurvivorFacts};
 use watchdog_facts::evidence::{
-    ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, FaultKind, GitOperation, OutcomeBeforeWork, ProbeOutcome,
-    ReadFact, Reply, ReplyStatus, RescueOutcome, SessionEnd, UnreadableFact,
+    ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation, FaultKind, GitOperation, LeftOut,
+    LeftOutReason, OutcomeBeforeWork, ProbeOutcome, ReadFact, Reply, ReplyStatus, RescueOutcome, SessionEnd, UnreadableFact, WarningCode,
 };
 use watchdog_facts::verdict::{Evidence, ProbeRecord, ProbeUsage, Verdict};
 
@@ -20,6 +21,8 @@ pub(super) struct World {
     /// Files that are uncommitted and not the session's: there before it, and changed after its end.
     pub(super) inherited: u64,
     pub(super) since_end: u64,
+    /// What weakens the look at uncommitted changes.
+    pub(super) changes_note: Option<WarningCode>,
     /// Answers in order; the last one repeats.
     pub(super) replies: Vec<ProbeOutcome>,
     /// Every answer after the first one is that one, reused without a question.
@@ -74,6 +77,8 @@ pub(super) enum Salvage {
     /// Its commits went to a branch of their own, after so many on the current one.
     Elsewhere(u64),
     Loses,
+    /// All that is uncommitted is left out, for these reasons.
+    LeavesOut(&'static [LeftOutReason]),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -102,6 +107,8 @@ pub(super) struct Run {
     pub(super) actions: Vec<&'static str>,
     pub(super) pauses: Vec<ProbePause>,
     pub(super) questions: Vec<(u32, Option<String>)>,
+    /// The rules that were applied, in order.
+    pub(super) rules: Vec<JudgementRule>,
 }
 
 impl Run {
@@ -141,6 +148,7 @@ impl World {
             uncommitted: 0,
             inherited: 0,
             since_end: 0,
+            changes_note: None,
             replies: Vec::new(),
             first_answer_stands: false,
             effects: Vec::new(),
@@ -258,9 +266,10 @@ impl World {
     /// Drives the machine to its end.
     pub(super) fn drive(&mut self) -> Run {
         let mut machine = CheckMachine::new(self.setup.clone());
-        let mut run = Run { verdict: placeholder(), actions: Vec::new(), pauses: Vec::new(), questions: Vec::new() };
+        let mut run = Run { verdict: placeholder(), actions: Vec::new(), pauses: Vec::new(), questions: Vec::new(), rules: Vec::new() };
         let mut action = machine.step(MachineEvent::Start);
         loop {
+            run.rules.extend(machine.take_rules());
             assert!(run.actions.len() < 500, "it does not end: {:?}", run.actions);
             run.actions.push(word(&action));
             let interrupted = self.interrupt_at == Some(run.actions.len());
@@ -282,7 +291,9 @@ impl World {
             MachineAction::ReadCommits => MachineEvent::Commits(self.readable(Kind::Commits, nth, self.commits.clone())),
             MachineAction::ReadChanges => {
                 let (work, inherited, since_end) = (self.uncommitted, self.inherited, self.since_end);
-                let changes = Changes { unstaged: work + inherited + since_end, work, inherited, since_end, ..Changes::default() };
+                let degraded = self.changes_note.into_iter().map(noted_as).collect();
+                let changes =
+                    Changes { unstaged: work + inherited + since_end, work, inherited, since_end, degraded, ..Changes::default() };
                 MachineEvent::Changes(self.readable(Kind::Changes, nth, changes))
             }
             MachineAction::TakeSnapshot => {
@@ -398,12 +409,20 @@ impl World {
                 self.happens(Effect::Rescued);
                 RescueOutcome { commits: 1, lost: vec!["lib.rs".into()], ..nothing }
             }
+            Salvage::LeavesOut(reasons) => {
+                let left_out = reasons.iter().map(|&why| LeftOut { path: format!("{}.txt", why.as_str()), why }).collect();
+                RescueOutcome { left_out, ..nothing }
+            }
         }
     }
 }
 
 fn repeating<T: Clone>(script: &[T], nth: usize) -> Option<T> {
     script.get(nth - 1).or(script.last()).cloned()
+}
+
+pub(super) fn noted_as(code: WarningCode) -> Degradation {
+    Degradation { code, detail: "as the test says".into() }
 }
 
 fn placeholder() -> Verdict {
