@@ -2,7 +2,9 @@
 
 use crate::config::settings::OnNoCriteria;
 use crate::decision::machine::{CheckMachine, ChecksResult, ConfigTrust, MachineEvent};
-use watchdog_facts::evidence::{CheckOutcome, Degradation, ProbeOutcome, Reply, ReplyStatus, SessionEnd, WarningCode};
+use watchdog_facts::evidence::{
+    CheckOutcome, Degradation, GitOperation, LeftOutReason, ProbeOutcome, Reply, ReplyStatus, SessionEnd, WarningCode,
+};
 use watchdog_facts::verdict::Evidence;
 
 use super::world::*;
@@ -49,6 +51,68 @@ fn a_verdict_names_what_was_made_and_what_is_left() {
     assert_eq!(elsewhere.commits.map(|commits| commits.new_commits), Some(1), "read after the rescue");
     assert_eq!(message(World::clean().replies([working()])), "3 probes spent, and no commit came");
     assert_eq!(message(World::clean().set(|setup| setup.completion.max_probes = 0)), "no new commit, and no probe is allowed");
+}
+
+#[test]
+fn a_verdict_says_what_became_of_the_work_and_why() {
+    let claims = || World::dirty().replies([complete()]);
+    let kept = "; everything is kept, restore it with: watchdog rescue restore";
+    assert_eq!(
+        message(claims().rescue(Salvage::CommitsNothing)),
+        format!("uncommitted work is left; rescue had nothing that it could commit{kept} 2")
+    );
+    assert_eq!(
+        message(claims().rescue(Salvage::LeavesOut(&[LeftOutReason::Secret, LeftOutReason::Excluded]))),
+        format!("the agent says that everything is done; git shows no work of this session; 2 files left uncommitted on purpose{kept} 2")
+    );
+    assert_eq!(
+        message(claims().rescue(Salvage::Loses)),
+        format!("after the rescue lib.rs is neither in HEAD nor in the work tree as it was before{kept} 2")
+    );
+    assert_eq!(
+        message(World::dirty().replies([gives_up()]).rescue(Salvage::Fails)),
+        format!("the agent says that it should not go on; rescue failed: exit code 1{kept} 2")
+    );
+    let not_its_own = World { inherited: 2, since_end: 1, ..World::committed() }.run().verdict;
+    assert_eq!((not_its_own.inherited, not_its_own.changed_since_end), (0, 0), "nobody looked at what is uncommitted");
+    let seen = World { inherited: 2, since_end: 1, ..World::clean().replies([complete()]) }.run().verdict;
+    assert_eq!((seen.inherited, seen.changed_since_end), (2, 1), "files of before the session, and of after its end");
+}
+
+#[test]
+fn a_verdict_carries_all_that_was_read_and_done() {
+    let unmet = Criteria::Always(CheckOutcome::Unmet);
+    let verdict = World::dirty().replies([complete()]).rescue(Salvage::LeavesOut(&[LeftOutReason::Secret])).checks(unmet).run().verdict;
+    assert_eq!((verdict.probes_used, verdict.probes_left, verdict.probes.len(), verdict.probe_usage.requests), (1, 2, 1, 1));
+    assert_eq!(verdict.commits.and_then(|commits| commits.head).as_deref(), Some("0"));
+    assert_eq!(verdict.changes.map(|changes| changes.work), Some(2));
+    assert_eq!(verdict.snapshot.as_deref(), Some("refs/watchdog/rescue/2"), "the last one holds all");
+    assert_eq!(verdict.left_out.iter().map(|left| left.path.as_str()).collect::<Vec<_>>(), ["secret.txt"]);
+    assert_eq!(
+        verdict.checks.iter().map(|check| (check.name.as_str(), check.outcome)).collect::<Vec<_>>(),
+        [("tests", CheckOutcome::Unmet)]
+    );
+}
+
+#[test]
+fn a_half_done_operation_is_named_with_its_first_conflicts() {
+    let half_done = |operation, conflicts: u32| {
+        let mut world = World::clean();
+        world.commits.operation = operation;
+        world.commits.conflicts = (0..conflicts).map(|n| format!("{n}.rs")).collect();
+        let verdict = world.run().verdict;
+        (verdict.message, verdict.feedback.unwrap_or_default())
+    };
+    let ends = "; nothing is complete before it is finished or aborted";
+    let (message, feedback) = half_done(Some(GitOperation::Rebase), 0);
+    assert_eq!(message, format!("a rebase is in progress{ends}"));
+    assert_eq!(feedback, "Finish or abort the rebase that is in progress, then go on.");
+    let (message, feedback) = half_done(Some(GitOperation::ApplyMailbox), 5);
+    assert_eq!(message, format!("an am is in progress (conflicts in 0.rs, 1.rs, 2.rs, 3.rs, 4.rs){ends}"));
+    assert_eq!(feedback, "Finish or abort the am that is in progress (conflicts in 0.rs, 1.rs, 2.rs, 3.rs, 4.rs), then go on.");
+    let (message, feedback) = half_done(None, 7);
+    assert_eq!(message, format!("there are conflicts in 0.rs, 1.rs, 2.rs, 3.rs, 4.rs and 2 more{ends}"));
+    assert_eq!(feedback, "Resolve the conflicts in 0.rs, 1.rs, 2.rs, 3.rs, 4.rs and 2 more, and commit.");
 }
 
 #[test]
