@@ -1,11 +1,12 @@
 //! The decision tree, proved: a scripted world ([`world`]), tables with every leaf of the contract's tree
 //! ([`leaves`], [`criteria`]), the cases that the design was drawn from ([`cases`]), what `run` knows more
-//! ([`sessions`]), `--once` over several calls ([`once`]), the words of the verdict ([`words`]), stories of
+//! ([`sessions`]), `--once` over several calls ([`once`]), the words of the verdict ([`words`], [`ends`]), stories of
 //! several sessions and the people between them ([`stories`], played by [`story`]), properties
 //! ([`properties`]) over arbitrary facts ([`facts`]), and every sequence of events over a few of each ([`exhaustive`]).
 
 mod cases;
 mod criteria;
+mod ends;
 mod exhaustive;
 mod facts;
 mod leaves;

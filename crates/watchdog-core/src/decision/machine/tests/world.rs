@@ -32,6 +32,8 @@ pub(super) struct World {
     /// Rescues in order; the last one repeats.
     pub(super) rescues: Vec<Salvage>,
     pub(super) checks: Criteria,
+    /// What a passed check says.
+    pub(super) finding: &'static str,
     /// What changed of the files that say what done means.
     pub(super) changed: CriteriaChanged,
     pub(super) activity: ActivityFacts,
@@ -154,6 +156,7 @@ impl World {
             effects: Vec::new(),
             rescues: vec![Salvage::Commits(1)],
             checks: Criteria::Always(CheckOutcome::Pass),
+            finding: "",
             changed: CriteriaChanged::default(),
             activity: ActivityFacts { worktree: Some(false), processes: Some(false), transcript: None },
             survivors_end: 0,
@@ -352,7 +355,7 @@ impl World {
             Criteria::NeedCommits => met(self.commits.made_here > 0),
             Criteria::NeedClean => met(self.uncommitted == 0),
         };
-        let feedback = if outcome == CheckOutcome::Pass { "" } else { "tests fail" }.to_string();
+        let feedback = if outcome == CheckOutcome::Pass { self.finding } else { "tests fail" }.to_string();
         let evidence = Evidence::Verified;
         let all_passed_before = matches!(self.checks, Criteria::PassedBefore | Criteria::PassedBeforePull) && outcome == CheckOutcome::Pass;
         let result = CheckResult {
