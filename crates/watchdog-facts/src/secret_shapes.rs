@@ -296,6 +296,8 @@ mod tests {
             let old = format!("a = 1\n{secret}\n");
             assert_eq!(added(Some(old.as_bytes()), format!("a = 2\n{secret}\n").as_bytes()), None, "{rule}");
             assert_eq!(added(Some(b"a = 1\n"), old.as_bytes()), Some(rule));
+            let ordinary = "fn main() {}\n".repeat(50);
+            assert_eq!(added(Some(ordinary.as_bytes()), format!("{ordinary}{secret}\n").as_bytes()), Some(rule), "in a longer file");
         }
         let (one, two) = (format!("{}{}", "ghp_", "a".repeat(36)), format!("{}{}", "ghp_", "b".repeat(36)));
         assert_eq!(added(Some(one.as_bytes()), format!("{one} {two}").as_bytes()), Some("github-token"));
