@@ -40,7 +40,10 @@ fn what_helpers_hold_is_named_until_head_has_it() {
     repo.git(&["checkout", "-q", "-b", "try"]);
     repo.commit("tried");
     repo.git(&["checkout", "-q", "main"]);
-    assert_eq!(helpers(&repo, &evidence), [("sub".to_owned(), true, 1, 1), ("try".to_owned(), false, 1, 0)]);
+    let both = [("sub".to_owned(), true, 1, 1), ("try".to_owned(), false, 1, 0)];
+    assert_eq!(helpers(&repo, &evidence), both);
+    repo.git(&["pack-refs", "--all"]);
+    assert_eq!(helpers(&repo, &evidence), both, "a branch that is packed is one, too");
     repo.git(&["merge", "-q", "--no-edit", "sub"]);
     repo.git(&["branch", "-q", "-D", "try"]);
     assert_eq!(helpers(&repo, &evidence), [("sub".to_owned(), true, 0, 1)]);
@@ -48,6 +51,28 @@ fn what_helpers_hold_is_named_until_head_has_it() {
     let ids: HashSet<String> = worktrees_of(&common).iter().map(|found| found.worktree_id()).collect();
     assert_eq!(helpers(&repo, &evidence.with_recorded_worktrees(move || Ok(ids.clone()))), [], "it has a record of its own");
     assert_eq!(helpers(&repo, &OriginEvidence::default()), [], "nobody knows who is one");
+}
+
+#[test]
+fn the_only_new_branch_is_a_helpers_however_deep_its_name_and_wherever_it_is_kept() {
+    let repo = Repo::init();
+    repo.commit("seed");
+    repo.git(&["branch", "task/older"]);
+    let evidence = OriginEvidence::from(Some(&refs(&repo)));
+    repo.git(&["checkout", "-q", "-b", "task/a/b"]);
+    repo.commit("deep");
+    repo.git(&["checkout", "-q", "main"]);
+    // Neither the lock of a ref nor what is no ref is a branch.
+    std::fs::write(repo.path(".git/refs/heads/task/c.lock"), "").unwrap();
+    std::fs::write(repo.path(".git/refs/heads/note"), "no ref").unwrap();
+    let deep = [("task/a/b".to_owned(), false, 1, 0)];
+    assert_eq!(helpers(&repo, &evidence), deep);
+    std::fs::remove_file(repo.path(".git/refs/heads/note")).unwrap();
+    std::fs::remove_file(repo.path(".git/refs/heads/task/c.lock")).unwrap();
+    repo.git(&["pack-refs", "--all"]);
+    assert_eq!(helpers(&repo, &evidence), deep);
+    repo.git(&["branch", "-q", "-D", "task/a/b"]);
+    assert_eq!(helpers(&repo, &evidence), []);
 }
 
 #[test]

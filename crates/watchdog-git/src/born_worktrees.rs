@@ -1,8 +1,6 @@
 //! Finds the worktrees of a session's helpers. A snapshot of the session's own worktree holds what lies inside of it, but none is taken
 //! where nothing of its own changed. So each helper gets a snapshot of its own, wherever it lies.
 
-use std::collections::HashSet;
-use std::fs;
 use std::path::PathBuf;
 
 use gix::bstr::BStr;
@@ -11,7 +9,7 @@ use super::error::Error;
 use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
 use super::path_text::escape_path;
-use super::ref_owner::{MAIN_HEAD, head_name};
+use super::ref_owner::MAIN_HEAD;
 use super::worktree_id::worktree_id;
 use super::worktrees::{WorktreeState, linked};
 
@@ -31,26 +29,17 @@ impl Worktree {
     /// [`Error::Read`] where the record cannot be read.
     pub fn helper_worktrees(&self, evidence: &OriginEvidence) -> Result<Vec<BornWorktree>, Error> {
         let Some(recorded) = &evidence.refs else { return Ok(Vec::new()) };
+        let known = recorded.names()?;
+        let mut candidates = self.unknown_worktrees(&known);
+        // Nearly always there is none, and nothing else need be read. A record from before worktrees were recorded says nothing about them.
+        if candidates.is_empty() || !known.contains(MAIN_HEAD) {
+            return Ok(Vec::new());
+        }
         let with_record = evidence.recorded_worktrees()?;
-        let folders = fs::read_dir(self.common_dir().join("worktrees")).into_iter().flatten().flatten().map(|entry| entry.path());
-        let mut candidates: Vec<PathBuf> = folders
-            .filter(|git_dir| git_dir != self.git_dir() && !with_record.contains(&worktree_id(git_dir, self.common_dir())))
-            .collect();
-        // Nearly always there is none, and nothing else need be read.
-        if candidates.is_empty() {
-            return Ok(Vec::new());
-        }
+        candidates.retain(|git_dir| !with_record.contains(&worktree_id(git_dir, self.common_dir())));
         candidates.sort();
-        let known: HashSet<&str> = recorded.tips()?.iter().map(|(name, _)| name.as_str()).collect();
-        // A record from before worktrees were recorded says nothing about them.
-        if !known.contains(MAIN_HEAD) {
-            return Ok(Vec::new());
-        }
         let mut helpers = Vec::new();
         for git_dir in candidates {
-            if known.contains(head_name(&git_dir, self.common_dir()).as_str()) {
-                continue;
-            }
             let name = git_dir.file_name().map(|name| escape_path(BStr::new(name.as_encoded_bytes()))).unwrap_or_default();
             let found = linked(self.common_dir(), git_dir);
             if found.standing == WorktreeState::There {

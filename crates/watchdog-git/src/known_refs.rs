@@ -1,6 +1,7 @@
 //! The refs that were recorded with a baseline, read on first use: mostly the reflog alone shows the origin of commits, and a repository
 //! may have tens of thousands of refs.
 
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use super::error::Error;
@@ -16,13 +17,14 @@ pub struct KnownRefs(Arc<LazyRefs>);
 
 struct LazyRefs {
     tips: OnceLock<Vec<RefTip>>,
+    names: OnceLock<Arc<HashSet<String>>>,
     read: Option<RefReader>,
 }
 
 impl KnownRefs {
     /// Refs that `read` gets when they are first asked for; its error says why they could not be read.
     pub fn later(read: impl Fn() -> Result<Vec<RefTip>, String> + Send + Sync + 'static) -> Self {
-        KnownRefs(Arc::new(LazyRefs { tips: OnceLock::new(), read: Some(Box::new(read)) }))
+        KnownRefs(Arc::new(LazyRefs { tips: OnceLock::new(), names: OnceLock::new(), read: Some(Box::new(read)) }))
     }
 
     /// The refs.
@@ -37,11 +39,23 @@ impl KnownRefs {
         let read = read.map_err(|why| Error::Read { doing: "read the refs that were recorded with the baseline".to_string(), why })?;
         Ok(self.0.tips.get_or_init(|| read))
     }
+
+    /// Their names, made once for all clones.
+    ///
+    /// # Errors
+    /// As [`KnownRefs::tips`].
+    pub(super) fn names(&self) -> Result<Arc<HashSet<String>>, Error> {
+        if let Some(names) = self.0.names.get() {
+            return Ok(Arc::clone(names));
+        }
+        let names = self.tips()?.iter().map(|(name, _)| name.clone()).collect();
+        Ok(Arc::clone(self.0.names.get_or_init(|| Arc::new(names))))
+    }
 }
 
 impl From<Vec<RefTip>> for KnownRefs {
     fn from(tips: Vec<RefTip>) -> Self {
-        KnownRefs(Arc::new(LazyRefs { tips: OnceLock::from(tips), read: None }))
+        KnownRefs(Arc::new(LazyRefs { tips: OnceLock::from(tips), names: OnceLock::new(), read: None }))
     }
 }
 

@@ -8,6 +8,7 @@ mod birth;
 mod blob;
 mod born_worktrees;
 mod branch;
+mod branch_names;
 mod changes;
 mod comparison_parts;
 mod content;

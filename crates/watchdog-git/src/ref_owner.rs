@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gix::bstr::ByteSlice;
 
@@ -32,7 +33,7 @@ pub(super) struct RefOwners {
     own_head: String,
     own_branch: Option<String>,
     /// The refs and worktrees at the baseline; `None` without a record.
-    recorded: Option<HashSet<String>>,
+    recorded: Option<Arc<HashSet<String>>>,
     /// Whether the record lists worktrees; an old one does not.
     knows_worktrees: bool,
     with_record: HashSet<String>,
@@ -43,7 +44,7 @@ pub(super) struct RefOwners {
 impl RefOwners {
     pub(super) fn new(worktree: &Worktree, evidence: &OriginEvidence) -> Result<Self, Error> {
         let recorded = match &evidence.refs {
-            Some(refs) => Some(refs.tips()?.iter().map(|(name, _)| name.clone()).collect::<HashSet<_>>()),
+            Some(refs) => Some(refs.names()?),
             None => None,
         };
         let is_head = |name: &String| name == MAIN_HEAD || name.starts_with("worktrees/");
@@ -109,6 +110,12 @@ impl Worktree {
         git_dirs(self.common_dir()).into_iter().map(|git_dir| (head_name(&git_dir, self.common_dir()), named(&git_dir))).collect()
     }
 
+    /// The git directories of the linked worktrees whose HEAD has none of these names, its own left out.
+    pub(super) fn unknown_worktrees(&self, known: &HashSet<String>) -> Vec<PathBuf> {
+        let others = linked_git_dirs(self.common_dir()).filter(|git_dir| git_dir != self.git_dir());
+        others.filter(|git_dir| !known.contains(&head_name(git_dir, self.common_dir()))).collect()
+    }
+
     /// The reflogs of the repository with the names of their refs: those of branches and of other worktrees' HEADs.
     pub(super) fn other_logs(&self) -> Result<Vec<(String, PathBuf)>, Error> {
         let own = head_name(self.git_dir(), self.common_dir());
@@ -128,8 +135,11 @@ impl Worktree {
 
 /// The git directories of all worktrees of a repository, the main one first.
 fn git_dirs(common_dir: &Path) -> Vec<PathBuf> {
-    let linked = fs::read_dir(common_dir.join("worktrees")).into_iter().flatten().flatten().map(|entry| entry.path());
-    [common_dir.to_owned()].into_iter().chain(linked).collect()
+    [common_dir.to_owned()].into_iter().chain(linked_git_dirs(common_dir)).collect()
+}
+
+fn linked_git_dirs(common_dir: &Path) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(common_dir.join("worktrees")).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
 /// How git calls HEAD of a worktree from another one.

@@ -2,6 +2,7 @@
 //! their own.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
@@ -10,7 +11,7 @@ use super::error::Error;
 use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
 use super::ref_owner::{RefOwner, RefOwners, head_name};
-use super::worktrees::{WorktreeState, worktrees_of};
+use super::worktrees::{WorktreeState, linked};
 
 /// So many commits are counted at most.
 const COUNTED: usize = 1_000;
@@ -42,6 +43,15 @@ impl Worktree {
         let Some(recorded) = &evidence.refs else { return Ok(Vec::new()) };
         let doing = || "look for helpers of the session".to_string();
         self.refresh()?;
+        // The names alone settle it nearly always: they all were there at the baseline.
+        let known = recorded.names()?;
+        let own = self.branch().map(|branch| format!("refs/heads/{branch}"));
+        let mut names = self.branch_names()?;
+        names.retain(|name| !known.contains(name) && Some(name) != own.as_ref() && !name.starts_with(OWN_BRANCHES));
+        let worktrees = self.unknown_worktrees(&known);
+        if names.is_empty() && worktrees.is_empty() {
+            return Ok(Vec::new());
+        }
         let owners = RefOwners::new(self, evidence)?;
         let mut helpers = Vec::new();
         let refs = self.repo.references().map_err(|e| Error::read(doing(), e))?;
@@ -49,20 +59,17 @@ impl Worktree {
             let id = reference.target().try_id().map(ToOwned::to_owned)?;
             Some((reference.name().as_bstr().to_str_lossy().into_owned(), id))
         };
-        let own = self.branch().map(|branch| format!("refs/heads/{branch}"));
-        let local = refs.local_branches().map_err(|e| Error::read(doing(), e))?.flatten().filter_map(named);
-        let mut branches: Vec<_> = local.filter(|(name, _)| Some(name) != own.as_ref() && !name.starts_with(OWN_BRANCHES)).collect();
-        // There may be thousands of refs, and mostly no other branch.
-        if !branches.is_empty() {
-            let known: HashSet<&str> = recorded.tips()?.iter().map(|(name, _)| name.as_str()).collect();
-            branches.retain(|(name, _)| !known.contains(name.as_str()) && owners.of(name, self.common_dir()) == RefOwner::Helper);
+        names.retain(|name| owners.of(name, self.common_dir()) == RefOwner::Helper);
+        let mut branches: Vec<(String, ObjectId)> = Vec::new();
+        if !names.is_empty() {
+            let names: HashSet<String> = names.into_iter().collect();
+            let local = refs.local_branches().map_err(|e| Error::read(doing(), e))?.flatten().filter_map(named);
+            branches.extend(local.filter(|(name, _)| names.contains(name)));
         }
-        let worktrees = worktrees_of(self.common_dir());
-        let of_helpers: Vec<_> = worktrees
-            .iter()
-            .filter(|found| found.standing == WorktreeState::There)
-            .filter(|found| owners.of(&head_name(&found.git_dir, &found.common_dir), self.common_dir()) == RefOwner::Helper)
-            .collect();
+        let is_helpers = |git_dir: &PathBuf| owners.of(&head_name(git_dir, self.common_dir()), self.common_dir()) == RefOwner::Helper;
+        let of_helpers = worktrees.into_iter().filter(is_helpers).map(|git_dir| linked(self.common_dir(), git_dir));
+        let mut of_helpers: Vec<_> = of_helpers.filter(|found| found.standing == WorktreeState::There).collect();
+        of_helpers.sort_by(|a, b| a.git_dir.cmp(&b.git_dir));
         if branches.is_empty() && of_helpers.is_empty() {
             return Ok(Vec::new());
         }
