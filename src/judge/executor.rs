@@ -69,6 +69,8 @@ pub struct ActionExecutor {
     context: SessionContext,
     /// A spent budget is not spent further by questions.
     over_limit: bool,
+    /// Whether to keep fingerprints of the files.
+    keeps_fingerprints: bool,
     /// The records of which commands passed before.
     pub(super) store: Option<Arc<dyn LocalStore>>,
     /// Its questions to the agent.
@@ -117,6 +119,7 @@ impl ActionExecutor {
             survivors: Vec::new(),
             context: SessionContext::default(),
             over_limit: false,
+            keeps_fingerprints: false,
             store: None,
             asking: ProbeHistory::default(),
             line_checkers: Arc::default(),
@@ -138,6 +141,11 @@ impl ActionExecutor {
     /// Adds the context of the session, and whether a limit ended it: then watchdog sends no probe.
     pub fn with_context(self, context: SessionContext, over_limit: bool) -> Self {
         ActionExecutor { context, over_limit, ..self }
+    }
+
+    /// Keeps fingerprints of the files behind a reading of uncommitted work, if they are wanted.
+    pub fn keeping_fingerprints(self, keeps_fingerprints: bool) -> Self {
+        ActionExecutor { keeps_fingerprints, ..self }
     }
 
     /// Adds the records of which commands passed before.
@@ -180,7 +188,7 @@ impl ActionExecutor {
         self.seen().fingerprint.is_some()
     }
 
-    /// The files' times behind the last reading of uncommitted work; `None` where they cannot be relied on.
+    /// The files' times behind the last reading of uncommitted work; `None` where they were not wanted or cannot be relied on.
     pub fn stat_fingerprints(&self) -> Option<StatFingerprints> {
         self.seen().stat_fingerprints.clone()
     }
@@ -256,8 +264,9 @@ impl ActionExecutor {
     }
 
     fn changes(&self) -> ReadFact<Changes> {
-        let DividedUncommitted { mut changes, fingerprints, others } =
-            self.worktree(|worktree| session_work::read(worktree, &self.input.work))?;
+        let DividedUncommitted { mut changes, fingerprints, others } = self.worktree(
+            |worktree| if self.keeps_fingerprints { session_work::read_traced } else { session_work::read }(worktree, &self.input.work),
+        )?;
         changes.degraded.extend(self.worktree(|worktree| undone::note(worktree, &self.input.baseline, &changes)));
         let mut seen = self.seen();
         seen.fingerprint.get_or_insert(changes.fingerprint);

@@ -82,13 +82,9 @@ pub struct JudgementRun {
 }
 
 impl JudgementRun {
-    /// Sets up the machine before the first fact. It reads leftovers beside commits if requested, or if watchdog ran the
-    /// session itself.
-    pub fn begin(
-        prepared: PreparedJudgement,
-        session: ObservedSession,
-        read_leftovers: bool,
-    ) -> Result<(Self, MachineSetup), Box<Judgement>> {
+    /// Sets up the machine before the first fact. In a sweep it reads leftovers beside commits, as it does where watchdog ran the
+    /// session itself, and keeps fingerprints of the files.
+    pub fn begin(prepared: PreparedJudgement, session: ObservedSession, in_sweep: bool) -> Result<(Self, MachineSetup), Box<Judgement>> {
         let PreparedJudgement { command_env, input, store, journal, begun } = prepared;
         let span = machine_log::judgement_span(&input);
         let _within = span.clone().entered();
@@ -118,13 +114,14 @@ impl JudgementRun {
             .with_session(session.session_id, session.survivors.clone())
             .asking(agent, ran)
             .with_context(context, over_limit)
+            .keeping_fingerprints(in_sweep)
             .with_store(Arc::clone(&store));
         let mut earlier_for_machine = earlier;
         let executor = match executor.stand_by_the_last_answer(store.as_ref(), ran_a_session, &mut earlier_for_machine) {
             Ok(executor) => executor,
             Err(error) => return Err(Box::new(about(&command_env, Some(&input), Verdict::unreadable(error.into()), begun))),
         };
-        let mut setup = input.setup(earlier_for_machine, session.end.clone(), ran_a_session || read_leftovers);
+        let mut setup = input.setup(earlier_for_machine, session.end.clone(), ran_a_session || in_sweep);
         setup.notes.extend(session.notes);
         let left = survivors::find(&input, store.as_ref(), now());
         (setup.survivors, setup.session_over) = (left.holding, left.session_over);

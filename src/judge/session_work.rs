@@ -12,7 +12,7 @@ use watchdog_git::{Error, StatFingerprints, Worktree};
 pub struct DividedUncommitted {
     /// All of it, with the session's part counted.
     pub changes: Changes,
-    /// Fingerprints that change with any of the files.
+    /// Fingerprints that change with any of the files, where [`read_traced`] was asked for them.
     pub fingerprints: Option<StatFingerprints>,
     /// The paths that are not the session's: no rescue commits them.
     pub others: BTreeSet<String>,
@@ -20,7 +20,17 @@ pub struct DividedUncommitted {
 
 /// Reads the uncommitted changes. It reads contents only where the record names the path, or an end is recorded.
 pub fn read(worktree: &Worktree, record: &SessionEdgeFiles) -> Result<DividedUncommitted, Error> {
-    let (mut changes, fingerprints, paths) = worktree.changes_with_paths()?;
+    let (changes, paths) = worktree.changes_with_paths()?;
+    Ok(divided(worktree, record, changes, paths))
+}
+
+/// The same with fingerprints, for whoever keeps the verdict for later.
+pub fn read_traced(worktree: &Worktree, record: &SessionEdgeFiles) -> Result<DividedUncommitted, Error> {
+    let (changes, fingerprints, paths) = worktree.changes_traced()?;
+    Ok(DividedUncommitted { fingerprints, ..divided(worktree, record, changes, paths) })
+}
+
+fn divided(worktree: &Worktree, record: &SessionEdgeFiles, mut changes: Changes, paths: Vec<String>) -> DividedUncommitted {
     let mut others = BTreeSet::new();
     let mut seen = BTreeMap::new();
     changes.work = 0;
@@ -44,7 +54,7 @@ pub fn read(worktree: &Worktree, record: &SessionEdgeFiles) -> Result<DividedUnc
         seen.insert(path, whose);
     }
     changes.degraded.extend(overwritten(worktree, record, &seen));
-    Ok(DividedUncommitted { changes, fingerprints, others })
+    DividedUncommitted { changes, fingerprints: None, others }
 }
 
 /// Names inherited files that the session changed or removed. An inherited file that is neither uncommitted nor gone was committed.

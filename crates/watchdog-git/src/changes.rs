@@ -35,40 +35,40 @@ impl Worktree {
     }
 
     pub(super) fn changes_below(&self, depth: usize) -> Result<Changes, Error> {
-        self.changes_and_fingerprints(depth).map(|(changes, _, _)| changes)
-    }
-
-    /// The same, with what would have to move if anything changed.
-    ///
-    /// # Errors
-    /// As [`Worktree::changes`].
-    pub fn changes_traced(&self) -> Result<(Changes, Option<StatFingerprints>), Error> {
-        self.changes_and_fingerprints(0).map(|(changes, fingerprints, _)| (changes, fingerprints))
+        self.changes_and_fingerprints(depth, false).map(|(changes, _, _)| changes)
     }
 
     /// The same, with every changed path, sorted, percent-escaped where not UTF-8.
     ///
     /// # Errors
     /// As [`Worktree::changes`].
-    pub fn changes_with_paths(&self) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
-        self.changes_and_fingerprints(0)
+    pub fn changes_with_paths(&self) -> Result<(Changes, Vec<String>), Error> {
+        self.changes_and_fingerprints(0, false).map(|(changes, _, paths)| (changes, paths))
     }
 
-    fn changes_and_fingerprints(&self, depth: usize) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
-        self.retry_while_packing(|| self.changes_and_fingerprints_once(depth))
+    /// The same, with what would have to move if anything changed.
+    ///
+    /// # Errors
+    /// As [`Worktree::changes`].
+    pub fn changes_traced(&self) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
+        self.changes_and_fingerprints(0, true)
     }
 
-    fn changes_and_fingerprints_once(&self, depth: usize) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
+    fn changes_and_fingerprints(&self, depth: usize, traced: bool) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
+        self.retry_while_packing(|| self.changes_and_fingerprints_once(depth, traced))
+    }
+
+    fn changes_and_fingerprints_once(&self, depth: usize, traced: bool) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
         let doing = || format!("read the index of {}", self.root().display());
         let head = self.head_id()?;
         let index = self.index().map_err(|e| Error::read(doing(), e))?;
-        let mut found = WorkTreeStatus::default();
+        let mut found = WorkTreeStatus { keeps_states: traced, ..WorkTreeStatus::default() };
         let cached = staged::cached_tree(&index);
         let prepared = hidden::prepare(self, &index, &mut found)?;
         let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);
         work_tree::find(self, index, depth, &mut found)?;
         staged::find(self, index, cached, head, &mut found)?;
-        let fingerprints = if depth == 0 { stat_fingerprint::of(&self.repo, index, &found) } else { None };
+        let fingerprints = if traced { stat_fingerprint::of(&self.repo, index, &found) } else { None };
         let (changes, paths) = self.sum(found, head);
         Ok((changes, fingerprints, paths))
     }

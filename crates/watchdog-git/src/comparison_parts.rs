@@ -25,9 +25,11 @@ pub(super) struct WorkTreeStatus {
     pub unreadable: Vec<(String, String)>,
     /// Anything else that weakens the fact.
     pub degraded: Vec<Degradation>,
+    /// Whether to keep the next two, which fingerprints are made of: a caller that makes none is spared their memory.
+    pub keeps_states: bool,
     /// Every folder that was looked through, from the top; with a slash at the end.
     pub folders: Vec<BString>,
-    /// The state of files at these places in the index, where that may be wanted again.
+    /// The state of files at these places in the index.
     pub states: Vec<(usize, StatStamp)>,
 }
 

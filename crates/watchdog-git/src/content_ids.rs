@@ -22,7 +22,7 @@ impl Worktree {
     /// # Errors
     /// As [`Worktree::changes`].
     pub fn uncommitted_contents(&self) -> Result<(Changes, ContentIds), Error> {
-        let (changes, _, paths) = self.changes_with_paths()?;
+        let (changes, paths) = self.changes_with_paths()?;
         let ids = paths.into_iter().map(|path| {
             let id = self.content_id(&path);
             (path, id)

@@ -58,9 +58,12 @@ pub(super) fn find(worktree: &Worktree, index: &State, depth: usize, found: &mut
     }
     // To ask how many processors there are costs more than to look through a small worktree.
     let few = index.entries().len() < THREADS_FROM;
+    // Beyond that number of entries no fingerprints are made.
+    found.keeps_states &= index.entries().len() <= stat_fingerprint::MOST;
+    let keeps_states = found.keeps_states;
     let threads = if few { 1 } else { std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS) };
     if threads == 1 {
-        let mut scanner = ScanThread::new(&worktree.repo, index, rules, roots, &submodules);
+        let mut scanner = ScanThread::new(&worktree.repo, index, (rules, keeps_states), roots, &submodules);
         let mut own = vec![top];
         while let Some(folder) = own.pop() {
             scanner.scan_folder(folder, &mut own);
@@ -71,7 +74,7 @@ pub(super) fn find(worktree: &Worktree, index: &State, depth: usize, found: &mut
         let repo = worktree.repo.clone().into_sync();
         let work = || {
             let repo = repo.to_thread_local();
-            let mut scanner = ScanThread::new(&repo, index, rules, roots, &submodules);
+            let mut scanner = ScanThread::new(&repo, index, (rules, keeps_states), roots, &submodules);
             while let Some(folder) = shared.take() {
                 let mut own = vec![folder];
                 while let Some(folder) = own.pop() {
@@ -147,8 +150,6 @@ struct ScanThread<'w> {
     submodules: &'w SubmoduleScan,
     ignores: Option<gix::AttributeStack<'w>>,
     listing: DirectoryEntries,
-    /// Whether to keep the states of the files, for fingerprints.
-    keeps_states: bool,
     found: WorkTreeStatus,
 }
 
@@ -156,12 +157,11 @@ impl<'w> ScanThread<'w> {
     fn new(
         repo: &'w gix::Repository,
         index: &'w State,
-        rules: ComparisonOptions,
+        (rules, keeps_states): (ComparisonOptions, bool),
         (root, common_dir): (&'w OwnedFd, &'w Path),
         submodules: &'w SubmoduleScan,
     ) -> Self {
         let comparer = FileComparer::new(repo, index, rules);
-        let keeps_states = index.entries().len() <= stat_fingerprint::MOST;
         ScanThread {
             repo,
             index,
@@ -172,8 +172,7 @@ impl<'w> ScanThread<'w> {
             submodules,
             ignores: None,
             listing: DirectoryEntries::default(),
-            keeps_states,
-            found: WorkTreeStatus::default(),
+            found: WorkTreeStatus { keeps_states, ..WorkTreeStatus::default() },
         }
     }
 
@@ -196,7 +195,9 @@ impl<'w> ScanThread<'w> {
                 return self.all_missing(folder.span);
             }
         };
-        self.found.folders.push(folder.path.clone());
+        if self.found.keeps_states {
+            self.found.folders.push(folder.path.clone());
+        }
         if listing
             .iter()
             .any(|(name, kind)| name == b".gitignore" && !matches!(kind, FileType::RegularFile | FileType::Symlink | FileType::Directory))
@@ -289,7 +290,7 @@ impl<'w> ScanThread<'w> {
     fn compare(&mut self, open: &OwnedFd, name: &[u8], at: usize) -> FileComparison {
         match rustix::fs::statat(open, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => {
-                if self.keeps_states {
+                if self.found.keeps_states {
                     self.found.states.push((at, StatStamp::of(&found)));
                 }
                 self.comparer.compare(open.as_fd(), name, &self.index.entries()[at], &found)
