@@ -177,7 +177,7 @@ impl JudgementRun {
         let recorded = (self.input.leave(self.store.as_ref(), left, self.executor.fingerprint()))
             .and_then(|()| self.input.feed_breaker(self.store.as_ref(), &verdict, &self.journal));
         if verdict.status() == Status::Complete {
-            self.completed();
+            self.completed(&verdict);
         }
         let breaker = recorded.map_err(|unreadable| {
             verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: unreadable.why });
@@ -207,15 +207,27 @@ impl JudgementRun {
 impl JudgementRun {
     /// Records that later changes belong to no session until a new baseline. If that fails, the next judgement only counts more of them as
     /// work.
-    fn completed(&self) {
+    fn completed(&self, verdict: &Verdict) {
         let Some(recorded_at) = self.input.recorded_at else { return };
-        let left = self.executor.has_read_changes().then(|| self.worktree_uncommitted()).flatten();
+        let left = match self.executor.has_read_changes() {
+            true if was_clean_a_moment_ago(verdict) => Some(ContentIds::new()),
+            true => self.worktree_uncommitted(),
+            false => None,
+        };
         let _ = uncommitted::completed(self.store.as_ref(), &self.input.worktree_id, &self.input.spec, recorded_at, left.as_ref());
     }
 
     fn worktree_uncommitted(&self) -> Option<ContentIds> {
         Some(self.input.worktree.lock().expect("mutex poisoned").uncommitted_contents().ok()?.1)
     }
+}
+
+/// Whether nothing was uncommitted when the facts of this verdict were read, and nothing ran since: no check, question or rescue that could
+/// have left a file. What changes after the reading was not judged, and is no work of the session.
+fn was_clean_a_moment_ago(verdict: &Verdict) -> bool {
+    let clean =
+        verdict.changes.as_ref().is_some_and(|changes| !changes.any() && changes.operation.is_none() && changes.degraded.is_empty());
+    clean && verdict.degraded.is_empty() && verdict.checks.is_empty() && verdict.probes.is_empty() && verdict.rescue_commits == 0
 }
 
 impl PreparedJudgement {
@@ -243,5 +255,42 @@ impl PreparedJudgement {
         }
         drop(worktree);
         judgement
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use watchdog_facts::evidence::Changes;
+    use watchdog_facts::verdict::Reason;
+
+    use super::*;
+
+    #[test]
+    fn a_worktree_counts_as_clean_only_where_its_reading_says_so_and_nothing_ran_since() {
+        let verdict = |change: fn(&mut Verdict)| {
+            let mut verdict = Verdict { changes: Some(Changes::default()), ..Verdict::new(Reason::NewCommits, "") };
+            change(&mut verdict);
+            was_clean_a_moment_ago(&verdict)
+        };
+        assert!(verdict(|_| {}));
+        let others: [(&str, fn(&mut Verdict)); 6] = [
+            ("changes were not read", |verdict| verdict.changes = None),
+            ("a file is left", |verdict| verdict.changes = Some(Changes { untracked: 1, ..Changes::default() })),
+            ("a merge is half done", |verdict| {
+                let operation = Some(watchdog_facts::evidence::GitOperation::Merge);
+                verdict.changes = Some(Changes { operation, ..Changes::default() });
+            }),
+            ("the reading has blind spots", |verdict| {
+                let degraded = vec![Degradation { code: WarningCode::UnreadablePath, detail: String::new() }];
+                verdict.changes = Some(Changes { degraded, ..Changes::default() });
+            }),
+            ("something is weaker than it should be", |verdict| {
+                verdict.degraded.push(Degradation { code: WarningCode::ProcessesLeft, detail: String::new() });
+            }),
+            ("a rescue committed", |verdict| verdict.rescue_commits = 1),
+        ];
+        for (what, change) in others {
+            assert!(!verdict(change), "{what}");
+        }
     }
 }
