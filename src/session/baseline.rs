@@ -1,6 +1,7 @@
 //! Records where a session begins: HEAD and the tips of all refs, in the store and, for the commit itself, in a ref.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 
@@ -131,6 +132,19 @@ fn work_recorded(store: &dyn LocalStore, worktree_id: &str, spec: &str, at: Time
 
 /// The recorded baseline of a spec; without one named, the latest of the worktree.
 pub fn recorded(store: &Arc<dyn LocalStore>, worktree_id: &str, spec: Option<&str>) -> Result<Option<RecordedBaseline>, UnreadableFact> {
+    recorded_sharing(store, worktree_id, spec, &RecentRefs::default())
+}
+
+/// The same for many worktrees, one after the other: those whose baselines saw the same refs read them once.
+///
+/// # Errors
+/// As [`recorded`].
+pub fn recorded_sharing(
+    store: &Arc<dyn LocalStore>,
+    worktree_id: &str,
+    spec: Option<&str>,
+    recent: &RecentRefs,
+) -> Result<Option<RecordedBaseline>, UnreadableFact> {
     let found = match spec {
         Some(spec) => baseline::of(store.as_ref(), worktree_id, spec)?.map(|record| (spec.to_owned(), record)),
         None => baseline::latest(store.as_ref(), worktree_id)?,
@@ -143,7 +157,7 @@ pub fn recorded(store: &Arc<dyn LocalStore>, worktree_id: &str, spec: Option<&st
     Ok(Some(RecordedBaseline {
         spec,
         point: record.commit.map_or(HistoryPoint::Unborn, HistoryPoint::Commit),
-        refs: known(store, record.refs),
+        refs: recent.known(store, record.refs),
         at: record.at,
         record_at: Some(record.at),
         work,
@@ -151,12 +165,57 @@ pub fn recorded(store: &Arc<dyn LocalStore>, worktree_id: &str, spec: Option<&st
     }))
 }
 
-fn known(store: &Arc<dyn LocalStore>, recorded: BaselineRefs) -> KnownRefs {
-    match recorded {
-        BaselineRefs::Here(tips) => tips.into(),
-        kept @ BaselineRefs::Kept(_) => {
-            let store = Arc::clone(store);
-            KnownRefs::later(move || refs::of(store.as_ref(), &kept).map_err(|error| error.to_string()))
+/// The refs of the baselines that were read last, under their name, which is a hash of them: another content has another name.
+#[derive(Default)]
+pub struct RecentRefs(Mutex<VecDeque<(String, KnownRefs)>>);
+
+impl RecentRefs {
+    /// How many are kept: each may hold thousands of refs, and the worktrees of one repository mostly share one.
+    const MOST: usize = 4;
+
+    fn known(&self, store: &Arc<dyn LocalStore>, recorded: BaselineRefs) -> KnownRefs {
+        let name = match recorded {
+            BaselineRefs::Here(tips) => return tips.into(),
+            BaselineRefs::Kept(name) => name,
+        };
+        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = recent.iter().find(|(kept, _)| *kept == name) {
+            return known.clone();
         }
+        let (store, kept) = (Arc::clone(store), BaselineRefs::Kept(name.clone()));
+        let known = KnownRefs::later(move || refs::of(store.as_ref(), &kept).map_err(|error| error.to_string()));
+        recent.truncate(Self::MOST - 1);
+        recent.push_front((name, known.clone()));
+        known
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refs_of_one_name_are_shared_those_of_another_are_not_and_the_oldest_are_forgotten() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let state = watchdog_store::StateDir::resolve(Some(folder.path().join("state")), None, None).expect("an absolute path");
+        state.ensure().expect("a new folder");
+        let store: Arc<dyn LocalStore> = watchdog_store::open_store(&state).expect("an empty store");
+        let tips = |word: &str| (0..100).map(|n| (format!("refs/heads/{word}/{n}"), "1".repeat(40))).collect::<Vec<_>>();
+        let kept = |word: &str| refs::keep(store.as_ref(), tips(word), Timestamp::UNIX_EPOCH).expect("a row");
+        let recent = RecentRefs::default();
+        let first = |known: &KnownRefs| known.tips().expect("they are there")[0].0.clone();
+        let a = recent.known(&store, kept("a"));
+        assert_eq!(first(&a), "refs/heads/a/0");
+        for word in ["b", "a", "c", "b"] {
+            assert_eq!(first(&recent.known(&store, kept(word))), format!("refs/heads/{word}/0"));
+        }
+        assert_eq!(recent.0.lock().expect("no holder panics").len(), 3, "each is kept once");
+        for n in 0..2 * RecentRefs::MOST {
+            recent.known(&store, kept(&format!("n{n}")));
+        }
+        assert_eq!(recent.0.lock().expect("no holder panics").len(), RecentRefs::MOST);
+        // A short list stays with its baseline, and has no name.
+        let here = recent.known(&store, BaselineRefs::Here(tips("here")));
+        assert_eq!(first(&here), "refs/heads/here/0");
     }
 }

@@ -9,7 +9,7 @@ mod inside;
 mod log_files;
 mod log_reader;
 
-pub use baseline::{RecordedBaseline, UncommittedRule, record, recorded, spec_of_new_session};
+pub use baseline::{RecentRefs, RecordedBaseline, UncommittedRule, record, recorded, recorded_sharing, spec_of_new_session};
 pub use conversation::{ProbeTarget, SessionIdSource, note_conversations};
 pub use end::EndedSession;
 pub use inside::{inside, inside_of};

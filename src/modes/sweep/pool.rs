@@ -19,6 +19,7 @@ use crate::judge::journal::JournalBatcher;
 use crate::judge::judgement_run::JudgementRun;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
+use crate::session::RecentRefs;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::Status;
 use watchdog_git::{FoundWorktree, RepoCache, find_worktrees};
@@ -41,6 +42,8 @@ pub struct SweepShared<'a> {
     pub(super) probe_budget: ProbeBudget,
     pub(super) cancel: CancelFlag,
     pub(super) memory: SweepCache,
+    /// The recorded refs that worktrees of one repository share.
+    pub(super) recent_refs: RecentRefs,
     /// The worktrees for which a baseline is recorded.
     pub(super) watched: HashSet<String>,
     /// Those for which a session is.
@@ -90,6 +93,7 @@ fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) ->
         probe_budget: ProbeBudget::new(if request.overrides.no_probe { 0 } else { request.max_probes_total }),
         cancel,
         memory: SweepCache::open(Arc::clone(&store), around, request)?,
+        recent_refs: RecentRefs::default(),
         watched: baseline::worktrees(store.as_ref())?,
         with_sessions: session::worktrees(store.as_ref())?,
         store,

@@ -18,7 +18,7 @@ use crate::judge::open_worktree::{OpenWorktree, taken};
 use crate::judge::panicked::verdict_of_panic;
 use crate::judge::settle_anchor;
 use crate::modes::live_session::RunningSession;
-use crate::session::recorded;
+use crate::session::recorded_sharing;
 use crate::wire::verdict_json::{JudgedSession, Judgement};
 use watchdog_core::decision::machine::{CheckMachine, DriveOutcome, MachineAction, MachineEvent, MachineSetup, drive};
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
@@ -188,7 +188,7 @@ impl SweepShared<'_> {
         id: String,
         probes_spent: bool,
     ) -> Result<Option<JudgementInput>, UnreadableFact> {
-        let Some(recorded) = recorded(&self.store, &id, None)? else { return Ok(None) };
+        let Some(recorded) = recorded_sharing(&self.store, &id, None, &self.recent_refs)? else { return Ok(None) };
         let worktree = repo_cache.open(found)?;
         if worktree.worktree_id() != id {
             return Err(unreadable(FaultKind::Git, "another worktree took its place while it was looked at"));
