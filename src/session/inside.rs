@@ -1,5 +1,7 @@
 //! Whether this very call comes from inside of a session that is watched.
 
+use std::cell::LazyCell;
+
 use watchdog_process::{ProcessAncestry, still_runs};
 use watchdog_store::{LocalStore, StoreError, session};
 
@@ -16,7 +18,8 @@ pub fn inside(store: &dyn LocalStore) -> Result<Option<String>, StoreError> {
 /// # Errors
 /// Where the records cannot be read.
 pub fn inside_of(store: &dyn LocalStore) -> Result<Option<(String, String)>, StoreError> {
-    let ancestry = ProcessAncestry::of_this_process();
+    // Read only if a session runs: nearly always there is none, and a sweep asks for each worktree.
+    let ancestry = LazyCell::new(ProcessAncestry::of_this_process);
     for (worktree_id, spec, found) in session::everywhere(store)? {
         // An unreadable record proves nothing, and is no reason to refuse a person.
         let Ok(found) = found else { continue };
