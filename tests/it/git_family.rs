@@ -77,3 +77,18 @@ fn one_that_is_gone_or_has_settings_of_its_own_is_no_siblings() {
     assert_eq!(found[2].standing, WorktreeState::There, "it was when it was found");
     assert!(family.open(&found[2]).is_err());
 }
+
+#[test]
+fn a_judged_head_is_kept_for_the_worktree_itself_also_in_what_a_sibling_opened() {
+    let (repo, _, found) = repo();
+    let mut family = RepoCache::new();
+    for found in &found[1..] {
+        let one = family.open(found).unwrap();
+        let HistoryPoint::Commit(head) = one.head().unwrap() else { panic!("it has a commit") };
+        one.keep_judged("spec", &head, &[], jiff::Timestamp::UNIX_EPOCH).unwrap();
+        let name = format!("refs/watchdog/judged/{}/spec/19700101T000000Z-{}", one.worktree_id(), &head[..12]);
+        assert_eq!(repo.git(&["rev-parse", &name]).trim(), head, "{}", found.root.display());
+        family.give_back(one);
+    }
+    assert_eq!(repo.git(&["for-each-ref", "--format=%(refname)", "refs/watchdog"]).lines().count(), 3);
+}

@@ -83,7 +83,7 @@ impl Worktree {
         &self.common_dir
     }
 
-    /// Sees to it that the repository was opened for this very worktree; to be called before anything is written.
+    /// Sees to it that the repository was opened for this very worktree; to be called before anything but a ref of watchdog's is written.
     ///
     /// # Errors
     /// As [`Worktree::open`].
