@@ -69,7 +69,7 @@ impl Worktree {
         Ok(bases.first().map(|id| id.detach()))
     }
 
-    fn is_ancestor_of(&self, one: ObjectId, other: ObjectId) -> Result<bool, Error> {
+    pub(super) fn is_ancestor_of(&self, one: ObjectId, other: ObjectId) -> Result<bool, Error> {
         Ok(one == other || self.merge_base_of(one, other)? == Some(one))
     }
 

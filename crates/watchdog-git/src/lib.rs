@@ -10,6 +10,7 @@ mod born_worktrees;
 mod branch;
 mod branch_names;
 mod changes;
+mod commit_text;
 mod comparison_parts;
 mod content;
 mod content_ids;
@@ -79,7 +80,9 @@ pub use own_refs::{OwnRef, OwnRefKind};
 pub use path_text::{escape_path, unescape_path};
 pub use pushed::RemoteState;
 pub use reftable::{GitProcessOutput, GitRunner, TABLES, serve_with};
-pub use remote_address::{absolute_address, public_address, repository_id_of, why_no_repository_id, without_credentials};
+pub use remote_address::{
+    absolute_address, public_address, repository_id_of, rewritten_address, why_no_repository_id, without_credentials,
+};
 pub use repo_cache::RepoCache;
 pub use rescue_branch::RescueBranch;
 pub use search::{SearchResult, find_worktrees};

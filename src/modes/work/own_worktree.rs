@@ -122,10 +122,10 @@ fn beside_others<T>(mut make: impl FnMut() -> Result<T, TaskWorktreeError>) -> R
 pub(super) fn keep_beside(from: &Worktree, branch: &str, head: &str) -> Result<Option<String>, TaskWorktreeError> {
     let name = format!("refs/heads/{branch}");
     let Ok(HistoryPoint::Commit(local)) = from.resolve(&name) else { return Ok(None) };
-    if local == head || run(from, &["merge-base", "--is-ancestor", head, &local]).is_ok() {
+    if local == head || from.is_ancestor(head, &local) {
         return Ok(None);
     }
-    if run(from, &["merge-base", "--is-ancestor", &local, head]).is_ok() {
+    if from.is_ancestor(&local, head) {
         match checked_out(from, branch).map(|root| Worktree::open(&root)) {
             None => return run(from, &["update-ref", &name, head, &local]).map(|()| None),
             Some(Ok(there)) if there.changes().is_ok_and(|changes| !changes.any() && changes.operation.is_none()) => {
@@ -237,8 +237,7 @@ fn bring_in(root: &Path, wanted: &TaskWorktreeRequest, notes: &mut Vec<String>) 
             notes.push(format!("the branch {dependency} is gone; its work is taken to be in the base branch"));
             continue;
         }
-        let args = ["merge-base", "--is-ancestor", rev, "HEAD"];
-        if run(&worktree, &args).is_ok() {
+        if is_in(&worktree, rev).map_err(failed)? {
             continue;
         }
         let changes = worktree.changes().map_err(failed)?;
@@ -261,6 +260,16 @@ fn bring_in(root: &Path, wanted: &TaskWorktreeRequest, notes: &mut Vec<String>) 
         }
     }
     Ok(())
+}
+
+/// Whether HEAD has a commit, or the one that a branch names, already.
+fn is_in(worktree: &Worktree, rev: &str) -> Result<bool, watchdog_git::Error> {
+    let HistoryPoint::Commit(head) = worktree.head()? else { return Ok(false) };
+    match worktree.resolve(rev) {
+        Ok(HistoryPoint::Commit(commit)) => Ok(worktree.is_ancestor(&commit, &head)),
+        // The merge says why.
+        Ok(HistoryPoint::Unborn) | Err(_) => Ok(false),
+    }
 }
 
 /// Runs git in a worktree, without the repository's hooks.

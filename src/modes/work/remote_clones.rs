@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use super::task_remote::TaskRemote;
+use super::task_remote::{RecalledRefs, TaskRemote};
 use watchdog_git::Worktree;
 
 /// A bare repository, and clones of it.
@@ -46,7 +46,13 @@ impl RemoteClones {
     }
 
     pub(super) fn remote(&self, fence: i64) -> TaskRemote {
-        TaskRemote { name: "origin".into(), url: self.at("remote.git").display().to_string(), task: "T1".into(), fence }
+        TaskRemote {
+            name: "origin".into(),
+            url: self.at("remote.git").display().to_string(),
+            task: "T1".into(),
+            fence,
+            recalled: RecalledRefs::default(),
+        }
     }
 
     pub(super) fn refs(&self) -> String {

@@ -3,9 +3,10 @@
 //!
 //! The directory lives for one command's work. It has the objects of the repository, a copy of the names of its branches (so that a fetch
 //! says what is here already), and the address of the remote. What the person has configured for all repositories counts as always:
-//! credentials, proxies, ssh.
+//! credentials, proxies, ssh. Only another address is no part of it: the remote is named by a word that the directory alone rewrites.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,9 +15,11 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use watchdog_facts::evidence::ProcessExit;
-use watchdog_git::{Worktree, without_credentials};
+use watchdog_git::{Worktree, rewritten_address, without_credentials};
 use watchdog_process::FinishedProgram;
 use watchdog_process::git_program::{git, ssh_variables, tail};
+
+use crate::clock::now;
 
 use super::batch_ssh::{SshSetting, goes_over_ssh, quiet_command};
 
@@ -38,20 +41,18 @@ const FIXED: [&str; 5] = [
 /// The name of the remote in that directory.
 const REMOTE: &str = "there";
 
-/// The empty tree, by the length of an object id.
-const EMPTY_TREES: [&str; 2] =
-    ["4b825dc642cb6eb9a060e54bf8d69288fbee4904", "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"];
-
 /// Git beside a repository, with one remote.
-pub(super) struct RemoteGit {
+pub(super) struct RemoteGit<'w> {
+    worktree: &'w Worktree,
     dir: TempDir,
+    /// What the branches of the repository name, and what was found to be here with everything that leads there.
+    whole: RefCell<BTreeSet<String>>,
     objects: PathBuf,
     shallow: Option<PathBuf>,
     is_partial: bool,
     /// Where git goes by ssh and would ask.
     ssh: Option<String>,
     url: String,
-    empty_tree: &'static str,
 }
 
 /// A command of git that failed.
@@ -61,9 +62,9 @@ pub(super) struct RemoteFailure {
     pub said: String,
 }
 
-impl RemoteGit {
+impl<'w> RemoteGit<'w> {
     /// Makes the directory.
-    pub(super) fn beside(worktree: &Worktree, url: &str) -> Result<Self, RemoteFailure> {
+    pub(super) fn beside(worktree: &'w Worktree, url: &str) -> Result<Self, RemoteFailure> {
         let failed = |why: String| RemoteFailure { said: without_credentials(&why, url) };
         if url.is_empty() || url.chars().any(char::is_control) {
             return Err(failed("the address of the remote is none".into()));
@@ -82,15 +83,15 @@ impl RemoteGit {
             config.push_str(&format!("\tpartialclone = {REMOTE}\n"));
         }
         let quoted = url.replace('\\', "\\\\").replace('"', "\\\"");
-        config.push_str(&format!("[remote \"{REMOTE}\"]\n\turl = \"{quoted}\"\n"));
+        // A `url.*.insteadOf` of the person would have to begin like this name, and be longer than it.
+        let named = dir.path().file_name().unwrap_or_default().to_string_lossy();
+        config.push_str(&format!("[url \"{quoted}\"]\n\tinsteadOf = \"{named}\"\n[remote \"{REMOTE}\"]\n\turl = \"{named}\"\n"));
         if is_partial {
             config.push_str("\tpromisor = true\n");
         }
-        let mut packed: Vec<String> = tips
-            .iter()
-            .filter(|(name, _)| name.starts_with("refs/heads/") || name.starts_with("refs/remotes/"))
-            .map(|(name, id)| format!("{id} refs/here/{}\n", &name[5..]))
-            .collect();
+        let is_branch = |name: &str| name.starts_with("refs/heads/") || name.starts_with("refs/remotes/");
+        let branches: Vec<_> = tips.iter().filter(|(name, _)| is_branch(name)).collect();
+        let mut packed: Vec<String> = branches.iter().map(|(name, id)| format!("{id} refs/here/{}\n", &name[5..])).collect();
         packed.sort_by(|a, b| a.split(' ').nth(1).cmp(&b.split(' ').nth(1)));
         let write = || -> std::io::Result<()> {
             // It may hold a password.
@@ -103,8 +104,8 @@ impl RemoteGit {
         };
         write().map_err(|error| failed(error.to_string()))?;
         let shallow = Some(worktree.common_dir().join("shallow")).filter(|path| path.exists());
-        let mut made =
-            RemoteGit { dir, objects, shallow, is_partial, ssh: None, url: url.to_owned(), empty_tree: EMPTY_TREES[usize::from(is_long)] };
+        let whole = RefCell::new(branches.iter().map(|(_, id)| id.clone()).collect());
+        let mut made = RemoteGit { worktree, dir, whole, objects, shallow, is_partial, ssh: None, url: url.to_owned() };
         if goes_over_ssh(url) {
             made.ssh = made.quiet_ssh()?;
         }
@@ -134,10 +135,11 @@ impl RemoteGit {
         self.shallow.is_some()
     }
 
-    /// Whether the configuration of all repositories leads git to another address: it would be asked there, too, what was pushed.
+    /// Whether the configuration of all repositories leads to another address. Git does not follow it from here; where the person's own git
+    /// would go elsewhere, nobody knows what is meant.
     pub(super) fn is_redirected(&self) -> Result<bool, RemoteFailure> {
-        let address = self.run(&["ls-remote", "--get-url", REMOTE], b"", ANSWER_WITHIN)?;
-        Ok(address.strip_suffix('\n').unwrap_or(&address) != self.url)
+        let address = rewritten_address(self.dir.path(), &self.url).map_err(|error| self.unread(&error))?;
+        Ok(address != self.url)
     }
 
     /// The refs of the remote that match `patterns`, by name.
@@ -173,24 +175,37 @@ impl RemoteGit {
 
     /// A commit without files and parents.
     pub(super) fn empty_commit(&self, message: &str) -> Result<String, RemoteFailure> {
-        let tree = self.run(&["hash-object", "-t", "tree", "-w", "--stdin"], b"", ANSWER_WITHIN)?;
-        let made = self.run(&["commit-tree", "--no-gpg-sign", tree.trim()], message.as_bytes(), ANSWER_WITHIN)?;
-        Ok(made.trim().to_owned())
+        self.worktree.write_empty_commit(message, now()).map_err(|error| self.unread(&error))
     }
 
-    /// A commit as git keeps it, where it has no files.
-    pub(super) fn empty_commit_text(&self, id: &str) -> Result<Option<String>, RemoteFailure> {
-        let raw = self.run(&["cat-file", "commit", id], b"", ANSWER_WITHIN)?;
-        Ok(raw.starts_with(&format!("tree {}\n", self.empty_tree)).then_some(raw))
+    /// A commit as git keeps it, where it has no files. The outer `None` = it is not here, the inner one = it has some.
+    pub(super) fn empty_commit_text(&self, id: &str) -> Result<Option<Option<String>>, RemoteFailure> {
+        self.worktree.empty_commit_text(id).map_err(|error| self.unread(&error))
     }
 
-    /// Whether a commit is here with everything that leads there: a fetch that was cut off may leave the commit alone. What a remote has
-    /// promised to a partial clone counts as here.
-    pub(super) fn has(&self, id: &str) -> bool {
+    /// Those of the commits that are not here with everything that leads there: a fetch that was cut off may leave the commit alone. What a
+    /// remote has promised to a partial clone counts as here.
+    pub(super) fn missing<'i>(&self, ids: &[&'i str]) -> Vec<&'i str> {
+        let is_open = |id: &&str| !(self.whole.borrow().contains(*id) && self.worktree.has_commit(id));
+        let open: Vec<&str> = ids.iter().copied().filter(is_open).collect();
+        if open.is_empty() || self.are_whole(&open) {
+            return Vec::new();
+        }
+        if open.len() == 1 { open } else { open.into_iter().filter(|id| !self.are_whole(&[id])).collect() }
+    }
+
+    /// Asks git once for all of them.
+    fn are_whole(&self, ids: &[&str]) -> bool {
         let promised: &[&str] = if self.is_partial { &["--exclude-promisor-objects"] } else { &[] };
-        let commit = format!("{id}^{{commit}}");
-        let args = [&["rev-list", "--objects", "--quiet"], promised, &[&commit, "--not", "--glob=refs/here/*"]].concat();
-        self.run(&args, b"", ANSWER_WITHIN).is_ok()
+        let commits: Vec<String> = ids.iter().map(|id| format!("{id}^{{commit}}")).collect();
+        let mut args = [&["rev-list", "--objects", "--quiet"], promised].concat();
+        args.extend(commits.iter().map(String::as_str));
+        args.extend(["--not", "--glob=refs/here/*"]);
+        let are_whole = self.run(&args, b"", ANSWER_WITHIN).is_ok();
+        if are_whole {
+            self.whole.borrow_mut().extend(ids.iter().map(ToString::to_string));
+        }
+        are_whole
     }
 
     /// Whether `old` is `new`, or one of its ancestors.
@@ -212,6 +227,10 @@ impl RemoteGit {
             return Err(self.failure(&finished));
         }
         Ok(String::from_utf8_lossy(&finished.stdout.bytes).into_owned())
+    }
+
+    fn unread(&self, error: &watchdog_git::Error) -> RemoteFailure {
+        RemoteFailure { said: without_credentials(&error.to_string(), &self.url) }
     }
 
     fn failure(&self, finished: &FinishedProgram) -> RemoteFailure {

@@ -101,6 +101,8 @@ impl TaskRemote {
         now: Timestamp,
     ) -> Result<PushedSnapshots, TaskRemoteError> {
         let git = self.git(worktree)?;
+        // The fence moves with them.
+        let _ = self.recalled.take();
         let unread = |error: watchdog_git::Error| self.unread(&error);
         let bases: BTreeSet<String> =
             worktree.snapshots(Some(&self.task)).map_err(unread)?.into_iter().filter_map(|info| info.base).collect();
@@ -164,14 +166,14 @@ impl TaskRemote {
         Ok(kept)
     }
 
-    fn remote_snapshots(&self, git: &RemoteGit, pattern: &str) -> Result<Vec<RemoteSnapshot>, TaskRemoteError> {
+    fn remote_snapshots(&self, git: &RemoteGit<'_>, pattern: &str) -> Result<Vec<RemoteSnapshot>, TaskRemoteError> {
         let found = git.refs(&[&format!("{PREFIX}{pattern}")]).map_err(|failure| self.away(failure))?;
         Ok(found.iter().filter_map(RemoteSnapshot::of).collect())
     }
 
     fn push_refs(
         &self,
-        git: &RemoteGit,
+        git: &RemoteGit<'_>,
         seen: &RemoteRefs,
         (own, too_old): (&[SnapshotToShare], &[&RemoteSnapshot]),
         is_atomic: bool,

@@ -3,6 +3,7 @@
 //! A push is believed only when the remote itself says so afterwards. Whoever comes late, with a smaller fence, pushes nothing.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use watchdog_git::Worktree;
@@ -17,7 +18,7 @@ pub(super) const TRIES: u32 = 5;
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
 /// The remote of a task.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct TaskRemote {
     /// Its name, for people.
     pub name: String,
@@ -27,6 +28,23 @@ pub struct TaskRemote {
     pub task: String,
     /// The fence of our lease.
     pub fence: i64,
+    /// What was there after the last push under this fence.
+    pub(super) recalled: RecalledRefs,
+}
+
+/// What the remote had after our own push, shared by those who work on one task. The next push expects it there: one that finds anything
+/// else writes nothing, and asks the remote.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RecalledRefs(Arc<Mutex<Option<RemoteRefs>>>);
+
+impl RecalledRefs {
+    pub(super) fn take(&self) -> Option<RemoteRefs> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn keep(&self, seen: RemoteRefs) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
+    }
 }
 
 /// A task's branch on a remote.
@@ -145,17 +163,30 @@ impl TaskRemote {
         })
     }
 
-    /// Gets the commits of a branch of another task, such as one that was recorded when it was completed. Whether the commit is here then.
+    /// Gets commits of branches of other tasks, such as those at which they were completed; each with its branch. The first that cannot be had.
     ///
     /// # Errors
-    /// Where the remote cannot be reached or has no such branch.
-    pub fn fetch_commit(&self, worktree: &Worktree, branch: &str, commit: &str) -> Result<bool, TaskRemoteError> {
-        let git = self.git(worktree)?;
-        if git.has(commit) {
-            return Ok(true);
+    /// Where the remote cannot be reached or lacks such a branch.
+    pub fn fetch_commits<'c>(
+        &self,
+        worktree: &Worktree,
+        commits: &[(&'c str, &'c str)],
+    ) -> Result<Option<(&'c str, &'c str)>, TaskRemoteError> {
+        if commits.is_empty() {
+            return Ok(None);
         }
-        git.fetch(&[format!("refs/heads/{branch}").as_str()]).map_err(|failure| self.away(failure))?;
-        Ok(git.has(commit))
+        let git = self.git(worktree)?;
+        let missing = |of: &[(&'c str, &'c str)]| -> Vec<(&'c str, &'c str)> {
+            let missing = git.missing(&of.iter().map(|(_, commit)| *commit).collect::<Vec<_>>());
+            of.iter().copied().filter(|(_, commit)| missing.contains(commit)).collect()
+        };
+        let wanted = missing(commits);
+        if wanted.is_empty() {
+            return Ok(None);
+        }
+        let names: Vec<String> = wanted.iter().map(|(branch, _)| format!("refs/heads/{branch}")).collect();
+        git.fetch(&names.iter().map(String::as_str).collect::<Vec<_>>()).map_err(|failure| self.away(failure))?;
+        Ok(missing(&wanted).first().copied())
     }
 
     /// Whether `old` is `new`, or one of its ancestors.
@@ -166,7 +197,7 @@ impl TaskRemote {
         compared(&self.git(worktree)?, old, new)
     }
 
-    pub(super) fn git(&self, worktree: &Worktree) -> Result<RemoteGit, TaskRemoteError> {
+    pub(super) fn git<'w>(&self, worktree: &'w Worktree) -> Result<RemoteGit<'w>, TaskRemoteError> {
         let git = RemoteGit::beside(worktree, &self.url).map_err(|failure| self.away(failure))?;
         if git.is_redirected().map_err(|failure| self.away(failure))? {
             return Err(TaskRemoteError::Redirected { remote: self.name.clone() });
@@ -181,16 +212,29 @@ impl TaskRemote {
     /// Moves branch and fence to where `target` says, from what the remote has at that moment.
     fn move_to(
         &self,
-        git: &RemoteGit,
+        git: &RemoteGit<'_>,
         target: impl Fn(&RemoteRefs) -> Result<String, TaskRemoteError>,
     ) -> Result<RemoteBranch, TaskRemoteError> {
         let mut atomic = true;
         let mut last = None;
         let mut number = 0;
-        for n in 0..TRIES {
-            std::thread::sleep(PAUSE * n);
-            let seen = self.read_refs(git)?;
-            let to = target(&seen)?;
+        let mut recalled = self.recalled.take().filter(|seen| seen.mark.as_ref().is_some_and(|mark| mark.fence == self.fence));
+        let mut tries = 0;
+        while tries < TRIES {
+            let is_recalled = recalled.is_some();
+            let seen = match recalled.take() {
+                Some(seen) => seen,
+                None => {
+                    std::thread::sleep(PAUSE * tries);
+                    tries += 1;
+                    self.read_refs(git)?
+                }
+            };
+            let to = match target(&seen) {
+                // It may be there by now.
+                Err(_) if is_recalled => continue,
+                to => to?,
+            };
             number = seen.mark.as_ref().map_or(0, |mark| mark.push).max(number) + 1;
             let pushed = match atomic {
                 true => self.push_fenced(git, &seen, &to, number),
@@ -200,6 +244,7 @@ impl TaskRemote {
             match (pushed, self.read_refs(git)) {
                 (Ok(done), Ok(now)) if done.is_on(&now) => {
                     self.check_fence(&now)?;
+                    self.recalled.keep(now);
                     return Ok(done.branch);
                 }
                 (Ok(_), Ok(now)) => {
@@ -222,7 +267,7 @@ impl TaskRemote {
         Err(self.away(last.unwrap_or_else(|| RemoteFailure { said: "others moved the branch each time".into() })))
     }
 
-    fn push_fenced(&self, git: &RemoteGit, seen: &RemoteRefs, to: &str, push: u64) -> Result<MovedBranch, RemoteFailure> {
+    fn push_fenced(&self, git: &RemoteGit<'_>, seen: &RemoteRefs, to: &str, push: u64) -> Result<MovedBranch, RemoteFailure> {
         let mark = FenceMark { task: self.task.clone(), fence: self.fence, push };
         let fence_id = git.empty_commit(&mark.message())?;
         let (branch, name) = (branch_of(&self.task), fence_ref(&self.task));
@@ -234,7 +279,7 @@ impl TaskRemote {
         git.push(&updates, true).map(|()| MovedBranch { branch, fence_id: Some(fence_id), fence: self.fence })
     }
 
-    fn push_single(&self, git: &RemoteGit, seen: &RemoteRefs, to: &str) -> Result<MovedBranch, RemoteFailure> {
+    fn push_single(&self, git: &RemoteGit<'_>, seen: &RemoteRefs, to: &str) -> Result<MovedBranch, RemoteFailure> {
         let branch = branch_of_fence(&self.task, self.fence);
         let expected = seen.by_fence.get(&self.fence).map(String::as_str);
         let update = RefUpdate { name: &format!("refs/heads/{branch}"), expected, to: Some(to) };
@@ -252,7 +297,7 @@ impl TaskRemote {
     }
 
     /// What the remote has, with its commits in the repository. Refuses a larger fence.
-    pub(super) fn read_refs(&self, git: &RemoteGit) -> Result<RemoteRefs, TaskRemoteError> {
+    pub(super) fn read_refs(&self, git: &RemoteGit<'_>) -> Result<RemoteRefs, TaskRemoteError> {
         let (branch, fence) = (format!("refs/heads/{}", branch_of(&self.task)), fence_ref(&self.task));
         let by_fence = format!("{branch}-*");
         let mut last = None;
@@ -263,27 +308,35 @@ impl TaskRemote {
                 .filter_map(|(name, id)| Some((fence_of_branch(&self.task, name.strip_prefix("refs/heads/")?)?, id.clone())))
                 .collect();
             let newest = singles.keys().next_back().map(|fence| format!("refs/heads/{}", branch_of_fence(&self.task, *fence)));
-            let wanted: Vec<&str> = [Some(&branch), Some(&fence), newest.as_ref()]
+            let on_branches: Vec<(&str, &str)> = [Some(&branch), newest.as_ref()]
                 .into_iter()
                 .flatten()
-                .filter(|name| found.get(*name).is_some_and(|id| !git.has(id)))
-                .map(String::as_str)
+                .filter_map(|name| Some((name.as_str(), found.get(name)?.as_str())))
                 .collect();
-            if let Err(failure) = git.fetch(&wanted) {
-                // One of them may have been removed since.
-                last = Some(failure);
-                continue;
+            let heads: Vec<&str> = on_branches.iter().map(|(_, head)| *head).collect();
+            let missing = git.missing(&heads);
+            let mut wanted: Vec<&str> = on_branches.iter().filter(|(_, head)| missing.contains(head)).map(|(name, _)| *name).collect();
+            let mut mark = self.mark(git, found.get(&fence))?;
+            if mark == FoundMark::NotHere {
+                wanted.push(&fence);
             }
-            if wanted.iter().any(|name| !git.has(&found[*name])) {
-                continue;
-            }
-            let mark = match found.get(&fence) {
-                None => None,
-                Some(id) => {
-                    let text = git.empty_commit_text(id).map_err(|failure| self.away(failure))?;
-                    let mark = text.as_deref().and_then(FenceMark::of_commit).filter(|mark| mark.task == self.task);
-                    Some(mark.ok_or_else(|| TaskRemoteError::ForeignFence { name: fence.clone(), remote: self.name.clone() })?)
+            if !wanted.is_empty() {
+                if let Err(failure) = git.fetch(&wanted) {
+                    // One of them may have been removed since.
+                    last = Some(failure);
+                    continue;
                 }
+                if !git.missing(&heads).is_empty() {
+                    continue;
+                }
+                if mark == FoundMark::NotHere {
+                    mark = self.mark(git, found.get(&fence))?;
+                }
+            }
+            let mark = match mark {
+                FoundMark::NotHere => continue,
+                FoundMark::NoFence => None,
+                FoundMark::Fence(mark) => Some(mark),
             };
             let seen = RemoteRefs { branch: found.get(&branch).cloned(), fence_id: found.get(&fence).cloned(), mark, by_fence: singles };
             self.check_fence(&seen)?;
@@ -291,10 +344,30 @@ impl TaskRemote {
         }
         Err(self.away(last.unwrap_or_else(|| RemoteFailure { said: "others moved the branch each time".into() })))
     }
+
+    /// What the fence's commit says. Its bytes are checked against its name, and it has nothing but a message: nothing else need be here.
+    fn mark(&self, git: &RemoteGit<'_>, fence_id: Option<&String>) -> Result<FoundMark, TaskRemoteError> {
+        let Some(id) = fence_id else { return Ok(FoundMark::NoFence) };
+        let Some(text) = git.empty_commit_text(id).map_err(|failure| self.away(failure))? else { return Ok(FoundMark::NotHere) };
+        let mark = text.as_deref().and_then(FenceMark::of_commit).filter(|mark| mark.task == self.task);
+        let foreign = || TaskRemoteError::ForeignFence { name: fence_ref(&self.task), remote: self.name.clone() };
+        mark.map(FoundMark::Fence).ok_or_else(foreign)
+    }
+}
+
+/// What the fence of a remote is.
+#[derive(Debug, PartialEq, Eq)]
+enum FoundMark {
+    /// The remote has none.
+    NoFence,
+    /// Its commit is to be fetched.
+    NotHere,
+    /// It says this.
+    Fence(FenceMark),
 }
 
 /// Whether `old` is `new`, or one of its ancestors. A shallow clone can say yes, and not no.
-fn compared(git: &RemoteGit, old: &str, new: &str) -> Result<bool, TaskRemoteError> {
+fn compared(git: &RemoteGit<'_>, old: &str, new: &str) -> Result<bool, TaskRemoteError> {
     let unknown = |why: String| TaskRemoteError::Uncompared { old: old.to_owned(), new: new.to_owned(), why };
     match git.leads_to(old, new) {
         Ok(false) if git.is_shallow() => Err(unknown("this clone is shallow; get the rest with: git fetch --unshallow".into())),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::own_worktree::{TaskDependency, TaskWorktreeRequest, branch_of, keep_beside};
 use super::snapshot_travel::{PushedSnapshots, SnapshotSharing};
-use super::task_remote::{RemoteBranch, TaskRemote, TaskRemoteError};
+use super::task_remote::{RecalledRefs, RemoteBranch, TaskRemote, TaskRemoteError};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use watchdog_facts::evidence::UnreadableFact;
@@ -36,7 +36,10 @@ impl TaskTravel {
         from: PathBuf,
     ) -> Result<Option<Self>, UnreadableFact> {
         let found = address_of(command_env, repository_id)?;
-        Ok(found.map(|(name, url)| TaskTravel { remote: TaskRemote { name, url, task: task.to_owned(), fence }, from }))
+        Ok(found.map(|(name, url)| TaskTravel {
+            remote: TaskRemote { name, url, task: task.to_owned(), fence, recalled: RecalledRefs::default() },
+            from,
+        }))
     }
 
     /// Takes the task over on the remote, and gets what is there: its branch, and the commits at which its dependencies were completed.
@@ -61,15 +64,11 @@ impl TaskTravel {
         };
         let found = self.remote.take_over(&worktree, &base)?;
         let mut notes = Vec::new();
-        for dependency in dependencies {
-            let Some(commit) = &dependency.head else { continue };
-            if !self.remote.fetch_commit(&worktree, &dependency.branch, commit)? {
-                return Err(TaskRemoteError::NoDependency {
-                    branch: dependency.branch.clone(),
-                    remote: self.remote.name.clone(),
-                    commit: commit.clone(),
-                });
-            }
+        let completed: Vec<(&str, &str)> =
+            dependencies.iter().filter_map(|dependency| Some((dependency.branch.as_str(), dependency.head.as_deref()?))).collect();
+        if let Some((branch, commit)) = self.remote.fetch_commits(&worktree, &completed)? {
+            let (branch, commit) = (branch.to_owned(), commit.to_owned());
+            return Err(TaskRemoteError::NoDependency { branch, remote: self.remote.name.clone(), commit });
         }
         match wanted {
             Some(wanted) => {

@@ -56,6 +56,7 @@ pub(crate) use disk::FolderWalk;
 pub use for_commits::{CommitSideEffects, EntryToCommit, FileBeforeAfter};
 pub(crate) use ignore_rules::FolderRules;
 pub(crate) use list::delete as delete_ref;
+pub(crate) use record::identity;
 pub use restore_result::{RestoreError, RestoreResult, RestoreTarget, RestoredTo};
 pub use shared::{ArrivedAs, ArrivedSnapshot, SharingObstacle, SnapshotToShare};
 pub use show::{FileDiff, SnapshotDiff};

@@ -126,8 +126,8 @@ pub(super) fn commit(
     })
 }
 
-/// The author of snapshots.
-pub(super) fn identity(at: Timestamp) -> gix::actor::Signature {
+/// The author of what watchdog commits for itself.
+pub(crate) fn identity(at: Timestamp) -> gix::actor::Signature {
     gix::actor::Signature { name: "watchdog".into(), email: "watchdog@localhost".into(), time: gix::date::Time::new(at.as_second(), 0) }
 }
 

@@ -1,0 +1,57 @@
+//! Commits as they are kept: marks without files whose message is all they hold, and which commit leads to which.
+
+use gix::ObjectId;
+use gix::objs::{Commit, Find as _, Kind, Tree};
+use jiff::Timestamp;
+
+use super::error::Error;
+use super::open::Worktree;
+use super::snapshot::identity;
+use super::verified::VerifyingObjectReader;
+
+impl Worktree {
+    /// Writes a commit without files and parents, in watchdog's own name. No ref names it.
+    ///
+    /// # Errors
+    /// When the repository takes no object.
+    pub fn write_empty_commit(&self, message: &str, at: Timestamp) -> Result<String, Error> {
+        let doing = || "write a commit without files";
+        let who = identity(at);
+        // Every git knows this tree without having it, but not `git fsck`.
+        let tree = self.repo.write_object(Tree::empty()).map_err(|e| Error::read(doing(), e))?.detach();
+        let commit = Commit {
+            tree,
+            parents: Vec::new().into(),
+            author: who.clone(),
+            committer: who,
+            encoding: None,
+            message: message.into(),
+            extra_headers: Vec::new(),
+        };
+        let id = self.repo.write_object(&commit).map_err(|e| Error::read(doing(), e))?;
+        Ok(id.detach().to_hex().to_string())
+    }
+
+    /// A commit as git keeps it, where it is here and has no files: its bytes match its name. The outer `None` = it is not here; the
+    /// inner one = it is another object, or has files.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn empty_commit_text(&self, commit: &str) -> Result<Option<Option<String>>, Error> {
+        let doing = || format!("read commit {commit}");
+        let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
+        let mut buffer = Vec::new();
+        let read = VerifyingObjectReader(&self.repo.objects).try_find(&id, &mut buffer).map_err(|e| Error::read(doing(), e))?;
+        let Some(object) = read else { return Ok(None) };
+        let tree = format!("tree {}\n", ObjectId::empty_tree(self.repo.object_hash()));
+        let is_empty = object.kind == Kind::Commit && object.data.starts_with(tree.as_bytes());
+        Ok(Some(is_empty.then(|| String::from_utf8_lossy(object.data).into_owned())))
+    }
+
+    /// Whether `old` is `new`, or one of its ancestors. `false` also where one of them cannot be read.
+    pub fn is_ancestor(&self, old: &str, new: &str) -> bool {
+        let id = |commit: &str| ObjectId::from_hex(commit.as_bytes()).ok();
+        let (Some(old), Some(new)) = (id(old), id(new)) else { return false };
+        self.is_ancestor_of(old, new).unwrap_or(false)
+    }
+}
