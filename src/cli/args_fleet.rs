@@ -154,7 +154,11 @@ pub enum FleetCommand {
     Account(FleetAccountArgs),
     /// Copy to the fleet what happened on this machine and waits
     #[command(after_long_help = AFTER_SYNC)]
-    Sync,
+    Sync {
+        /// Send what a command left at its end, for a bounded time
+        #[arg(long, hide = true)]
+        handed_over: bool,
+    },
     /// Remove old days of events from the server
     #[command(after_long_help = AFTER_PRUNE)]
     Prune {

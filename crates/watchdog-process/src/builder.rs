@@ -108,6 +108,24 @@ pub(super) fn start<T>(
     Ok(StartedProcess { tree: ProcessTree::new(handle, id, leader), stdin, output })
 }
 
+/// Starts a program that goes on when this one ends: in a group of its own, with no input and no output, and in no tree. Nobody waits for it.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn start_detached(argv: &[OsString], cwd: &Path) -> io::Result<()> {
+    let (program, args) = argv.split_first().ok_or_else(|| io::Error::other("no program was named"))?;
+    let expression = duct::cmd(program, args).dir(cwd).stdin_null().stdout_null().stderr_null().env_remove(TREE_VARIABLE).unchecked();
+    let started = expression
+        .before_spawn(|command| {
+            command.process_group(0);
+            Ok(())
+        })
+        .start()?;
+    // Dropped, it would get a thread that waits for it.
+    std::mem::forget(started);
+    Ok(())
+}
+
 /// Everything but the mark of the tree. In duct the innermost word counts, so nothing may be said twice.
 fn expression(plan: &LaunchPlan<'_>, stdin: Option<PipeReader>, stdout: PipeWriter, stderr: PipeWriter) -> duct::Expression {
     let mut expression = duct::cmd(located(&plan.argv[0], plan.cwd), &plan.argv[1..])

@@ -41,7 +41,7 @@ mod wait_pid;
 
 pub use alive::still_runs;
 pub use ancestry::ProcessAncestry;
-pub use builder::StdinSource;
+pub use builder::{StdinSource, start_detached};
 pub use call_log::ProgramPurpose;
 pub use calling_program::{CallingProgram, calling_program};
 pub use cancel::CancelFlag;

@@ -9,8 +9,8 @@ use crate::cli::table::{TableColumns, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::modes::fleet::{
-    AccountStanding, COUNTED, FleetSetting, FleetSettingError, LeftFleet, SharedRepository, WaitingCopies, account_as_recorded, copy_now,
-    join_fleet, leave_fleet, shared_repositories, waiting_copies,
+    AccountStanding, COUNTED, FleetSetting, FleetSettingError, LeftFleet, SharedRepository, WaitingCopies, account_as_recorded,
+    copy_handed_over, copy_now, join_fleet, leave_fleet, shared_repositories, waiting_copies,
 };
 use crate::session::inside_of;
 use crate::wire::fleet_json::{
@@ -53,7 +53,8 @@ pub(super) fn fleet(command_env: &CommandEnv, terminal: &CommandTerminal, args: 
             leave(command_env, terminal)
         }
         FleetCommand::Account(args) => fleet_account(command_env, terminal, &args),
-        FleetCommand::Sync => sync(command_env, terminal),
+        FleetCommand::Sync { handed_over: true } => copy_handed_over(command_env).map(|()| 0).map_err(Into::into),
+        FleetCommand::Sync { handed_over: false } => sync(command_env, terminal),
         FleetCommand::Prune { older_than } => prune(command_env, terminal, older_than),
         FleetCommand::Status => status(command_env, terminal),
     }

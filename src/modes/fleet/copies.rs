@@ -1,20 +1,32 @@
 //! The copies of this machine to the fleet that it is in: which fleet, how it is reached, and what waits.
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use watchdog_fleet::machines::heartbeat;
 use watchdog_fleet::{FleetServer, FleetStore};
-use watchdog_store::{LocalStore, SharedStore, StoreError, copied, open_store};
+use watchdog_process::{start_detached, started_by_a_watchdog};
+use watchdog_store::{LocalStore, SharedStore, StateDir, StoreError, copied, open_store};
 
 use super::account_limits::share_account;
 use super::copy_worker::{CopyWorker, FleetLink};
 use super::copying::{CopiedEvents, CopyIdentity, copy_events, waiting};
 use super::fleet_setting::{FleetSetting, FleetSettingError};
+use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 
 /// Beyond this many, waiting events are not counted.
 pub const COUNTED: usize = 10_000;
+
+/// How long a process may live that sends what a command left.
+const HANDED_OVER: Duration = Duration::from_secs(30);
+/// Between two looks whether the last watchdog gave its right to copy back.
+const BUSY: Duration = Duration::from_millis(250);
+/// How many batches it sends before it looks at the clock.
+const BATCHES: usize = 5;
 
 /// The server of the fleet, as this machine.
 struct JoinedFleet {
@@ -65,7 +77,51 @@ pub fn begin_copies(command_env: &CommandEnv) -> Option<CopyWorker> {
         let setting = setting.clone();
         Box::new(move || Ok(Box::new(JoinedFleet::new(&setting)?) as Box<dyn FleetLink>))
     };
-    Some(CopyWorker::begin(local, identity(&setting), connect, Arc::clone(&command_env.narrate)))
+    let state = command_env.state.clone();
+    let hand_over = Box::new(move || hand_over(&state));
+    Some(CopyWorker::begin(local, identity(&setting), connect, Arc::clone(&command_env.narrate), hand_over))
+}
+
+/// Starts a `watchdog fleet sync` that goes on when this command ends. Under another watchdog it would count as what a session left running:
+/// then the events wait.
+fn hand_over(state: &StateDir) {
+    if started_by_a_watchdog(std::process::id()) {
+        return;
+    }
+    let started = std::env::current_exe().and_then(|program| {
+        let words = ["fleet", "sync", "--handed-over"].map(OsString::from);
+        let argv: Vec<OsString> = [program.into_os_string(), "--state-dir".into(), state.root().into()].into_iter().chain(words).collect();
+        start_detached(&argv, Path::new("/"))
+    });
+    if let Err(error) = started {
+        tracing::debug!(target: "watchdog::fleet", why = %error, "cannot hand the copies over; they wait");
+    }
+}
+
+/// Copies what a command left when it ended, for a bounded time. That the server takes nothing is said by the next command.
+///
+/// # Errors
+/// Where the setting or a store cannot be used.
+pub fn copy_handed_over(command_env: &CommandEnv) -> Result<(), FleetSettingError> {
+    let Some(setting) = FleetSetting::of(&command_env.state)? else { return Ok(()) };
+    let local = open_store(&command_env.state)?;
+    let identity = identity(&setting);
+    let until = Instant::now() + HANDED_OVER;
+    let copy = || -> Result<(), StoreError> {
+        let fleet = JoinedFleet::new(&setting)?;
+        fleet.heartbeat()?;
+        fleet.share_account(local.as_ref())?;
+        while Instant::now() < until {
+            match copy_events(local.as_ref(), fleet.store(), &identity, BATCHES)? {
+                // A command that was ended in the middle of a copy has the right to it until that ends by itself.
+                CopiedEvents { busy: true, .. } => std::thread::sleep(BUSY),
+                CopiedEvents { read: 0, .. } => break,
+                _ => {}
+            }
+        }
+        Ok(())
+    };
+    copy().or_else(|error| Ok(copied::failed_unseen(local.as_ref(), &identity.fleet, &error.to_string(), now())?))
 }
 
 /// Copies everything that waits, now; `None` where this machine is in no fleet.

@@ -1,12 +1,12 @@
-//! Copies in a thread of its own, for commands that stay: `loop`, `watch`, `task work`. Nothing ever waits for it but the end of the command,
-//! and that for a bounded time.
+//! Copies in a thread of its own, for commands that stay: `loop`, `watch`, `task work`. Nothing ever waits for it, not even the end of the
+//! command: what is left then is handed over to a process of its own.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use watchdog_store::{LocalStore, SharedStore, StoreError, copied};
 
-use super::copying::{CopiedEvents, CopyIdentity, copy_events};
+use super::copying::{CopiedEvents, CopyIdentity, copy_events, waiting};
 use crate::clock::{now, pauses};
 
 /// How long an event waits for its copy at most, while the server answers.
@@ -18,8 +18,6 @@ const BATCHES: usize = 5;
 
 /// How often this machine says that it is there, while such a command runs.
 const HEARTBEAT: Duration = Duration::from_secs(30);
-/// How long the end of a command waits for the last copies.
-const AT_THE_END: Duration = Duration::from_secs(1);
 
 /// The fleet as the thread knows it. Every call ends within a deadline of its own.
 pub trait FleetLink: Send {
@@ -45,14 +43,17 @@ pub type ConnectFleet = Box<dyn Fn() -> Result<Box<dyn FleetLink>, StoreError> +
 /// Receives one line for a person.
 pub type TellPerson = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// A thread that copies until this is dropped, which sends what is left where the server answers. What is not sent waits for the next such
-/// command, or for `watchdog fleet sync`.
+/// Has somebody else send what is left. Returns at once.
+pub type HandOver = Box<dyn FnOnce() + Send>;
+
+/// A thread that copies until this is dropped, which hands over what is left, where the server was not found to be away. What is not sent
+/// waits for the next such command, or for `watchdog fleet sync`.
 #[must_use = "dropping it ends the copying"]
 pub struct CopyWorker {
     shared: Arc<WorkerShared>,
     local: Arc<dyn LocalStore>,
     fleet: String,
-    tell: TellPerson,
+    hand_over: Option<HandOver>,
 }
 
 #[derive(Default)]
@@ -65,63 +66,53 @@ struct WorkerShared {
 struct WorkerState {
     /// The server did not answer the last time, be it in an earlier command: nobody waits for it.
     is_away: bool,
-    /// It was found to answer or not.
-    is_known: bool,
-    /// The command ends: one last round.
+    /// The command ends.
     closing: bool,
-    /// The thread ended.
-    ended: bool,
 }
 
 impl CopyWorker {
     /// Begins to copy. `tell` gets one line when the server is away, and one when it is back.
-    pub fn begin(local: Arc<dyn LocalStore>, identity: CopyIdentity, connect: ConnectFleet, tell: TellPerson) -> Self {
+    pub fn begin(local: Arc<dyn LocalStore>, identity: CopyIdentity, connect: ConnectFleet, tell: TellPerson, hand_over: HandOver) -> Self {
         let shared = Arc::new(WorkerShared::default());
-        let was_away = copied::of(local.as_ref(), &identity.fleet).ok().flatten().is_some_and(|progress| progress.failing_since.is_some());
+        let fleet = identity.fleet.clone();
+        let was_away = copied::of(local.as_ref(), &fleet).ok().flatten().is_some_and(|progress| progress.failing_since.is_some());
         shared.state().is_away = was_away;
-        let worker =
-            CopyWorker { shared: Arc::clone(&shared), local: Arc::clone(&local), fleet: identity.fleet.clone(), tell: Arc::clone(&tell) };
-        let begun = std::thread::Builder::new().name("fleet copies".into()).spawn({
-            let shared = Arc::clone(&shared);
-            move || CopyThread { shared, local, identity, connect, tell, link: None, failures: 0 }.work()
-        });
-        // Without a thread the copies wait for the next command.
-        worker.shared.state().ended = begun.is_err();
+        if was_away && let Ok(Some(why)) = copied::take_unsaid(local.as_ref(), &fleet) {
+            tell(&away(&why));
+        }
+        let worker = CopyWorker { shared: Arc::clone(&shared), local: Arc::clone(&local), fleet, hand_over: Some(hand_over) };
+        // Without a thread the copies are handed over at the end.
+        let _begun = std::thread::Builder::new()
+            .name("fleet copies".into())
+            .spawn(move || CopyThread { shared, local, identity, connect, tell, link: None, failures: 0 }.work());
         worker
     }
 
-    /// Sends what it can within `bound`.
-    fn finish(&self, bound: Duration) {
-        let deadline = Instant::now() + bound;
-        let mut state = self.shared.state();
-        state.closing = true;
-        self.shared.changed.notify_all();
-        while !state.ended && !state.is_away {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                let is_known = state.is_known;
-                drop(state);
-                if !is_known {
-                    self.note_silence(bound);
-                }
-                return;
-            }
-            state = self.shared.changed.wait_timeout(state, left).expect("mutex poisoned").0;
-        }
-    }
-
-    /// Writes down that the server did not answer in the whole life of this command, so that the next one does not wait for it.
-    fn note_silence(&self, bound: Duration) {
-        if copied::failed(self.local.as_ref(), &self.fleet, now()).unwrap_or(false) {
-            let seconds = bound.as_secs();
-            (self.tell)(&format!("the fleet's server has not answered within {seconds} s; what happened is copied to the fleet later"));
+    /// Ends the thread's work, without waiting for it, and hands over what it did not send.
+    fn finish(&mut self) {
+        let is_away = {
+            let mut state = self.shared.state();
+            state.closing = true;
+            self.shared.changed.notify_all();
+            state.is_away
+        };
+        if !is_away
+            && waiting(self.local.as_ref(), &self.fleet, 1).is_ok_and(|events| events > 0)
+            && let Some(hand_over) = self.hand_over.take()
+        {
+            hand_over();
         }
     }
 }
 
+/// What a person is told of a server that is away.
+fn away(why: &str) -> String {
+    format!("{why}; the work goes on, and what happens is copied to the fleet later")
+}
+
 impl Drop for CopyWorker {
     fn drop(&mut self) {
-        self.finish(AT_THE_END);
+        self.finish();
     }
 }
 
@@ -143,19 +134,10 @@ struct CopyThread {
 
 impl CopyThread {
     fn work(mut self) {
-        loop {
-            let closing = self.shared.state().closing;
+        while !self.shared.state().closing {
             let pause = self.round();
             let mut state = self.shared.state();
             state.is_away = self.failures > 0;
-            state.is_known = true;
-            if closing && pause.is_some() {
-                state.ended = true;
-            }
-            self.shared.changed.notify_all();
-            if state.ended {
-                return;
-            }
             let due = Instant::now() + pause.unwrap_or_default();
             while !state.closing {
                 let left = due.saturating_duration_since(Instant::now());
@@ -182,7 +164,7 @@ impl CopyThread {
                 self.failures += 1;
                 let is_news = copied::failed(self.local.as_ref(), &self.identity.fleet, now()).unwrap_or(self.failures == 1);
                 if is_news {
-                    (self.tell)(&format!("{error}; the work goes on, and what happens is copied to the fleet later"));
+                    (self.tell)(&away(&error.to_string()));
                 }
                 Some(pauses::pause(self.failures, LONGEST_PAUSE))
             }

@@ -75,7 +75,8 @@ fn a_server_that_is_away_is_told_once_and_gets_everything_when_it_is_back() {
         let told = Arc::clone(&told);
         move |line: &str| told.lock().unwrap().push(line.to_owned())
     });
-    let worker = CopyWorker::begin(Arc::clone(&local), identity(), connect, tell);
+    let nobody = Box::new(|| panic!("nothing was left"));
+    let worker = CopyWorker::begin(Arc::clone(&local), identity(), connect, tell, nobody);
     eventually("tried twice", || tries.load(Ordering::SeqCst) >= 2);
     std::fs::create_dir(&server).unwrap();
     eventually("copied", || waiting(local.as_ref(), "f", 9).unwrap() == 0);
@@ -89,30 +90,61 @@ fn a_server_that_is_away_is_told_once_and_gets_everything_when_it_is_back() {
     assert!(told[0].contains("the work goes on") && told[1].contains("answers again"), "{told:?}");
 }
 
-#[test]
-fn the_end_of_a_command_waits_no_longer_than_its_bound() {
-    let folder = tempfile::tempdir().unwrap();
-    let local: Arc<dyn LocalStore> = Arc::new(store(&folder, "here"));
+/// Connects to a server that accepts and never answers, until the sender is dropped.
+fn silent_server() -> (std::sync::mpsc::Sender<()>, ConnectFleet) {
     let (hold, held) = std::sync::mpsc::channel::<()>();
     let held = Mutex::new(held);
     let connect: ConnectFleet = Box::new(move || {
-        // A server that accepts and never answers, until the test is over.
         let _ = held.lock().unwrap().recv();
         Err(StoreError::BadRecord { what: "the fleet".into(), why: "no answer".into() })
     });
-    let worker = CopyWorker::begin(Arc::clone(&local), identity(), connect, Arc::new(|_: &str| {}));
-    let begun = Instant::now();
-    drop(worker);
-    assert!(begun.elapsed() < Duration::from_secs(20), "it waited for the server");
-    // The next command knows of it, and waits not at all: this returns although its bound is longer than any test.
-    let (hold_next, held) = std::sync::mpsc::channel::<()>();
-    let held = Mutex::new(held);
-    let connect: ConnectFleet = Box::new(move || {
-        let _ = held.lock().unwrap().recv();
-        Err(StoreError::BadRecord { what: "the fleet".into(), why: "no answer".into() })
+    (hold, connect)
+}
+
+/// Counts how often it was called.
+fn counted() -> (Arc<std::sync::atomic::AtomicUsize>, HandOver) {
+    let calls = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = Arc::clone(&calls);
+    let hand_over = Box::new(move || {
+        count.fetch_add(1, Ordering::SeqCst);
     });
-    let worker = CopyWorker::begin(local, identity(), connect, Arc::new(|line: &str| panic!("it was told before: {line}")));
-    worker.finish(Duration::from_secs(3600));
-    std::mem::forget(worker);
-    drop((hold, hold_next));
+    (calls, hand_over)
+}
+
+#[test]
+fn the_end_of_a_command_waits_for_no_server_and_hands_over_what_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let local: Arc<dyn LocalStore> = Arc::new(store(&folder, "here"));
+    let silent = || Arc::new(|line: &str| panic!("nobody is to be told: {line}"));
+    let (hold_first, connect) = silent_server();
+    let (calls, hand_over) = counted();
+    drop(CopyWorker::begin(Arc::clone(&local), identity(), connect, silent(), hand_over));
+    assert_eq!(calls.load(Ordering::SeqCst), 0, "nothing is left");
+    let _ = local.append(&[verdict_at(1)], None).unwrap();
+    let (hold, connect) = silent_server();
+    let (calls, hand_over) = counted();
+    drop(CopyWorker::begin(Arc::clone(&local), identity(), connect, silent(), hand_over));
+    assert_eq!(calls.load(Ordering::SeqCst), 1, "the server never answered, and this returned");
+    drop((hold_first, hold));
+}
+
+#[test]
+fn what_a_process_without_a_terminal_met_is_said_by_the_next_command_which_hands_nothing_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let local: Arc<dyn LocalStore> = Arc::new(store(&folder, "here"));
+    let _ = local.append(&[verdict_at(1)], None).unwrap();
+    copied::failed_unseen(local.as_ref(), "f", "no answer", now()).unwrap();
+    let told = Arc::new(Mutex::new(Vec::<String>::new()));
+    let mut holds = Vec::new();
+    for _ in 0..2 {
+        let (hold, connect) = silent_server();
+        let (calls, hand_over) = counted();
+        let told = Arc::clone(&told);
+        let tell: TellPerson = Arc::new(move |line: &str| told.lock().unwrap().push(line.to_owned()));
+        drop(CopyWorker::begin(Arc::clone(&local), identity(), connect, tell, hand_over));
+        assert_eq!(calls.load(Ordering::SeqCst), 0, "the server is known to be away");
+        holds.push(hold);
+    }
+    let told = told.lock().unwrap();
+    assert!(told.len() == 1 && told[0].starts_with("no answer; the work goes on"), "{told:?}");
 }

@@ -13,6 +13,6 @@ mod history;
 mod machine;
 mod own_server;
 mod remote;
-mod rough_way;
+pub mod rough_way;
 mod round;
 mod rounds;

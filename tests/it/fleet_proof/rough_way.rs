@@ -19,6 +19,8 @@ struct WayState {
     delay: AtomicU64,
     /// Takes connections and lets nothing through.
     is_shut: AtomicBool,
+    /// Bytes that were passed on.
+    passed: AtomicU64,
     open: Mutex<Vec<TcpStream>>,
 }
 
@@ -27,7 +29,13 @@ impl RoughWay {
     pub fn to(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("it is bound").port();
-        let state = Arc::new(WayState { server: server.into(), delay: 0.into(), is_shut: false.into(), open: Mutex::new(Vec::new()) });
+        let state = Arc::new(WayState {
+            server: server.into(),
+            delay: 0.into(),
+            is_shut: false.into(),
+            passed: 0.into(),
+            open: Mutex::new(Vec::new()),
+        });
         let shared = Arc::clone(&state);
         thread::spawn(move || {
             for here in listener.incoming().map_while(Result::ok) {
@@ -61,6 +69,11 @@ impl RoughWay {
         self.state.is_shut.store(shut, Ordering::SeqCst);
     }
 
+    /// How many bytes were passed on so far.
+    pub fn passed(&self) -> u64 {
+        self.state.passed.load(Ordering::SeqCst)
+    }
+
     /// Ends all connections in the middle of whatever they carry.
     pub fn cut(&self) {
         for stream in self.state.open.lock().expect("no thread panics with it").drain(..) {
@@ -79,6 +92,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, state: &WayState) {
         if read == 0 || to.write_all(&bytes[..read]).is_err() {
             break;
         }
+        state.passed.fetch_add(read as u64, Ordering::SeqCst);
     }
     let _ = from.shutdown(Shutdown::Both);
     let _ = to.shutdown(Shutdown::Both);

@@ -11,7 +11,7 @@ use crate::key::RowKey;
 use std::time::Duration;
 
 /// The state of the copies to one fleet.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyProgress {
     /// Every event up to here was copied, or is none that is shared.
     through: i64,
@@ -19,6 +19,9 @@ pub struct CopyProgress {
     pub missed: u64,
     /// Since when the server could not be reached, or refused; `None` while copies arrive.
     pub failing_since: Option<Timestamp>,
+    /// Why it could not, where no person was told: a process without a terminal met it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unsaid: Option<String>,
 }
 
 impl SingleVersionRecord for CopyProgress {
@@ -58,7 +61,7 @@ pub fn advance(store: &dyn LocalStore, fleet: &str, through: EventCursor, missed
         let before = found.unwrap_or_default();
         let further = through.0 > before.through;
         let missed = if further { before.missed.saturating_add(missed) } else { before.missed };
-        (CopyProgress { through: before.through.max(through.0), missed, failing_since: None }, ())
+        (CopyProgress { through: before.through.max(through.0), missed, failing_since: None, unsaid: None }, ())
     })
 }
 
@@ -66,7 +69,29 @@ pub fn advance(store: &dyn LocalStore, fleet: &str, through: EventCursor, missed
 pub fn failed(store: &dyn LocalStore, fleet: &str, now: Timestamp) -> Result<bool, StoreError> {
     row::update(store, &key(fleet), |found: Option<CopyProgress>| {
         let before = found.unwrap_or_default();
-        (CopyProgress { failing_since: before.failing_since.or(Some(now)), ..before }, before.failing_since.is_none())
+        let is_news = before.failing_since.is_none() || before.unsaid.is_some();
+        (CopyProgress { failing_since: before.failing_since.or(Some(now)), unsaid: None, ..before }, is_news)
+    })
+}
+
+/// Notes that the server took nothing, where nobody can be told: the next command says it.
+pub fn failed_unseen(store: &dyn LocalStore, fleet: &str, why: &str, now: Timestamp) -> Result<(), StoreError> {
+    row::update(store, &key(fleet), |found: Option<CopyProgress>| {
+        let before = found.unwrap_or_default();
+        let unsaid = if before.failing_since.is_none() { Some(why.to_owned()) } else { before.unsaid.clone() };
+        (CopyProgress { failing_since: before.failing_since.or(Some(now)), unsaid, ..before }, ())
+    })
+}
+
+/// Takes what no person was told yet of a server that took nothing.
+pub fn take_unsaid(store: &dyn LocalStore, fleet: &str) -> Result<Option<String>, StoreError> {
+    if of(store, fleet)?.is_none_or(|progress| progress.unsaid.is_none()) {
+        return Ok(None);
+    }
+    row::update(store, &key(fleet), |found: Option<CopyProgress>| {
+        let before = found.unwrap_or_default();
+        let unsaid = before.unsaid.clone();
+        (CopyProgress { unsaid: None, ..before }, unsaid)
     })
 }
 
@@ -99,7 +124,7 @@ mod tests {
         let begun = of(&store, "f").unwrap().expect("it joined");
         assert_eq!(store.read(begun.through(), 9).unwrap().0.len(), 1);
         begin(&store, "f").unwrap();
-        assert_eq!(of(&store, "f").unwrap(), Some(begun), "joining again begins nothing anew");
+        assert_eq!(of(&store, "f").unwrap(), Some(begun.clone()), "joining again begins nothing anew");
     }
 
     #[test]
@@ -118,6 +143,25 @@ mod tests {
         assert!(failed(&store, "f", now).unwrap(), "it was back in between");
         forget(&store, "f").unwrap();
         assert_eq!(of(&store, "f").unwrap(), None);
+    }
+
+    #[test]
+    fn a_failure_that_nobody_saw_is_said_by_the_next_command_and_once() {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        let now = Timestamp::UNIX_EPOCH;
+        assert_eq!(take_unsaid(&store, "f").unwrap(), None);
+        failed_unseen(&store, "f", "no answer", now).unwrap();
+        failed_unseen(&store, "f", "still none", now).unwrap();
+        assert_eq!(take_unsaid(&store, "f").unwrap().as_deref(), Some("no answer"));
+        assert_eq!(take_unsaid(&store, "f").unwrap(), None);
+        assert!(!failed(&store, "f", now).unwrap(), "it was said");
+        failed_unseen(&store, "f", "the same", now).unwrap();
+        assert_eq!(take_unsaid(&store, "f").unwrap(), None, "of one outage");
+        advance(&store, "f", EventCursor(1), 0).unwrap();
+        failed_unseen(&store, "f", "again", now).unwrap();
+        assert!(failed(&store, "f", now).unwrap(), "whoever says it first");
+        assert_eq!(take_unsaid(&store, "f").unwrap(), None);
     }
 
     #[test]
