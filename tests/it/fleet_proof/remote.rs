@@ -11,7 +11,12 @@ const FENCE: &str = "refs/watchdog/fence/";
 const BRANCH: &str = "refs/heads/watchdog/";
 
 /// Runs for each transaction of refs, once it is done. Pushes of one moment write one line each, as a line this short is written whole.
-const NOTES: &str = "#!/bin/sh\n[ \"$1\" = committed ] || exit 0\nline=$(tr '\\n' ' ')\nprintf '%s\\n' \"$line\" >> \"$GIT_DIR/pushes\"\n";
+const NOTES: &str = r#"#!/bin/sh
+[ "$1" = committed ] || exit 0
+line=
+while read -r update; do line="$line$update "; done
+printf '%s\n' "$line" >> "$GIT_DIR/pushes"
+"#;
 
 /// A bare repository with the tasks in it.
 pub struct Remote {
@@ -33,6 +38,8 @@ impl Remote {
         let path_text = path.to_string_lossy().into_owned();
         let _ = repo.git(&["clone", "-q", "--bare", ".", &path_text]);
         let remote = Remote { path, env };
+        // It would look after each push whether there is garbage, and never find enough.
+        let _ = remote.git(&["config", "receive.autogc", "false"]);
         let hook = remote.env.write("remote.git/hooks/reference-transaction", NOTES);
         fs::set_permissions(hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
         remote

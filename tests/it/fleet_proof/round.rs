@@ -67,7 +67,15 @@ pub fn play(seed: u64, size: RoundSize, tally: &mut Tally) {
     // One that cannot connect at all says so and ends; it is followed from here on.
     wait_until("the follower is connected", Duration::from_secs(60), || !following.stdout_so_far().is_empty());
     let mut fails_over_at = size.with_standby.then(|| Duration::from_secs(5 + round.dice.roll(20) as u64));
-    while began.elapsed() < size.patience && (began.elapsed() < Duration::from_secs(5) || round.is_at_work()) {
+    let mut looks_at = Duration::from_secs(5);
+    while began.elapsed() < size.patience {
+        // Each look is a process and a connection.
+        if looks_at <= began.elapsed() {
+            if !round.is_at_work() {
+                break;
+            }
+            looks_at = began.elapsed() + Duration::from_millis(500);
+        }
         round.pass_by();
         if fails_over_at.is_some_and(|at| at <= began.elapsed()) {
             fails_over_at = None;
