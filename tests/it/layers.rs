@@ -14,6 +14,7 @@ use crate::source_files::{Source, sources};
 /// The rooms by height. A room may import rooms that lie strictly lower; what lies level does not know each other.
 const HEIGHTS: &[(&str, u8)] = &[
     ("facts", 0),
+    ("system", 0),
     ("config", 1),
     ("decision", 2),
     ("checks", 3),
@@ -98,6 +99,7 @@ const OWNED: &[(&str, &[&str])] = &[
             "notify",
             "cli",
             "conformance",
+            "system",
         ],
     ),
     (r"\benv::vars?(_os)?\b", &["agent", "process", "git", "store", "rescue", "embed", "cli", "conformance"]),
@@ -143,7 +145,7 @@ fn assert_none(faults: &[String]) {
 /// that room.
 fn imported(text: &str, one_room: bool) -> Vec<String> {
     let path = Regex::new(r"\b(?:crate|watchdog_core)::(\{[^;]*?\}\s*;|[a-z_]+)").expect("a fixed pattern");
-    let other_crate = Regex::new(r"\bwatchdog_(facts|fleet|git|process|store)\b").expect("a fixed pattern");
+    let other_crate = Regex::new(r"\bwatchdog_(facts|fleet|git|process|store|system)\b").expect("a fixed pattern");
     let outermost = Regex::new(r"(?:^\{|,)\s*([a-z_]+)").expect("a fixed pattern");
     let mut rooms: Vec<String> = other_crate.captures_iter(text).map(|found| found[1].to_string()).collect();
     for found in path.captures_iter(text).filter(|found| !one_room || !found[0].starts_with("crate")) {

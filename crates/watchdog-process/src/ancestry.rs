@@ -33,17 +33,11 @@ impl ProcessAncestry {
     }
 }
 
-#[cfg(target_os = "linux")]
 fn parent(pid: u32) -> Option<u32> {
-    super::process_table::read_one(pid).map(|row| row.parent)
+    watchdog_system::read_one(pid).map(|row| row.parent)
 }
 
-#[cfg(not(target_os = "linux"))]
-fn parent(_pid: u32) -> Option<u32> {
-    None
-}
-
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

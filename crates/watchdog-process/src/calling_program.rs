@@ -10,16 +10,14 @@ pub struct CallingProgram {
 }
 
 /// The shells that run the command of a hook.
-#[cfg(target_os = "linux")]
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "ash"];
 
 /// The program that called this one. `None` where the system does not show it.
-#[cfg(target_os = "linux")]
 pub fn calling_program() -> Option<CallingProgram> {
     let mut at = std::process::id();
     // A host may wrap its shell in another one, hardly more.
     for _ in 0..3 {
-        at = super::process_table::read_one(at)?.parent;
+        at = watchdog_system::read_one(at)?.parent;
         let found = program(at)?;
         if !is_shell_with_command(&found.words) {
             return Some(found);
@@ -28,30 +26,20 @@ pub fn calling_program() -> Option<CallingProgram> {
     None
 }
 
-/// The program that called this one. `None` where the system does not show it.
-#[cfg(not(target_os = "linux"))]
-pub fn calling_program() -> Option<CallingProgram> {
-    None
-}
-
-#[cfg(target_os = "linux")]
 fn program(pid: u32) -> Option<CallingProgram> {
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let words =
-        line.split(|byte| *byte == 0).filter(|word| !word.is_empty()).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-    let stdin = std::fs::read_link(format!("/proc/{pid}/fd/0")).ok()?;
+    let words = watchdog_system::program_words(pid)?;
+    let stdin = watchdog_system::stdin_of(pid)?;
     let stdin_is_terminal = stdin.starts_with("/dev/pts") || stdin.starts_with("/dev/tty") || stdin.as_os_str() == "/dev/console";
     Some(CallingProgram { words, stdin_is_terminal })
 }
 
-#[cfg(target_os = "linux")]
 fn is_shell_with_command(words: &[String]) -> bool {
     let name = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default().trim_start_matches('-');
     let runs_a_command = |word: &String| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
     SHELLS.contains(&name) && words.iter().skip(1).any(runs_a_command)
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -3,8 +3,9 @@
 
 use std::ffi::OsString;
 
-use super::tree_members::ProcessRow;
-use super::{process_table, tree_registry};
+use watchdog_system::ProcessRow;
+
+use super::tree_registry;
 
 /// The most processes whose command lines are read: the oldest, as what starts a session's agent is among its first.
 const PROCESSES: usize = 64;
@@ -53,7 +54,7 @@ impl CommandLineReader {
         let mut rows = rows;
         rows.sort_by_key(|row| (row.started, row.pid));
         let line = |row: &ProcessRow| {
-            Some(ProcessCommandLine { pid: row.pid, parent: row.parent, argv: process_table::command_line(row.pid, BYTES)? })
+            Some(ProcessCommandLine { pid: row.pid, parent: row.parent, argv: watchdog_system::command_line(row.pid, BYTES)? })
         };
         rows.iter().take(PROCESSES).filter_map(line).collect()
     }
@@ -61,7 +62,7 @@ impl CommandLineReader {
 
 /// The living processes below `leader`, itself included; `None` where the system does not show them.
 pub(super) fn rows_below(leader: u32) -> Option<Vec<ProcessRow>> {
-    let table = process_table::read_all().ok()?;
+    let table = watchdog_system::read_all().ok()?;
     let mut found: Vec<&ProcessRow> = table.iter().filter(|row| row.pid == leader).collect();
     let mut next = 0;
     while let Some(parent) = found.get(next).map(|row| row.pid) {
@@ -74,7 +75,7 @@ pub(super) fn rows_below(leader: u32) -> Option<Vec<ProcessRow>> {
     Some(found.into_iter().filter(|row| !row.dead).cloned().collect())
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

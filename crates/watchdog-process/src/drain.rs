@@ -160,8 +160,7 @@ fn read_to_end<K: OutputSink>(
     progress: &DrainProgress,
     tell: &Sender<()>,
 ) {
-    #[cfg(target_os = "linux")]
-    let _ = rustix::pipe::fcntl_setpipe_size(&pipe, CHUNK);
+    watchdog_system::enlarge_pipe(&pipe, CHUNK);
     let mut buffer = vec![0; CHUNK];
     loop {
         progress.waiting.store(true, Ordering::Release);

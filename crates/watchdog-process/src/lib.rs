@@ -2,7 +2,7 @@
 //!
 //! Every process goes through [`builder`]: it leads its own process group, carries the mark of its tree, and its output is read by `drain`.
 //! [`program`] runs one to its end, `session_process` shows and logs one that may last for hours, `wait_pid` waits for one that somebody
-//! else started. `process_tree` ends all descendants of one: `tree_members` finds them in the table that `process_table` reads, under the
+//! else started. `process_tree` ends all descendants of one: `tree_members` finds them in the table that `watchdog-system` reads, under the
 //! lock of `tree_registry`.
 //!
 //! The first start makes this process a subreaper. From then on it must start everything through here, except children that stay in its
@@ -28,13 +28,11 @@ mod mirror;
 pub mod output;
 pub mod own_stdin;
 pub mod plain_text;
-mod process_table;
 mod process_tree;
 pub mod program;
 mod program_search;
 pub mod session_meter;
 mod session_process;
-mod tree_mark;
 mod tree_members;
 mod tree_registry;
 mod wait_pid;

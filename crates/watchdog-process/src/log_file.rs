@@ -213,7 +213,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(target_os = "linux")]
     fn a_full_disk_ends_the_log_with_a_note_and_nothing_else() {
         let mut log = LogFile::create(Path::new("/dev/full"), SMALL).unwrap();
         log.write(b"first");

@@ -1,12 +1,12 @@
 //! Shows the output of a session on our own streams, byte for byte, without ever being stuck there.
 
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 
 /// Where the output of a session is shown.
@@ -104,10 +104,10 @@ impl MirrorWriter {
     }
 }
 
-/// The same pipe or terminal opened once more, where Linux allows it. Setting our own stream to not block would set it for all who share it.
+/// The same pipe or terminal opened once more, where the system allows it. Setting our own stream to not block would set it for all who share it.
 fn never_blocking(stream: BorrowedFd<'_>) -> Option<OwnedFd> {
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    rustix::fs::open(format!("/proc/self/fd/{}", stream.as_raw_fd()), flags, Mode::empty()).ok()
+    watchdog_system::reopen(stream, flags)
 }
 
 /// Waits a moment until a write would not block.

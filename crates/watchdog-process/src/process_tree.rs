@@ -1,8 +1,8 @@
 //! A started program and its descendants: waits for its leader, and ends all of them.
 //!
 //! Ending: TERM to the leader's process group (and CONT, for a stopped process takes no TERM), the grace period, then KILL to all that is left,
-//! including those in another session or process group, round after round until a scan finds none. On Linux the process
-//! table shows the descendants, and pidfds signal them; on other systems a tree is its process group.
+//! including those in another session or process group, round after round until a scan finds none. Where the system shows
+//! its table of processes, that shows the descendants; elsewhere a tree is its process group.
 //! A program that another service starts (a service supervisor, a container engine, cron) leaves no trace to follow.
 
 use std::fmt;
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid};
+use watchdog_system::{ProcessHandle, hold_process, wait_for_held};
 
 use super::cancel::CancelFlag;
 use super::tree_registry;
@@ -48,7 +49,7 @@ impl SurvivingProcess {
     /// Whether a process of this pid and name runs. One that only waits to be reaped, as by this process itself, does not; another one
     /// that got both by chance looks the same.
     pub fn still_runs(&self) -> bool {
-        super::process_table::read_one(self.pid).is_some_and(|row| !row.dead && row.name == self.name)
+        watchdog_system::read_one(self.pid).is_some_and(|row| !row.dead && row.name == self.name)
     }
 }
 
@@ -68,8 +69,7 @@ pub(crate) struct ProcessTree {
     handle: duct::Handle,
     id: u64,
     leader: Pid,
-    #[cfg(target_os = "linux")]
-    pidfd: Option<rustix::fd::OwnedFd>,
+    process: Option<ProcessHandle>,
     tracking: DescendantScanSchedule,
     finished: bool,
 }
@@ -87,8 +87,7 @@ impl ProcessTree {
             handle,
             id,
             leader,
-            #[cfg(target_os = "linux")]
-            pidfd: rustix::process::pidfd_open(leader, rustix::process::PidfdFlags::empty()).ok(),
+            process: hold_process(leader).ok(),
             tracking: DescendantScanSchedule { next: Instant::now() + FIRST_TRACKING, interval: FIRST_TRACKING },
             finished: false,
         }
@@ -224,9 +223,8 @@ impl ProcessTree {
     }
 
     fn sleep_until_leader_ends(&self, limit: Duration) {
-        #[cfg(target_os = "linux")]
-        if let Some(pidfd) = &self.pidfd {
-            super::wait_pid::poll_readable(pidfd, limit);
+        if let Some(process) = &self.process {
+            wait_for_held(process, limit);
             return;
         }
         let until = Instant::now() + limit;

@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use watchdog_system::ProcessRow;
+
 use super::command_lines::{CommandLineReader, rows_below};
 use super::drain::DrainProgress;
-use super::tree_members::ProcessRow;
-use super::{process_table, tree_registry};
+use super::tree_registry;
 
 /// A session uses its processors where that is more than one part in so many of a core.
 const PART_OF_A_CORE: u32 = 100;
@@ -60,10 +61,10 @@ fn sample(rows: &[ProcessRow], leader: Option<u32>) -> Option<ProcessSample> {
         return None;
     }
     let youngest = rows.iter().filter(|row| Some(row.pid) != leader).map(|row| row.started).max();
-    let uptime = process_table::uptime();
+    let uptime = watchdog_system::uptime();
     Some(ProcessSample {
-        used: process_table::of_ticks(rows.iter().map(|row| row.ticks).sum()),
-        youngest: youngest.and_then(|started| Some(uptime?.saturating_sub(process_table::of_ticks(started)))),
+        used: watchdog_system::of_ticks(rows.iter().map(|row| row.ticks).sum()),
+        youngest: youngest.and_then(|started| Some(uptime?.saturating_sub(watchdog_system::of_ticks(started)))),
     })
 }
 
@@ -128,7 +129,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(target_os = "linux")]
     fn this_process_is_seen_with_its_time() {
         let look = processes_below(std::process::id()).expect("a process table");
         assert!(look.used < Duration::from_secs(3600), "{look:?}");

@@ -8,21 +8,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// One process, as the system's table shows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ProcessRow {
-    pub pid: u32,
-    pub parent: u32,
-    pub group: u32,
-    pub session: u32,
-    /// It has ended and waits to be reaped.
-    pub dead: bool,
-    /// When it began, in clock ticks since the boot. With the pid this names it, but for a pid reused within one tick.
-    pub started: u64,
-    /// Processor time of its own and of children that it has waited for, in the same ticks.
-    pub ticks: u64,
-    pub name: String,
-}
+use watchdog_system::ProcessRow;
 
 /// The process that watches.
 #[derive(Debug, Clone, Copy)]

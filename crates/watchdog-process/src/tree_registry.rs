@@ -10,10 +10,9 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::process::{Pid, Signal, WaitOptions, getpgrp, waitpid};
+use watchdog_system::{ProcessRow, SignalOutcome};
 
-use super::process_table::{self, SignalOutcome};
-use super::tree_mark;
-use super::tree_members::{OwnProcess, ProcessRow, ProcessTrees, TableContext, TrackedTree, TreeMark};
+use super::tree_members::{OwnProcess, ProcessTrees, TableContext, TrackedTree, TreeMark};
 
 /// The environment variable that every started process carries: the trees that it is in, outermost first, separated by colons.
 pub(crate) const TREE_VARIABLE: &str = "WATCHDOG_TREE";
@@ -60,18 +59,13 @@ fn lock() -> MutexGuard<'static, TreeRegistry> {
 /// Makes this process adopt the orphans below it, so that a daemon cannot leave its tree. Done once per process, by the first start;
 /// `false` where the system has no such thing; a tree is then its process group and every process with its mark.
 pub fn become_subreaper() -> bool {
-    #[cfg(target_os = "linux")]
-    {
-        static DONE: OnceLock<bool> = OnceLock::new();
-        *DONE.get_or_init(|| rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok())
-    }
-    #[cfg(not(target_os = "linux"))]
-    false
+    static DONE: OnceLock<bool> = OnceLock::new();
+    *DONE.get_or_init(watchdog_system::adopt_orphans)
 }
 
 /// Whether a process was started by some watchdog, this one or another. `false` also where that is unreadable.
 pub fn started_by_a_watchdog(pid: u32) -> bool {
-    process_table::variable(pid, TREE_VARIABLE).is_some_and(|mark| !mark.is_empty())
+    watchdog_system::variable(pid, TREE_VARIABLE).is_some_and(|mark| !mark.is_empty())
 }
 
 /// The watchdogs that this process runs under, by the marks in its environment.
@@ -116,9 +110,9 @@ pub(super) fn plant<T>(start: impl FnOnce(&OsStr) -> io::Result<(u32, T)>) -> io
     registry.last += 1;
     let id = registry.last;
     let mark = mark_for(id, std::env::var_os(TREE_VARIABLE).as_deref());
-    let (tree_mark, result) = tree_mark::marking(salt(), id, || start(&mark));
+    let (tree_mark, result) = watchdog_system::marking(salt(), id, || start(&mark));
     let (leader, started_thing) = result?;
-    let started = process_table::read_one(leader).map_or(0, |row| row.started);
+    let started = watchdog_system::read_one(leader).map_or(0, |row| row.started);
     if let Some(tree_mark) = tree_mark {
         registry.process_trees.ended_marks.remove(&tree_mark);
     }
@@ -156,7 +150,7 @@ pub(super) fn left_by_ended_leader(id: u64) -> Option<Vec<ProcessRow>> {
 fn scan_orphans(id: u64) -> Option<TreeScanResult> {
     let mut registry = lock();
     if become_subreaper()
-        && let Some(children) = process_table::children()
+        && let Some(children) = watchdog_system::children()
         && children.iter().all(|pid| registry.process_trees.is_leader(*pid))
     {
         return Some(TreeScanResult { alive: Vec::new(), ended: Vec::new() });
@@ -168,7 +162,7 @@ fn scan_orphans(id: u64) -> Option<TreeScanResult> {
 pub(super) fn signal(id: u64, signal: Signal) -> Option<TreeSignalResult> {
     let mut registry = lock();
     let TreeScanResult { alive, ended } = scan(&mut registry, id)?;
-    let refused = alive.iter().filter(|row| process_table::signal(row, signal) == SignalOutcome::Refused).count();
+    let refused = alive.iter().filter(|row| watchdog_system::signal(row, signal) == SignalOutcome::Refused).count();
     Some(TreeSignalResult { alive, refused, restless: !ended.is_empty() })
 }
 
@@ -186,14 +180,15 @@ pub(super) fn forget<T>(id: u64, reap: impl FnOnce() -> T) -> T {
 /// Reaps the orphans that ended since the last scan. Every scan of a tree does this too; call it where no tree may run for long.
 pub fn reap_orphans() {
     let registry = lock();
-    let leaders_alone = process_table::children().is_none_or(|children| children.iter().all(|pid| registry.process_trees.is_leader(*pid)));
-    if !leaders_alone && let Ok(table) = process_table::read_all() {
+    let leaders_alone =
+        watchdog_system::children().is_none_or(|children| children.iter().all(|pid| registry.process_trees.is_leader(*pid)));
+    if !leaders_alone && let Ok(table) = watchdog_system::read_all() {
         reap(&registry, &table);
     }
 }
 
 fn scan(registry: &mut TreeRegistry, id: u64) -> Option<TreeScanResult> {
-    let mut table = process_table::read_all().ok()?;
+    let mut table = watchdog_system::read_all().ok()?;
     catch_up(&mut table);
     let leader = registry.process_trees.trees.get(&id).map(|tree| tree.leader);
     let members = with_sight(|sight| registry.process_trees.members(id, &table, sight));
@@ -209,9 +204,9 @@ fn scan(registry: &mut TreeRegistry, id: u64) -> Option<TreeScanResult> {
 /// parent may be shown that has handed its child on. The children of this process are read again, until no new one turns up.
 fn catch_up(table: &mut Vec<ProcessRow>) {
     for _ in 0..CATCH_UP {
-        let Some(children) = process_table::children() else { return };
+        let Some(children) = watchdog_system::children() else { return };
         let mut news = false;
-        for row in children.into_iter().filter_map(process_table::read_one) {
+        for row in children.into_iter().filter_map(watchdog_system::read_one) {
             match table.iter_mut().find(|known| known.pid == row.pid) {
                 Some(known) => *known = row,
                 None => {
@@ -242,9 +237,9 @@ fn reap(registry: &TreeRegistry, table: &[ProcessRow]) {
 
 fn with_sight<T>(use_it: impl FnOnce(&TableContext<'_>) -> T) -> T {
     let own = OwnProcess { pid: std::process::id(), group: getpgrp().as_raw_nonzero().get().unsigned_abs(), reaper: become_subreaper() };
-    let adopted: HashSet<u32> = process_table::children_of_main_thread().unwrap_or_default();
-    let mark = |pid| process_table::variable(pid, TREE_VARIABLE).map_or(TreeMark::None, |value| tree_of(&value));
-    use_it(&TableContext { own, adopted: &adopted, mark: &mark, tree_mark: &tree_mark::mark_of })
+    let adopted: HashSet<u32> = watchdog_system::children_of_main_thread().unwrap_or_default();
+    let mark = |pid| watchdog_system::variable(pid, TREE_VARIABLE).map_or(TreeMark::None, |value| tree_of(&value));
+    use_it(&TableContext { own, adopted: &adopted, mark: &mark, tree_mark: &watchdog_system::mark_of })
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Waits for the end of a process that another process started.
 //!
-//! On Linux a pidfd is opened first: it names that very process, even if its pid is reused.
-//! Elsewhere, and in sandboxes without pidfds, it polls the pid, and takes a process that reuses it between two polls for the first one.
+//! Where the system has handles of processes, one is opened first: it names that very process, even if its pid is reused.
+//! Elsewhere, and in sandboxes without them, it polls the pid, and takes a process that reuses it between two polls for the first one.
 
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
+use watchdog_system::{hold_process, wait_for_held};
 
 use super::cancel::CancelFlag;
 
@@ -48,7 +49,7 @@ pub enum WaitPidError {
     },
 }
 
-/// How often a pid is polled where there are no pidfds.
+/// How often a pid is polled where there are no such handles.
 const POLL: Duration = Duration::from_millis(100);
 
 /// Waits until process `pid` has ended, be it a child or not, of any user.
@@ -62,21 +63,18 @@ pub fn wait_for_pid(pid: u32, cancel: &CancelFlag, timeout: Option<Duration>) ->
         return Err(WaitPidError::Own { pid });
     }
     let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    #[cfg(target_os = "linux")]
-    {
-        match rustix::process::pidfd_open(target, rustix::process::PidfdFlags::empty()) {
-            Ok(pidfd) => {
-                let mut seen = false;
-                return Ok(repeat(until, cancel, |limit| {
-                    let end = if seen { PidWaitOutcome::Ended } else { PidWaitOutcome::NotRunning };
-                    seen = true;
-                    poll_readable(&pidfd, limit).then_some(end)
-                }));
-            }
-            Err(Errno::SRCH) => return Ok(PidWaitOutcome::NotRunning),
-            Err(Errno::NOSYS | Errno::PERM) => {}
-            Err(errno) => return Err(WaitPidError::System { pid, source: errno.into() }),
+    match hold_process(target) {
+        Ok(process) => {
+            let mut seen = false;
+            return Ok(repeat(until, cancel, |limit| {
+                let end = if seen { PidWaitOutcome::Ended } else { PidWaitOutcome::NotRunning };
+                seen = true;
+                wait_for_held(&process, limit).then_some(end)
+            }));
         }
+        Err(Errno::SRCH) => return Ok(PidWaitOutcome::NotRunning),
+        Err(Errno::NOSYS | Errno::PERM) => {}
+        Err(errno) => return Err(WaitPidError::System { pid, source: errno.into() }),
     }
     let mut seen = false;
     Ok(repeat(until, cancel, |limit| {
@@ -105,12 +103,4 @@ fn repeat(until: Option<Instant>, cancel: &CancelFlag, mut poll: impl FnMut(Dura
             return PidWaitOutcome::TimedOut;
         }
     }
-}
-
-/// Waits until there is something to read from, which for a pidfd is the end of its process; false if the time was over first, or a signal came.
-#[cfg(target_os = "linux")]
-pub(super) fn poll_readable(fd: &rustix::fd::OwnedFd, limit: Duration) -> bool {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let time = Timespec::try_from(limit).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
-    matches!(poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&time)), Ok(ready) if ready > 0)
 }

@@ -1,0 +1,43 @@
+//! What Linux alone has, and its substitute on other systems. No other crate asks which system it runs on: `tests/it/one_system.rs` holds it.
+//!
+//! | what | on Linux | elsewhere |
+//! |---|---|---|
+//! | [`read_all`], [`read_one`], [`children`], [`command_line`], [`variable`], … | `/proc` | [`read_all`] is `Unsupported` and the rest nothing: a tree is its process group, and nobody's ancestry is known |
+//! | [`hold_process`], [`signal_held`], [`wait_for_held`] | a pidfd | `ENOSYS`; callers poll the pid |
+//! | [`process_life`] | `/proc`, with the moment of its begin | `kill(pid, 0)`; a reused pid is taken for the first one |
+//! | [`adopt_orphans`] | `PR_SET_CHILD_SUBREAPER` | no: daemons that left the group are not found |
+//! | [`marking`], [`mark_of`] | the soft limit of message queues | no mark |
+//! | [`handles`] | `SigCgt` | assumed: this version has a handler |
+//! | [`find_holder`], [`with_variable`] | open files, folders and environments in `/proc` | nobody is seen |
+//! | [`address_space_limit`], [`limits_leave_plenty`] | limits and control groups | threads are tried |
+//! | [`lower_thread_priority`] | nice of one thread | like any other thread |
+//! | [`boot_reading`] | boot id and `/proc/uptime` | nothing; leases go by the wall clock |
+//! | [`time_since_boot`] | `CLOCK_BOOTTIME` | `CLOCK_MONOTONIC`, which counts sleep on macOS |
+//! | [`file_system_kind`] | `statfs` | unknown: a sweep reads each worktree again, and SQLite itself refuses a log that it cannot share |
+//! | [`flush_file_system`] | `syncfs` | none; files are flushed one by one, or all by `sync` |
+//! | [`list_folder`] | `getdents64` into a buffer that is reused | `readdir` |
+//! | [`FOLDER_TO_ENTER`] | `O_PATH` | `O_RDONLY`: a folder that may be entered but not listed is unreadable |
+//! | [`reopen`], [`enlarge_pipe`], [`PIPE_PIECE`] | `/proc/self/fd`, `F_SETPIPE_SZ`, 4096 bytes | no reopening, the size as it is, 512 bytes |
+//! | [`host_name`] | `/proc/sys/kernel/hostname` | `/etc/hostname`, where it is |
+
+#![warn(missing_docs)]
+
+#[cfg(all(target_os = "linux", not(feature = "other-systems")))]
+mod linux;
+#[cfg(any(not(target_os = "linux"), feature = "other-systems", test))]
+mod other_systems;
+mod system_facts;
+
+#[cfg(all(target_os = "linux", not(feature = "other-systems")))]
+use linux as here;
+#[cfg(not(all(target_os = "linux", not(feature = "other-systems"))))]
+use other_systems as here;
+
+// One list for all systems: what one of them lacks does not compile there.
+pub use here::{
+    FOLDER_TO_ENTER, PIPE_PIECE, address_space_limit, adopt_orphans, boot_reading, children, children_of_main_thread, command_line,
+    enlarge_pipe, file_system_kind, find_holder, flush_file_system, handles, hold_process, host_name, limits_leave_plenty, list_folder,
+    lower_thread_priority, mark_of, marking, of_ticks, process_life, program_words, read_all, read_one, reopen, signal, signal_held,
+    stdin_of, time_since_boot, uptime, variable, wait_for_held, with_variable,
+};
+pub use system_facts::{BootReading, ListingBuffer, NamedProcess, ProcessHandle, ProcessLife, ProcessRow, SignalOutcome};
