@@ -2,9 +2,10 @@
 //! thousand names would cost as much as comparing the files.
 
 use std::ops::Range;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use rustix::fs::{AtFlags, FileType};
+use watchdog_system::{ListingBuffer, list_folder};
 
 /// Names and kinds of what is in a folder.
 #[derive(Default)]
@@ -12,39 +13,16 @@ pub(super) struct DirectoryEntries {
     names: Vec<u8>,
     found: Vec<(Range<usize>, FileType)>,
     /// The buffer that the kernel fills.
-    #[cfg(target_os = "linux")]
-    raw: Vec<std::mem::MaybeUninit<u8>>,
+    raw: ListingBuffer,
 }
-
-/// The size of that buffer, in bytes.
-#[cfg(target_os = "linux")]
-const RAW: usize = 32 << 10;
 
 impl DirectoryEntries {
     /// Reads a folder, `.` and `..` left out, in place of what was read before.
-    #[cfg(target_os = "linux")]
     pub(crate) fn read(&mut self, folder: &OwnedFd) -> rustix::io::Result<()> {
         self.clear();
         let mut raw = std::mem::take(&mut self.raw);
-        raw.resize(RAW, std::mem::MaybeUninit::uninit());
-        // Moves the offset of the descriptor, which no other code reads from.
-        let mut entries = rustix::fs::RawDir::new(folder.as_fd(), &mut raw);
-        while let Some(entry) = entries.next() {
-            let entry = entry?;
-            self.add(folder, entry.file_name().to_bytes(), entry.file_type());
-        }
+        list_folder(folder, &mut raw, |name, kind| self.add(folder, name, kind))?;
         self.raw = raw;
-        Ok(())
-    }
-
-    /// Reads a folder, `.` and `..` left out, in place of what was read before.
-    #[cfg(not(target_os = "linux"))]
-    pub fn read(&mut self, folder: &OwnedFd) -> rustix::io::Result<()> {
-        self.clear();
-        for entry in rustix::fs::Dir::read_from(folder)? {
-            let entry = entry?;
-            self.add(folder, entry.file_name().to_bytes(), entry.file_type());
-        }
         Ok(())
     }
 

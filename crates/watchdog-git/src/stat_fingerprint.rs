@@ -158,7 +158,7 @@ fn branch(git_dir: &Path) -> Option<Option<PathBuf>> {
 
 /// Opens a folder for relative lookups: resolving each full path would take most of the time.
 fn at(folder: &Path) -> Option<std::os::fd::OwnedFd> {
-    let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
+    let flags = watchdog_system::FOLDER_TO_ENTER | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
     rustix::fs::open(folder, flags, rustix::fs::Mode::empty()).ok()
 }
 
@@ -237,17 +237,11 @@ fn take(hash: &mut Sha256, StatStamp { seconds, nanos, rest }: StatStamp, scanne
     Some(())
 }
 
-/// Whether a folder lies on another machine, whose clock and caches are its own.
-#[cfg(target_os = "linux")]
+/// Whether a folder lies on another machine, whose clock and caches are its own. So one of an unknown kind is taken for.
 fn is_remote(folder: &Path) -> bool {
     // NFS, SMB, SMB2, CIFS, 9P, FUSE, AFS, Ceph.
-    const REMOTE: [u64; 8] = [0x6969, 0x517b, 0xfe53_4d42, 0xff53_4d42, 0x0102_1997, 0x6573_5546, 0x5346_414f, 0x00c3_6400];
-    rustix::fs::statfs(folder).map_or(true, |found| REMOTE.contains(&(found.f_type as u64 & 0xffff_ffff)))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_remote(_folder: &Path) -> bool {
-    false
+    const REMOTE: [u32; 8] = [0x6969, 0x517b, 0xfe53_4d42, 0xff53_4d42, 0x0102_1997, 0x6573_5546, 0x5346_414f, 0x00c3_6400];
+    watchdog_system::file_system_kind(folder).is_none_or(|kind| REMOTE.contains(&kind))
 }
 
 #[cfg(test)]

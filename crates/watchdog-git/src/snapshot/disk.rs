@@ -100,16 +100,7 @@ impl FolderWalk {
     }
 
     fn step(at: &OwnedFd, name: &BStr) -> Result<OwnedFd, Errno> {
-        let mut flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // A folder that may be entered but not listed still has files that can be read.
-        #[cfg(target_os = "linux")]
-        {
-            flags |= OFlags::PATH;
-        }
-        #[cfg(not(target_os = "linux"))]
-        {
-            flags |= OFlags::RDONLY;
-        }
+        let flags = watchdog_system::FOLDER_TO_ENTER | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         if name == ".." || name == "." || name.is_empty() {
             return Err(Errno::INVAL);
         }

@@ -269,9 +269,10 @@ impl<'repo> NewObjects<'repo> {
 
 /// Makes loose objects survive a power cut.
 fn flush_loose(objects: PathBuf, loose: &mut HashSet<ObjectId>) -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    if loose.len() > FLUSH_ONE_BY_ONE {
-        rustix::fs::syncfs(File::open(&objects)?)?;
+    if loose.len() > FLUSH_ONE_BY_ONE
+        && let Some(flushed) = watchdog_system::flush_file_system(File::open(&objects)?)
+    {
+        flushed?;
         loose.clear();
         return Ok(());
     }

@@ -89,16 +89,13 @@ impl<'repo> DiskWriter<'repo> {
         }
         self.below.forget();
         let root = self.below.folder("".into())?;
-        #[cfg(target_os = "linux")]
-        {
-            let folder = rustix::fs::openat(root, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-            Ok(rustix::fs::syncfs(folder)?)
-        }
-        #[cfg(not(target_os = "linux"))]
-        {
-            let _ = root;
-            rustix::fs::sync();
-            Ok(())
+        let folder = rustix::fs::openat(root, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        match watchdog_system::flush_file_system(folder) {
+            Some(flushed) => Ok(flushed?),
+            None => {
+                rustix::fs::sync();
+                Ok(())
+            }
         }
     }
 

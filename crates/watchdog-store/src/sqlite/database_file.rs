@@ -426,19 +426,12 @@ fn check(connection: &Connection) -> rusqlite::Result<()> {
     Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT), Some(verdict)))
 }
 
-#[cfg(target_os = "linux")]
 fn journal_for(dir: &Path) -> JournalMode {
-    // If `statfs` fails, assume a local file system: SQLite itself refuses a log that it cannot share.
-    rustix::fs::statfs(dir).map_or(JournalMode::Ahead, |fs| journal_on(fs.f_type as u32))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn journal_for(_dir: &Path) -> JournalMode {
-    JournalMode::Ahead
+    // Where the kind is not known, assume a local file system: SQLite itself refuses a log that it cannot share.
+    watchdog_system::file_system_kind(dir).map_or(JournalMode::Ahead, journal_on)
 }
 
 /// The journal mode for a file system, by its magic number from `statfs(2)`.
-#[cfg(target_os = "linux")]
 pub(super) fn journal_on(magic: u32) -> JournalMode {
     match magic {
         // nfs, smb, smb2, cifs, fuse (sshfs and the like), 9p, afs (two of them), ceph, coda, ncp, lustre, gfs2, ocfs2, vboxsf
