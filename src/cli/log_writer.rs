@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, write};
-
-/// The most that a pipe which is ready for writing takes at once for sure.
-const PIECE: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
+use watchdog_system::PIPE_PIECE;
 
 /// How long a full stderr is waited for, once until it takes something again.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -35,7 +33,7 @@ impl LogWriter {
         let mut left = begun.as_slice();
         while !left.is_empty() {
             let patience = if state.full { Duration::ZERO } else { PATIENCE };
-            let written = if is_ready(patience) { write(io::stderr(), &left[..left.len().min(PIECE)]) } else { Err(Errno::AGAIN) };
+            let written = if is_ready(patience) { write(io::stderr(), &left[..left.len().min(PIPE_PIECE)]) } else { Err(Errno::AGAIN) };
             match written {
                 Ok(0) => return false,
                 Ok(count) => {

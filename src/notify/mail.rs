@@ -39,8 +39,12 @@ pub fn send_mail(to: &[String], message: &NoticeMessage, id: &str, timeout: Dura
 fn mail_text(to: &[String], message: &NoticeMessage, id: &str, at: &Zoned) -> String {
     let date = jiff::fmt::rfc2822::to_string(at).unwrap_or_default();
     let id: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
-    let host = ["/proc/sys/kernel/hostname", "/etc/hostname"].iter().find_map(|file| std::fs::read_to_string(file).ok());
-    let host: String = host.unwrap_or_default().trim().chars().filter(|c| c.is_ascii_alphanumeric() || ".-".contains(*c)).collect();
+    let host: String = watchdog_system::host_name()
+        .unwrap_or_default()
+        .trim()
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || ".-".contains(*c))
+        .collect();
     let host = if host.is_empty() { "localhost" } else { &host };
     let head = [
         format!("To: {}", to.join(",\n ")),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use jiff::Timestamp;
+use watchdog_system::{NamedProcess, find_holder};
 
 /// The first pause between two checks; it doubles each time.
 const FIRST: Duration = Duration::from_millis(20);
@@ -65,45 +66,24 @@ pub(super) fn named_in(complaint: &str) -> Option<PathBuf> {
     (path.ends_with(".lock") && rest.starts_with("File exists")).then(|| path.into())
 }
 
-/// A process that holds the lock, or probably does.
-struct IndexLockHolder {
-    pid: u32,
-    name: String,
-}
-
 /// Finds the process that has `lock` open; else a git that runs in `root`, as git closes the file while hooks and
 /// editors run. `None` where there is none, or the system does not show it.
-fn holder(lock: &Path, root: &Path) -> Option<IndexLockHolder> {
-    let mut at_work = None;
-    for entry in std::fs::read_dir("/proc").ok()?.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-        let folder = entry.path();
-        let name = || std::fs::read_to_string(folder.join("comm")).map(|name| name.trim().to_owned()).unwrap_or_default();
-        let open = std::fs::read_dir(folder.join("fd")).into_iter().flatten().flatten();
-        if open.into_iter().any(|fd| std::fs::read_link(fd.path()).is_ok_and(|target| target == lock)) {
-            return Some(IndexLockHolder { pid, name: name() });
-        }
-        let inside = || std::fs::read_link(folder.join("cwd")).is_ok_and(|cwd| cwd.starts_with(root));
-        let name = name();
-        if at_work.is_none() && (name == "git" || name.starts_with("git-")) && inside() {
-            at_work = Some(IndexLockHolder { pid, name });
-        }
-    }
-    at_work
+fn holder(lock: &Path, root: &Path) -> Option<NamedProcess> {
+    find_holder(lock, root, |name| name == "git" || name.starts_with("git-"))
 }
 
 /// Who has the lock file `lock` of the work tree `root`, in words for a person; `None` where nobody is seen.
 pub fn lock_owner(lock: &Path, root: &Path) -> Option<String> {
-    holder(lock, root).map(|IndexLockHolder { pid, name }| format!("{name} (process {pid})"))
+    holder(lock, root).map(|NamedProcess { pid, name }| format!("{name} (process {pid})"))
 }
 
 fn when(since: SystemTime) -> String {
     Timestamp::try_from(since).map_or_else(|_| "an unknown time".to_owned(), |at| format!("{at:.0}"))
 }
 
-fn held(lock: &Path, since: SystemTime, holder: Option<IndexLockHolder>, waited: Duration) -> String {
+fn held(lock: &Path, since: SystemTime, holder: Option<NamedProcess>, waited: Duration) -> String {
     let by = match holder {
-        Some(IndexLockHolder { pid, name }) => format!("{name} (process {pid})"),
+        Some(NamedProcess { pid, name }) => format!("{name} (process {pid})"),
         None => "a process that cannot be seen".to_owned(),
     };
     let seconds = waited.as_secs_f64().round();

@@ -173,6 +173,8 @@ mod notify_people;
 mod notify_test;
 // What an earlier version left behind.
 mod older_state;
+// What Linux alone has, in one crate.
+mod one_system;
 // Presets of the user's own, in the configuration folder and in the repository.
 mod own_preset;
 // People who work in the worktree between two sessions.

@@ -5,11 +5,9 @@ use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
 use jiff::Timestamp;
-#[cfg(not(target_os = "linux"))]
-use rustix::process::kill_process;
-use rustix::process::{Pid, Signal};
-#[cfg(target_os = "linux")]
-use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process};
+use watchdog_system::{handles, hold_process, signal_held};
 
 use super::input::LiveInput;
 use super::live_data::{DeedMeans, PlannedDeed, ProcessRequest};
@@ -62,36 +60,28 @@ fn signal_of(request: ProcessRequest) -> Signal {
     }
 }
 
-/// Whether the process has a handler of this signal: USR1 would kill a loop of an older version.
-#[cfg(target_os = "linux")]
-fn handles(pid: u32, signal: Signal) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    let mask = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    mask & (1 << (signal.as_raw() - 1)) != 0
-}
-
 /// Asks a process for something, if it still is the one that was recorded: a number may be another's by now.
-#[cfg(target_os = "linux")]
 fn send(request: ProcessRequest, pid: u32, since: Timestamp) -> Result<(), String> {
     let signal = signal_of(request);
     // Opened before it is known for the right one, so that it stays that one.
-    let process = pidfd_open(raw(pid)?, PidfdFlags::empty()).map_err(|_| gone())?;
+    let process = match hold_process(raw(pid)?) {
+        Ok(process) => Some(process),
+        // The system has no such handles.
+        Err(Errno::NOSYS) => None,
+        Err(_) => return Err(gone()),
+    };
     if !still_runs(pid, since) {
         return Err(gone());
     }
+    // USR1 would kill a loop of an older version.
     if !handles(pid, signal) {
         return Err("This loop cannot be asked for that: it has just begun, or is of an older version.".to_owned());
     }
-    pidfd_send_signal(process, signal).map_err(|error| format!("The loop could not be asked: {error}"))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn send(request: ProcessRequest, pid: u32, since: Timestamp) -> Result<(), String> {
-    if !still_runs(pid, since) {
-        return Err(gone());
-    }
-    kill_process(raw(pid)?, signal_of(request)).map_err(|error| format!("The loop could not be asked: {error}"))
+    let sent = match process {
+        Some(process) => signal_held(&process, signal),
+        None => kill_process(raw(pid)?, signal),
+    };
+    sent.map_err(|error| format!("The loop could not be asked: {error}"))
 }
 
 fn raw(pid: u32) -> Result<Pid, String> {

@@ -96,7 +96,7 @@ impl PeriodicSnapshots {
 
 impl SnapshotSubject {
     fn watch_over(self, mut schedule: SnapshotSchedule, mut complained: bool, stopped: &Receiver<()>) {
-        lower_priority();
+        watchdog_system::lower_thread_priority();
         while matches!(stopped.recv_timeout(schedule.pause()), Err(RecvTimeoutError::Timeout)) {
             match self.scan(&mut schedule) {
                 Ok(()) => complained = false,
@@ -175,14 +175,6 @@ impl SnapshotSubject {
             // The ref is what counts, and the journal can be rebuilt from it.
             let _ = self.store.append(&[event], None);
         }
-    }
-}
-
-/// Only Linux has a priority for each thread; on other systems this thread is like any other.
-fn lower_priority() {
-    #[cfg(target_os = "linux")]
-    {
-        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 19);
     }
 }
 

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
-
 /// A moment since boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BootMoment(Duration);
@@ -11,8 +9,7 @@ pub struct BootMoment(Duration);
 impl BootMoment {
     /// Now.
     pub fn now() -> Self {
-        let now = clock_gettime(ClockId::Boottime);
-        BootMoment(Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or_default()))
+        BootMoment(watchdog_system::time_since_boot())
     }
 
     /// This long after it.
