@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gix::ObjectId;
 
-/// How often the folders of the ref are created again: git removes empty ones when it deletes or packs refs.
+/// How often the folders of the ref and its content are created again: git removes empty folders when it deletes or packs refs, and, where
+/// it prunes without a grace period (`gc --prune=now`), the content, too.
 const ATTEMPTS: usize = 100;
 
 /// Creates `name` and makes it durable; `false` where a file of that name is there.
@@ -22,7 +23,8 @@ const ATTEMPTS: usize = 100;
 /// When the file system refuses; [`ErrorKind::Unsupported`] where it cannot link files.
 pub(super) fn create(repo: &gix::Repository, name: &str, commit: ObjectId) -> io::Result<bool> {
     let path = repo.common_dir().join(name);
-    let aside = RefLockFile::write(repo, format!("{commit}\n").as_bytes())?;
+    let content = format!("{commit}\n");
+    let mut aside = RefLockFile::write(repo, content.as_bytes())?;
     let folder = path.parent().expect("a ref has a folder");
     let mut removed = io::Error::new(ErrorKind::NotFound, "its folder is removed again and again");
     for _ in 0..ATTEMPTS {
@@ -43,6 +45,7 @@ pub(super) fn create(repo: &gix::Repository, name: &str, commit: ObjectId) -> io
             }
             Err(error) => match error.kind() {
                 ErrorKind::AlreadyExists => return Ok(false),
+                ErrorKind::NotFound if fs::symlink_metadata(&aside.0).is_err() => aside = RefLockFile::write(repo, content.as_bytes())?,
                 ErrorKind::NotFound => {}
                 ErrorKind::CrossesDevices | ErrorKind::PermissionDenied => {
                     return Err(io::Error::new(ErrorKind::Unsupported, error));
@@ -141,6 +144,34 @@ mod tests {
                 removals_left.store(0, Ordering::Relaxed);
                 fs::remove_file(repo.common_dir().join(&name)).ok();
                 (!matches!(created, Ok(true))).then(|| format!("{name}: {created:?}"))
+            });
+            over.store(true, Ordering::Relaxed);
+            assert_eq!(failed, None);
+        });
+    }
+
+    #[test]
+    fn a_ref_is_created_while_git_prunes_what_it_takes_for_its_own_leftovers() {
+        let (_folder, repo, id) = repository();
+        let objects = repo.objects.store_ref().path().to_owned();
+        let removals_left = AtomicUsize::new(0);
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    for entry in fs::read_dir(&objects).expect("the repository is ours").flatten() {
+                        let is_temporary = entry.file_name().to_string_lossy().starts_with("tmp_ref_");
+                        if is_temporary && removals_left.load(Ordering::Relaxed) > 0 && fs::remove_file(entry.path()).is_ok() {
+                            removals_left.fetch_sub(1, Ordering::Relaxed);
+                        }
+                    }
+                }
+            });
+            let failed = (0..50).find_map(|n| {
+                removals_left.store(3, Ordering::Relaxed);
+                let created = create(&repo, &format!("refs/watchdog/rescue/auth/{n}"), id);
+                removals_left.store(0, Ordering::Relaxed);
+                (!matches!(created, Ok(true))).then(|| format!("{n}: {created:?}"))
             });
             over.store(true, Ordering::Relaxed);
             assert_eq!(failed, None);
