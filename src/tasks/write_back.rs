@@ -4,33 +4,17 @@ use watchdog_core::config::task_file::{StatusPosition, TaskFile, TaskStatus};
 
 /// The bytes of a file with another status. `task` was parsed from these very bytes.
 pub fn with_status(bytes: &[u8], task: &TaskFile, status: TaskStatus) -> Vec<u8> {
+    let status = status.as_str();
     let (range, word) = match &task.status_position {
-        // A key without a value: the parser's place may be behind a line end, so the word goes right behind the colon.
-        StatusPosition::At(range) if range.is_empty() => {
-            let at = empty_value(bytes, range.start);
-            (at..at, format!(" {}", status.as_str()))
-        }
-        StatusPosition::At(range) => (range.clone(), status.as_str().to_owned()),
-        StatusPosition::Before(at) => {
+        StatusPosition::At(range) => (range.clone(), status.to_owned()),
+        StatusPosition::Behind(at) => (*at..*at, format!(" {status}")),
+        StatusPosition::FirstInBraces(at) => (*at..*at, format!("status: {status}, ")),
+        StatusPosition::Line(at, indent) => {
             let line_end = if bytes[..*at].ends_with(b"\r\n") { "\r\n" } else { "\n" };
-            (*at..*at, format!("status: {}{line_end}", status.as_str()))
+            (*at..*at, format!("{}status: {status}{line_end}", " ".repeat(*indent)))
         }
     };
     [&bytes[..range.start], word.as_bytes(), &bytes[range.end..]].concat()
-}
-
-/// Right behind the colon of the `status` key that has no value; it is the last such key before the place, or on its line.
-fn empty_value(bytes: &[u8], fallback: usize) -> usize {
-    let mut at = 0;
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        if line.starts_with(b"status")
-            && let Some(colon) = line.iter().position(|byte| *byte == b':')
-        {
-            return at + colon + 1;
-        }
-        at += line.len();
-    }
-    fallback
 }
 
 #[cfg(test)]
@@ -69,8 +53,25 @@ mod tests {
             ("---\nid: T\nstatus:\ntitle: t\n---\n", "---\nid: T\nstatus: review\ntitle: t\n---\n"),
             ("---\nid: T\ntitle: t\nstatus: ~\n---\n", "---\nid: T\ntitle: t\nstatus: review\n---\n"),
             ("---\n{id: T, title: t, status: pending}\n---\n", "---\n{id: T, title: t, status: review}\n---\n"),
+            ("---\n{id: T, title: t}\n---\n", "---\n{status: review, id: T, title: t}\n---\n"),
+            ("---\n{id: T, status: , title: t}\n---\n", "---\n{id: T, status: review , title: t}\n---\n"),
+            ("---\n  id: T\n  title: t\n---\n", "---\n  id: T\n  title: t\n  status: review\n---\n"),
+            ("---\nid: T\ntitle: t\n...\n---\n", "---\nstatus: review\nid: T\ntitle: t\n...\n---\n"),
+            (
+                "---\nid: T\nstatus_note: x\nstatus: # none\ntitle: t\n---\n",
+                "---\nid: T\nstatus_note: x\nstatus: review # none\ntitle: t\n---\n",
+            ),
         ] {
             assert_eq!(written(before, TaskStatus::Review), after);
+        }
+    }
+
+    #[test]
+    fn a_status_that_cannot_be_replaced_is_refused() {
+        for status in ["|\n  pending", ">-\n  pending", "\"pend\\u0069ng\"", "&a"] {
+            let text = format!("---\nid: T\ntitle: t\nstatus: {status}\n---\n");
+            let error = parse_task(text.as_bytes(), Path::new("t.md")).expect_err(&text).to_string();
+            assert!(error.contains("t.md:4:1: status: write it as one plain word"), "{error}");
         }
     }
 

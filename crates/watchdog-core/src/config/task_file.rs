@@ -12,7 +12,7 @@ use super::parse::MAX_BYTES;
 use super::problem::{ConfigError, ProblemReport, shown, shown_key};
 use super::reader::{ConfigNode, ConfigSection};
 use super::settings::{CheckSpec, ConfigSettings, Mode};
-use super::syntax::ValueKind;
+use super::syntax::{SpannedValue, ValueKind};
 use super::yaml;
 
 /// How urgent a task is. Ordered: the most urgent first.
@@ -152,8 +152,12 @@ pub struct TaskFile {
 pub enum StatusPosition {
     /// Here, quotes aside.
     At(Range<usize>),
-    /// Nowhere; a line for it belongs here.
-    Before(usize),
+    /// The key has no value; it belongs here, right behind the colon.
+    Behind(usize),
+    /// Nowhere; a line for it belongs here, behind so many spaces.
+    Line(usize, usize),
+    /// Nowhere; the keys are in braces, and it belongs right behind the first.
+    FirstInBraces(usize),
 }
 
 impl TaskFile {
@@ -213,7 +217,7 @@ pub fn parse_task(bytes: &[u8], origin: &Path) -> Result<TaskFile, ConfigError> 
     let mut task = empty();
     if let Some(json) = yaml::read(text, matter.start, matter.end, &report) {
         read(&ConfigNode { report: &report, json: &json, path: String::new() }, &mut task);
-        task.status_position = status_position(text, &json.kind, matter.end);
+        task.status_position = status_position(text, &json, matter, &report);
     }
     task.body = text[body..].trim().to_owned();
     task.notes = report.finish(origin)?;
@@ -233,21 +237,55 @@ fn empty() -> TaskFile {
         max_iterations: None,
         body: String::new(),
         notes: Vec::new(),
-        status_position: StatusPosition::Before(0),
+        status_position: StatusPosition::Line(0, 0),
     }
 }
 
-fn status_position(text: &str, front: &ValueKind<'_>, end: usize) -> StatusPosition {
-    let ValueKind::Object(members) = front else { return StatusPosition::Before(end) };
-    let Some(member) = members.iter().find(|member| member.name == "status") else { return StatusPosition::Before(end) };
-    let word = match &member.value.kind {
-        ValueKind::Text(word) => word.as_ref(),
-        // Null, written out or left out. Where it is left out the parser's place may be behind the line's end.
-        _ => ["~", "null", "Null", "NULL"].into_iter().find(|word| text[member.value.at..].starts_with(word)).unwrap_or_default(),
+fn status_position(text: &str, front: &SpannedValue<'_>, matter: Range<usize>, report: &ProblemReport<'_>) -> StatusPosition {
+    let ValueKind::Object(members) = &front.kind else { return StatusPosition::Line(matter.end, 0) };
+    let Some(member) = members.iter().find(|member| member.name == "status") else {
+        return match members.first() {
+            _ if text[front.at..].starts_with('{') => StatusPosition::FirstInBraces(front.at + 1),
+            Some(first) => line_for_a_key(text, first.at, matter),
+            None => StatusPosition::Line(matter.end, 0),
+        };
     };
-    let quotes = usize::from(text[member.value.at..].starts_with(['"', '\'']));
-    let start = member.value.at + quotes;
-    StatusPosition::At(start..start + word.len())
+    let found = match &member.value.kind {
+        // Null, written out or left out. Where it is left out the parser's place may be behind the line's end.
+        ValueKind::Null => match ["~", "null", "Null", "NULL"].into_iter().find(|word| text[member.value.at..].starts_with(word)) {
+            Some(word) => Some(StatusPosition::At(member.value.at..member.value.at + word.len())),
+            None => behind_the_colon(text, member.at),
+        },
+        ValueKind::Text(word) => {
+            let start = member.value.at + usize::from(text[member.value.at..].starts_with(['"', '\'']));
+            // Not where it is escaped, or a block of lines.
+            text[start..].starts_with(word.as_ref()).then(|| StatusPosition::At(start..start + word.len()))
+        }
+        // Another value is refused where the keys are read.
+        _ => return StatusPosition::Line(matter.end, 0),
+    };
+    found.unwrap_or_else(|| {
+        report.problem(member.at, "status", || {
+            "write it as one plain word, such as `status: pending`, so that watchdog can write the next one in its place".to_owned()
+        });
+        StatusPosition::Line(matter.end, 0)
+    })
+}
+
+/// Where a new line with a key belongs, beside the key at this place: at the end, or before all keys where a line ends the document.
+fn line_for_a_key(text: &str, key: usize, matter: Range<usize>) -> StatusPosition {
+    let line = text[..key].rfind('\n').map_or(0, |feed| feed + 1);
+    let indent = text[line..key].bytes().take_while(|byte| *byte == b' ').count();
+    let ended = text[matter.clone()].lines().any(|line| line.starts_with("..."));
+    StatusPosition::Line(if ended { line } else { matter.end }, indent)
+}
+
+/// Right behind the colon of a key at this place that has no value, with nothing but blanks or a comment after it on its line.
+fn behind_the_colon(text: &str, key: usize) -> Option<StatusPosition> {
+    let rest = text[key..].trim_start_matches(['"', '\'']).strip_prefix("status")?.trim_start_matches(['"', '\'']);
+    let rest = rest.trim_start_matches([' ', '\t']).strip_prefix(':')?;
+    let line = rest.lines().next().unwrap_or_default().trim_start();
+    (line.is_empty() || line.starts_with(['#', ',', '}'])).then(|| StatusPosition::Behind(text.len() - rest.len()))
 }
 
 fn read(node: &ConfigNode<'_>, task: &mut TaskFile) {
