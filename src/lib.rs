@@ -31,12 +31,14 @@ pub mod embed;
 pub mod agent;
 mod watch;
 
-mod hooks;
+#[doc(hidden)]
+pub mod hooks;
 #[doc(hidden)]
 pub mod rescue;
 #[doc(hidden)]
 pub mod session;
-mod tasks;
+#[doc(hidden)]
+pub mod tasks;
 
 #[doc(hidden)]
 pub mod clock;

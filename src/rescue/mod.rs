@@ -32,6 +32,11 @@ mod user_command;
 pub use carry_out::{rescue, rescue_asking};
 pub use grouping::{PlanError, PlanSource};
 pub use index_lock::lock_owner;
+#[doc(hidden)]
+pub use plan::{PlannedCommit, check as check_plan};
+#[doc(hidden)]
+pub use task_list::{UncheckedBox, open_tasks};
+
 pub use linked_worktree::{RestoreIntoError, restore_into_worktree};
 pub use preview::{RescuePreview, preview};
 pub use private_rule::private_rule;

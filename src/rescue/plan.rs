@@ -12,7 +12,7 @@ use watchdog_facts::secret_shapes;
 
 /// One commit of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PlannedCommit {
+pub struct PlannedCommit {
     /// A conventional commit's first line.
     pub subject: String,
     /// The part after it; may be empty.
@@ -35,7 +35,7 @@ static CONVENTIONAL: LazyLock<Regex> =
 ///
 /// # Errors
 /// The defect of the answer, for its author.
-pub(super) fn check(answer: &Map<String, Value>, files: &[&str], tasks: &[UncheckedBox]) -> Result<Vec<PlannedCommit>, String> {
+pub fn check(answer: &Map<String, Value>, files: &[&str], tasks: &[UncheckedBox]) -> Result<Vec<PlannedCommit>, String> {
     let commits = match answer.get("commits") {
         Some(Value::Array(commits)) if !commits.is_empty() => commits,
         Some(Value::Array(_)) => return Err("commits is empty".into()),

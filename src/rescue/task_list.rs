@@ -6,7 +6,7 @@ use regex::bytes::Regex;
 
 /// An open box: `- [ ] text`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct UncheckedBox {
+pub struct UncheckedBox {
     /// The text behind the box, lossy UTF-8, trimmed.
     pub text: String,
     /// Where the blank in the box is, in bytes.
@@ -22,7 +22,7 @@ static BOX: LazyLock<Regex> = LazyLock::new(|| {
 static FENCE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?m-u)^[ \t]*(```+|~~~+)").expect("the pattern is a constant"));
 
 /// The open boxes of a list in Markdown, in order. A box in a code fence is an example.
-pub(super) fn open_tasks(list: &[u8]) -> Vec<UncheckedBox> {
+pub fn open_tasks(list: &[u8]) -> Vec<UncheckedBox> {
     let fences: Vec<usize> = FENCE.find_iter(list).map(|fence| fence.start()).collect();
     let boxes = BOX.captures_iter(list).filter_map(|found| {
         let (mark, text) = (found.get(1)?, found.get(2)?);

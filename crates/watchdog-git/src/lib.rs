@@ -18,6 +18,8 @@ mod discover;
 mod error;
 mod fetched;
 mod file_state;
+#[doc(hidden)]
+pub mod fuzzed_readers;
 mod guarded;
 mod guarded_disk;
 mod harden;
