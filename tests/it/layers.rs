@@ -37,6 +37,7 @@ const HEIGHTS: &[(&str, u8)] = &[
     ("report", 8),
     ("embed", 8),
     ("cli", 9),
+    ("fuzz", 10),
 ];
 
 /// External crates that only these rooms may use.
@@ -100,9 +101,10 @@ const OWNED: &[(&str, &[&str])] = &[
             "cli",
             "conformance",
             "system",
+            "fuzz",
         ],
     ),
-    (r"\benv::vars?(_os)?\b", &["agent", "process", "git", "store", "rescue", "embed", "cli", "conformance"]),
+    (r"\benv::vars?(_os)?\b", &["agent", "process", "git", "store", "rescue", "embed", "cli", "conformance", "fuzz"]),
     (r"\bSystemTime::now\b", &["git", "agent", "process", "store"]),
     (
         r"\bTimestamp::now\b",

@@ -159,7 +159,8 @@ impl Worktree {
             if name.starts_with(OWN_REFS) {
                 continue;
             }
-            if let Some(id) = reference.target().try_id() {
+            // A name of zeros is no object: git calls such a ref broken.
+            if let Some(id) = reference.target().try_id().filter(|id| !id.is_null()) {
                 tips.push((name, id.to_hex().to_string()));
             }
         }
