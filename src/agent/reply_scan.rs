@@ -10,7 +10,8 @@
 //! - Quotations: lines that begin with `>`; objects in quotation marks; in a fence together with other text (a log);
 //!   after a time stamp, a log level or a shell prompt on its line; in tags like `<stdout>`; in HTML comments;
 //!   in a code span within a sentence.
-//! - An earlier `complete` before an object with a status that is cut off: the final status is unknown then.
+//! - An earlier `complete` before an object with a status that is cut off, or in something that never closes: the final status is unknown
+//!   then.
 //!
 //! One pass from front to back. Attempts that fail cost work, and work is bounded in proportion to the text.
 
@@ -227,7 +228,8 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
             return Ok(());
         }
         self.work.spend(self.text.len() - body)?;
-        // It never closes. All that follows is its body, unless its opening was before the window.
+        // It never closes. All that follows is its body, unless its opening was before the window; a status in it may be the last word.
+        self.later_one_cut |= self.text[body..].contains(&format!("\"{}\"", self.key));
         self.at = if self.window_cut && tag.is_empty() { end } else { self.text.len() };
         Ok(())
     }
@@ -288,6 +290,8 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
             let previous = self.text[..line].trim_end();
             let member = previous.ends_with(['[', ',']) || previous.ends_with("\":") || previous.ends_with("':");
             if !before.trim().is_empty() || member {
+                // What it is a part of has no end, so it may as well be the last word.
+                self.later_one_cut = true;
                 return false;
             }
         }
