@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_status_that_cannot_be_replaced_is_refused() {
-        for status in ["|\n  pending", ">-\n  pending", "\"pend\\u0069ng\"", "&a"] {
+        for status in ["|-\n  pending", ">-\n  pending", "\"pend\\u0069ng\"", "&a"] {
             let text = format!("---\nid: T\ntitle: t\nstatus: {status}\n---\n");
             let error = parse_task(text.as_bytes(), Path::new("t.md")).expect_err(&text).to_string();
             assert!(error.contains("t.md:4:1: status: write it as one plain word"), "{error}");

@@ -4,8 +4,7 @@
 
 use std::sync::OnceLock;
 
-use watchdog_fuzz::FuzzTarget;
-use watchdog_fuzz::targets::TARGETS;
+use watchdog_fuzz::{FuzzTarget, TARGETS};
 
 static TARGET: OnceLock<&FuzzTarget> = OnceLock::new();
 

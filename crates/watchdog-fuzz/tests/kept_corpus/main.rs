@@ -7,8 +7,7 @@ use std::path::PathBuf;
 
 use mutation::{Mutation, any_mutation, dictionary_words};
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
-use watchdog_fuzz::FuzzTarget;
-use watchdog_fuzz::targets::TARGETS;
+use watchdog_fuzz::{FuzzTarget, TARGETS};
 
 /// Of the mutations, where `WATCHDOG_FUZZ_SEED` names no other.
 const SEED: u64 = 17;
