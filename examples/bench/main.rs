@@ -35,9 +35,11 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 type Measure = fn(&Bench) -> Result<()>;
 
 /// The rows, by the word that chooses them on the command line.
-const ROWS: [(&str, Measure); 10] = [
+const ROWS: [(&str, Measure); 12] = [
     ("commits", commits),
     ("changes", changes),
+    ("million", million),
+    ("start", start),
     ("snapshots", snapshots::measure),
     ("sweep", sweep::measure),
     ("watch", watch::measure),
@@ -48,8 +50,13 @@ const ROWS: [(&str, Measure); 10] = [
     ("joined", joined::measure),
 ];
 
+/// The rows that run only where they are named: one starts a server, one takes 8 GB of the disk, one needs a second build.
+const ON_REQUEST: [&str; 3] = ["joined", "million", "start"];
+
 struct Bench {
     watchdog: PathBuf,
+    /// Another build of it, to compare with.
+    other: Option<PathBuf>,
     rounds: usize,
     scratch: PathBuf,
     events: u64,
@@ -59,6 +66,7 @@ struct Bench {
 fn main() -> Result<()> {
     let (mut rounds, mut events, mut worktrees) = (41, 1_000_000, 1_000);
     let mut watchdog = PathBuf::from("target/release/watchdog");
+    let mut other = None;
     let mut chosen = Vec::new();
     let mut fleet = fleet::FleetBench::default();
     let mut with_fleet = false;
@@ -70,6 +78,7 @@ fn main() -> Result<()> {
             "--events" => events = value()?.parse()?,
             "--worktrees" => worktrees = value()?.parse()?,
             "--watchdog" => watchdog = value()?.into(),
+            "--other" => other = Some(PathBuf::from(value()?).canonicalize()?),
             "--seconds" => fleet.seconds = value()?.parse()?,
             "--machines" => fleet.machines = value()?.parse()?,
             "fleet" => with_fleet = true,
@@ -78,7 +87,7 @@ fn main() -> Result<()> {
             other => {
                 let rows = ROWS.map(|(name, _)| name).join(", ");
                 return Err(format!(
-                    "unknown argument {other}; there are the rows {rows}, fleet, and --rounds N, --events N, --worktrees N, --seconds N, --machines N, --watchdog PATH"
+                    "unknown argument {other}; there are the rows {rows}, fleet, and --rounds N, --events N, --worktrees N, --seconds N, --machines N, --watchdog PATH, --other PATH"
                 )
                 .into());
             }
@@ -89,12 +98,11 @@ fn main() -> Result<()> {
     }
     let watchdog = watchdog.canonicalize().map_err(|e| format!("{}: {e}; build it with: cargo build --release", watchdog.display()))?;
     let scratch = tempfile::tempdir()?;
-    let bench = Bench { watchdog, rounds, scratch: scratch.path().to_owned(), events, worktrees };
+    let bench = Bench { watchdog, other, rounds, scratch: scratch.path().to_owned(), events, worktrees };
     println!("{rounds} rounds, alternated; medians of whole processes\n");
     println!("| what | watchdog | against | | wall | CPU | peak |");
     println!("|---|---|---|---|---|---|---|");
-    // A server is started only where its row is chosen.
-    let by_itself = |name: &str| chosen.is_empty() && name != "joined";
+    let by_itself = |name: &str| chosen.is_empty() && !ON_REQUEST.contains(&name);
     for (_, row) in ROWS.iter().filter(|(name, _)| by_itself(name) || chosen.iter().any(|word| word == name)) {
         row(&bench)?;
     }
@@ -167,21 +175,46 @@ fn commits(bench: &Bench) -> Result<()> {
 
 /// What is uncommitted, in a clean work tree.
 fn changes(bench: &Bench) -> Result<()> {
-    let bench_itself = std::env::current_exe()?;
     for (files, rounds) in [(1_000, bench.rounds), (10_000, bench.rounds / 2 + 1), (100_000, bench.rounds / 4 + 1)] {
-        let repo = bench.repository(Shape { name: "files", commits: 2, files, remote_branches: 0 })?;
-        let list = bench.scratch.join("list");
-        let tracked = std::process::Command::new("git").arg("-C").arg(&repo).args(["ls-files", "-z"]).output()?;
-        fs::write(&list, tracked.stdout)?;
-        let root = bench.scratch.join("root");
-        fs::write(&root, repo.as_os_str().as_encoded_bytes())?;
-        let look = bench.watchdog(&repo, &["check", "--baseline", "HEAD", "--spec", "bench", "--no-probe", "--json"]).ends_with(10);
-        let status = Contender::git(&repo, &["--no-optional-locks", "status", "--porcelain=v2"]);
-        let floor = Contender::new(&repo, [bench_itself.as_os_str(), "--floor".as_ref(), list.as_os_str(), root.as_os_str()]);
-        let [look, status, floor] = alternate(&[look, status, floor], rounds)?;
-        row(&format!("changes, {files} files"), look, "status --porcelain=v2", status);
-        row("", look, "lstat of all, readdir of all", floor);
-        fs::remove_dir_all(&repo)?;
+        changes_of(bench, files, rounds)?;
+    }
+    Ok(())
+}
+
+/// The same in a work tree of a million files.
+fn million(bench: &Bench) -> Result<()> {
+    changes_of(bench, 1_000_000, bench.rounds / 20 + 1)
+}
+
+fn changes_of(bench: &Bench, files: usize, rounds: usize) -> Result<()> {
+    let bench_itself = std::env::current_exe()?;
+    let repo = bench.repository(Shape { name: "files", commits: 2, files, remote_branches: 0 })?;
+    let list = bench.scratch.join("list");
+    let tracked = std::process::Command::new("git").arg("-C").arg(&repo).args(["ls-files", "-z"]).output()?;
+    fs::write(&list, tracked.stdout)?;
+    let root = bench.scratch.join("root");
+    fs::write(&root, repo.as_os_str().as_encoded_bytes())?;
+    let look = bench.watchdog(&repo, &["check", "--baseline", "HEAD", "--spec", "bench", "--no-probe", "--json"]).ends_with(10);
+    let status = Contender::git(&repo, &["--no-optional-locks", "status", "--porcelain=v2"]);
+    let floor = Contender::new(&repo, [bench_itself.as_os_str(), "--floor".as_ref(), list.as_os_str(), root.as_os_str()]);
+    let [look, status, floor] = alternate(&[look, status, floor], rounds)?;
+    row(&format!("changes, {files} files"), look, "status --porcelain=v2", status);
+    row("", look, "lstat of all, readdir of all", floor);
+    Ok(fs::remove_dir_all(&repo)?)
+}
+
+/// Start and small check of this build against those of another one, a static one for example.
+fn start(bench: &Bench) -> Result<()> {
+    let other = bench.other.as_ref().ok_or("the row start needs --other PATH, another build of watchdog")?;
+    let repo = bench.repository(Shape { name: "start", commits: 20, files: 50, remote_branches: 0 })?;
+    let check = ["check", "--baseline", "HEAD~1", "--spec", "bench", "--no-probe", "--json"];
+    for args in [&["--version"][..], &check] {
+        let ours = bench.watchdog(&repo, args);
+        let mut theirs = bench.watchdog(&repo, args);
+        theirs.argvs[0][0] = other.clone().into_os_string();
+        let [ours, theirs] = alternate(&[ours, theirs], bench.rounds)?;
+        row(&format!("`{}`", args[0]), ours, "the other build", theirs);
+        row(&format!("`{}` of the other build", args[0]), theirs, "this build", ours);
     }
     Ok(())
 }
