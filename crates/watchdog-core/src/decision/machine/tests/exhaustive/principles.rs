@@ -4,6 +4,7 @@ use crate::decision::machine::JudgementScope;
 use watchdog_facts::evidence::SessionEnd;
 use watchdog_facts::verdict::{Reason, Verdict};
 
+use super::event_ledger::AnswerSeen;
 use super::situation::Situation;
 
 pub(super) fn rescued_before_the_end(it: &Situation<'_>) -> bool {
@@ -24,7 +25,9 @@ fn wants_rescue(it: &Situation<'_>, verdict: &Verdict) -> bool {
     // A limit of the session itself is looked at before the work, and a login needs a person.
     let by_session =
         matches!(setup.session, Some(SessionEnd::RateLimited { .. } | SessionEnd::Unrunnable { .. } | SessionEnd::NotStarted { .. }));
-    let straight_to_the_end = setup.completion.max_probes <= setup.earlier.rounds_used;
+    // After the last round, or where asking ended, only the final rescue is left.
+    let just_answered = ledger.asked > 0 && !ledger.paused && !ledger.asking_ended;
+    let still_open = it.rounds_left() > 0 && !ledger.asking_ended;
     match verdict.reason {
         _ if it.only_criteria() => false,
         Reason::ChecksPassed | Reason::AgentStopped | Reason::SessionTimeout | Reason::SessionIdle => true,
@@ -32,9 +35,13 @@ fn wants_rescue(it: &Situation<'_>, verdict: &Verdict) -> bool {
         Reason::BudgetExhausted | Reason::DeadlineExceeded | Reason::Halted => true,
         // Beside own commits the next session goes on with what is left.
         Reason::ChecksUnmet if ledger.own() => cut,
-        Reason::ChecksUnmet => cut_short || ledger.claims() || last || ledger.session_over && !straight_to_the_end,
+        Reason::ChecksUnmet => cut_short || ledger.claims() || last || ledger.session_over && (still_open || just_answered),
         Reason::Working if setup.no_probe => cut,
-        Reason::Working => cut_short || !goes_on && (last || ledger.session_over && ledger.rescue.is_none() && !setup.once),
+        Reason::Working if cut_short => true,
+        Reason::Working => {
+            let not_done = ledger.session_over && just_answered && ledger.answer == Some(AnswerSeen::Working);
+            !goes_on && (last || not_done)
+        }
         Reason::MaxProbes => last,
         Reason::ProbeError => last && !(setup.once && it.rounds_left() > 0),
         Reason::RateLimited | Reason::AgentUnrunnable => last && !by_session,
