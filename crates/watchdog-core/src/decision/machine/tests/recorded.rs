@@ -1,16 +1,19 @@
 //! A judgement that is recorded, written down, read back and run again is the same judgement.
 
 use std::path::Path;
+use std::time::Duration;
 
 use proptest::prelude::*;
 
 use crate::config::settings::{ConfigSettings, RescueMode};
-use crate::decision::machine::{MachineAction, MachineEvent, MachineSetup};
+use crate::decision::machine::{ChecksResult, MachineAction, MachineEvent, MachineSetup};
 use crate::decision::record::explanation::explain;
 use crate::decision::record::run::{RunEnd, run};
 use crate::decision::record::what_if::{ChangedEnd, what_if};
 use crate::decision::record::{JudgementRecord, bound_verdict, form, with_settings};
-use watchdog_facts::evidence::{Changes, Commits, LeftOut, LeftOutReason};
+use watchdog_facts::evidence::{
+    Changes, CheckOutcome, CheckResult, Commits, Degradation, LeftOut, LeftOutReason, OutcomeBeforeWork, TestCounts, WarningCode,
+};
 use watchdog_facts::verdict::{Evidence, Reason, Verdict};
 
 use super::facts::{facts, setup};
@@ -115,6 +118,35 @@ fn long_lists_are_cut_and_totals_stay() {
     assert_eq!((commits.new_commits, commits.listed.len()), (700, 5));
     let Some(MachineEvent::Changes(Ok(changes))) = &read.steps[1].event else { panic!("no changes") };
     assert_eq!((changes.work, changes.paths.len(), changes.work_paths.len()), (1000, 10, 10));
+}
+
+#[test]
+fn each_field_of_a_check_comes_back_from_its_record() {
+    let check = |name: &str, outcome, feedback: &str| CheckResult {
+        name: name.into(),
+        kind: "command".into(),
+        outcome,
+        evidence: Evidence::Verified,
+        feedback: feedback.into(),
+        duration: Duration::from_millis(1500),
+        cached: outcome == CheckOutcome::Pass,
+        before: OutcomeBeforeWork::Failed,
+        tests: (outcome == CheckOutcome::Unmet).then_some(TestCounts { ran: 12, failed: 2, skipped: 1 }),
+        tree: Some("a scratch checkout".into()),
+    };
+    // The feedback of all is that of one check, its own, or none.
+    for feedback in ["two tests fail", "tests: two tests fail", ""] {
+        let judged = ChecksResult {
+            outcome: CheckOutcome::Unmet,
+            evidence: Evidence::Verified,
+            feedback: feedback.into(),
+            results: vec![check("lint", CheckOutcome::Pass, ""), check("tests", CheckOutcome::Unmet, "two tests fail")],
+            all_passed_before: true,
+            notes: vec![Degradation { code: WarningCode::TestsShrunk, detail: "12 tests, 14 before".into() }],
+        };
+        let record = recorded(&MachineSetup::of(&ConfigSettings::default()), [MachineEvent::Checks(judged.clone())]);
+        assert_eq!(written_and_read(&record).steps[0].event, Some(MachineEvent::Checks(judged)));
+    }
 }
 
 #[test]
