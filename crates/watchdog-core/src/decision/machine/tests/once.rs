@@ -2,7 +2,8 @@
 
 use crate::decision::machine::EarlierRounds;
 use crate::decision::rounds;
-use watchdog_facts::verdict::Verdict;
+use watchdog_facts::evidence::{Changes, CheckOutcome, Commits};
+use watchdog_facts::verdict::{Reason, Verdict};
 
 use super::world::*;
 
@@ -137,21 +138,22 @@ fn the_third_nothing_to_do_in_a_row_is_for_a_person() {
 
 #[test]
 fn a_new_baseline_forgets_rounds_and_keeps_the_row() {
-    let earlier = EarlierRounds { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 2, ..EarlierRounds::default() };
-    assert_eq!(rounds::at_new_baseline(earlier), EarlierRounds { nothing_to_do_streak: 2, ..EarlierRounds::default() });
+    let kept = EarlierRounds { nothing_to_do_streak: 2, fruitless: 2, unmet: 7, ..EarlierRounds::default() };
+    let earlier = EarlierRounds { rounds_used: 2, answered: 2, alive: 1, ..kept };
+    assert_eq!(rounds::at_new_baseline(earlier), kept);
 }
 
 #[test]
 fn a_session_cut_short_with_commits_of_a_rescue_begins_anew() {
     let earlier = EarlierRounds { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 1, ..EarlierRounds::default() };
-    let cut_short = Verdict::new(watchdog_facts::verdict::Reason::Working, "cut short");
+    let cut_short = Verdict::new(Reason::Working, "cut short");
     assert_eq!(rounds::after(earlier, &cut_short), earlier);
     assert_eq!(rounds::after(earlier, &Verdict { rescue_commits: 1, ..cut_short }), EarlierRounds::default());
 }
 
 #[test]
 fn each_reason_counts_on_leaves_alone_or_begins_anew() {
-    use watchdog_facts::verdict::Reason::{self, *};
+    use watchdog_facts::verdict::Reason::*;
     let earlier = EarlierRounds { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 1, ..EarlierRounds::default() };
     let open: &[Reason] = &[
         Working,
@@ -182,4 +184,38 @@ fn each_reason_counts_on_leaves_alone_or_begins_anew() {
     }
     let rounds_left = Verdict { probes_left: 1, ..Verdict::new(ProbeError, "out of order") };
     assert_eq!(rounds::after(earlier, &rounds_left), earlier);
+}
+
+#[test]
+fn a_row_of_fruitless_sessions_goes_on_under_the_same_checks_and_ends_with_progress() {
+    let unmet = |name: &str| {
+        let setup = World::clean().checks(Criteria::Always(CheckOutcome::Unmet)).set(|setup| setup.no_probe = true);
+        let mut verdict = setup.run().verdict;
+        verdict.reason = Reason::ChecksUnmet;
+        verdict.checks.iter_mut().for_each(|check| check.name = name.into());
+        verdict
+    };
+    let first = Verdict { strike: true, ..unmet("tests") };
+    let earlier = EarlierRounds { fruitless: 2, unmet: rounds::unmet_checks(&first.checks), ..EarlierRounds::default() };
+    let row = |verdict: &Verdict| {
+        let after = rounds::after(earlier, verdict);
+        (after.fruitless, after.unmet)
+    };
+    assert_eq!(row(&first), (3, earlier.unmet));
+    let other = Verdict { strike: true, ..unmet("lint") };
+    assert_eq!(row(&other), (1, rounds::unmet_checks(&other.checks)), "other checks are unmet");
+    assert_eq!(row(&unmet("tests")), (2, earlier.unmet), "a session that was no strike is not counted");
+    assert_eq!(row(&Verdict::new(Reason::RateLimited, "m")), (2, earlier.unmet), "nor is one that met a limit");
+    let commits = |new_commits| Some(Commits { new_commits, ..Commits::default() });
+    let changes = |work| Some(Changes { work, ..Changes::default() });
+    assert_eq!(row(&Verdict { commits: commits(0), changes: changes(0), ..Verdict::new(Reason::Working, "m") }), (2, earlier.unmet));
+    for progress in [
+        Verdict { rescue_commits: 1, ..unmet("tests") },
+        Verdict { commits: commits(1), ..unmet("tests") },
+        Verdict { changes: changes(1), ..unmet("tests") },
+        Verdict::new(Reason::ChecksPassed, "m"),
+        Verdict::new(Reason::MaxIterations, "a person looked at it"),
+    ] {
+        assert_eq!(row(&progress), (0, 0), "{progress:?}");
+    }
 }

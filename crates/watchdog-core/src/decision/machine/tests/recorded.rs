@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use crate::config::settings::{ConfigSettings, RescueMode};
-use crate::decision::machine::{ChecksResult, MachineAction, MachineEvent, MachineSetup};
+use crate::config::settings::{ConfigSettings, OnNoCriteria, RescueMode};
+use crate::decision::machine::{ChecksResult, ConfigTrust, MachineAction, MachineEvent, MachineSetup};
 use crate::decision::record::explanation::explain;
 use crate::decision::record::run::{RunEnd, run};
 use crate::decision::record::what_if::{ChangedEnd, what_if};
 use crate::decision::record::{JudgementRecord, bound_verdict, form, with_settings};
 use watchdog_facts::evidence::{
-    Changes, CheckOutcome, CheckResult, Commits, Degradation, LeftOut, LeftOutReason, OutcomeBeforeWork, TestCounts, WarningCode,
+    Changes, CheckOutcome, CheckResult, Commits, Degradation, GitOperation, LeftOut, LeftOutReason, OutcomeBeforeWork, SessionEnd,
+    TestCounts, WarningCode,
 };
 use watchdog_facts::verdict::{Evidence, Reason, Verdict};
 
@@ -188,4 +189,44 @@ fn an_action_is_only_answered_by_its_own_fact() {
     let ran = run(&record);
     assert_eq!(ran.end, RunEnd::NotRecorded { fact: "commits" }, "a fact from after a pause does not tell what was before it");
     assert_eq!(ran.decisions[0].action, MachineAction::ReadCommits);
+}
+
+#[test]
+fn what_would_have_changed_a_verdict_is_all_of_what_bears_on_it() {
+    let leads = |change: fn(&mut MachineSetup), commits: Commits| {
+        let mut setup = MachineSetup { no_probe: true, ..MachineSetup::of(&ConfigSettings::default()) };
+        change(&mut setup);
+        let record = recorded(&setup, [MachineEvent::Commits(Ok(commits)), MachineEvent::Changes(Ok(Changes::default()))]);
+        let ends = what_if(&record).into_iter().map(|(change, end)| match end {
+            ChangedEnd::Verdict { reason, .. } => format!("{}: {}", change.word, reason.as_str()),
+            ChangedEnd::NotRecorded { fact } => format!("{}: reads {fact}", change.word),
+        });
+        let mut lines = vec![concluded(&record).reason.as_str().to_string()];
+        lines.extend(ends);
+        lines.join("\n")
+    };
+    let made = || Commits { new_commits: 1, made_here: 1, net_change: true, ..Commits::default() };
+    assert_eq!(leads(|_| {}, Commits::default()), "working\ncommit_made: new_commits\nprobing_allowed: reads reply");
+    assert_eq!(
+        leads(|setup| (setup.no_probe, setup.survivors, setup.once) = (false, vec!["cargo".into()], true), Commits::default()),
+        "background_work\ncommit_made: new_commits\nnothing_runs: reads reply"
+    );
+    let timed_out = |setup: &mut MachineSetup| setup.session = Some(SessionEnd::TimedOut { after: Duration::from_secs(60) });
+    assert_eq!(leads(timed_out, Commits::default()), "session_timeout\ncommit_made: new_commits\nsession_ended_itself: working");
+    assert_eq!(
+        leads(|setup| setup.trust = ConfigTrust::Untrusted { allow_with: "watchdog trust".into() }, made()),
+        "untrusted\nno_commit: working\ntrusted: reads checks"
+    );
+    assert_eq!(
+        leads(|setup| setup.on_no_criteria = OnNoCriteria::Review, made()),
+        "no_criteria\nno_commit: working\nno_criteria_by_git: new_commits"
+    );
+    assert_eq!(
+        leads(|setup| setup.require_evidence = Evidence::Verified, made()),
+        "disputed\nno_commit: working\nweaker_evidence: new_commits"
+    );
+    assert_eq!(
+        leads(|_| {}, Commits { operation: Some(GitOperation::Merge), ..made() }),
+        "operation_in_progress\noperation_finished: new_commits"
+    );
 }
