@@ -6,14 +6,14 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use crate::config::settings::{ConfigSettings, OnNoCriteria, RescueMode};
-use crate::decision::machine::{ChecksResult, ConfigTrust, MachineAction, MachineEvent, MachineSetup};
+use crate::decision::machine::{ChecksResult, ConfigTrust, MachineAction, MachineEvent, MachineSetup, SurvivorFacts};
 use crate::decision::record::explanation::explain;
 use crate::decision::record::run::{RunEnd, run};
 use crate::decision::record::what_if::{ChangedEnd, what_if};
 use crate::decision::record::{JudgementRecord, bound_verdict, form, with_settings};
 use watchdog_facts::evidence::{
-    Changes, CheckOutcome, CheckResult, Commits, Degradation, GitOperation, LeftOut, LeftOutReason, OutcomeBeforeWork, SessionEnd,
-    TestCounts, WarningCode,
+    ActivityFacts, Changes, CheckOutcome, CheckResult, Commit, CommitOrigin, Commits, CriteriaChanged, Degradation, GitOperation, LeftOut,
+    LeftOutReason, OutcomeBeforeWork, RescueOutcome, SessionEnd, TestCounts, WarningCode,
 };
 use watchdog_facts::verdict::{Evidence, Reason, Verdict};
 
@@ -148,6 +148,57 @@ fn each_field_of_a_check_comes_back_from_its_record() {
         let record = recorded(&MachineSetup::of(&ConfigSettings::default()), [MachineEvent::Checks(judged.clone())]);
         assert_eq!(written_and_read(&record).steps[0].event, Some(MachineEvent::Checks(judged)));
     }
+}
+
+#[test]
+fn each_fact_comes_back_whole_from_its_record() {
+    let notes = || vec![Degradation { code: WarningCode::NoReflog, detail: "none".into() }];
+    let commit = |id: &str, origin| Commit { id: id.into(), subject: format!("of {id}"), origin };
+    let commits = Commits {
+        head: Some("c".into()),
+        new_commits: 3,
+        made_here: 1,
+        imported: 1,
+        rescued: 1,
+        net_change: true,
+        operation: Some(GitOperation::CherryPick),
+        conflicts: vec!["a.rs".into()],
+        listed: vec![commit("c", CommitOrigin::MadeHere), commit("b", CommitOrigin::Imported), commit("a", CommitOrigin::Rescued)],
+        degraded: notes(),
+    };
+    let rescue = RescueOutcome {
+        commits: 2,
+        made: vec!["d".into(), "e".into()],
+        failed: Some("exit code 1".into()),
+        lost: vec!["lib.rs".into()],
+        fallback_branch: Some("watchdog/rescue/auth".into()),
+        left_out: vec![LeftOut { path: "k.pem".into(), why: LeftOutReason::Secret }],
+        warnings: notes(),
+    };
+    let survivors = SurvivorFacts { holding: vec!["cargo (process 7)".into()], session_over: true, released: notes().pop() };
+    let events = [
+        MachineEvent::Commits(Ok(commits)),
+        MachineEvent::Rescue(Ok(rescue)),
+        MachineEvent::Survivors(survivors),
+        MachineEvent::Activity(ActivityFacts { worktree: Some(true), processes: Some(false), transcript: None }),
+        MachineEvent::Criteria(Ok(CriteriaChanged { guarded: vec!["t.rs".into()], guarded_total: 4, named: vec!["n.rs".into()] })),
+    ];
+    let record = recorded(&MachineSetup::of(&ConfigSettings::default()), events.clone());
+    let read: Vec<_> = written_and_read(&record).steps.into_iter().map(|step| step.event).collect();
+    assert_eq!(read, events.map(Some));
+}
+
+#[test]
+fn a_list_that_was_cut_says_how_long_it_was() {
+    let written = |count: usize| {
+        let left_out = (0..count).map(|n| LeftOut { path: format!("{n}.pem"), why: LeftOutReason::Secret }).collect();
+        let conflicts = (0..count).map(|n| format!("{n}.rs")).collect();
+        let rescue = MachineEvent::Rescue(Ok(RescueOutcome { left_out, ..RescueOutcome::default() }));
+        let commits = MachineEvent::Commits(Ok(Commits { conflicts, ..Commits::default() }));
+        let text = |event| form::write(&recorded(&MachineSetup::of(&ConfigSettings::default()), [event])).to_string();
+        [text(rescue), text(commits)].map(|text| text.contains(&format!(",{count}]")))
+    };
+    assert_eq!((written(10), written(11)), ([false, false], [true, true]));
 }
 
 #[test]
