@@ -53,6 +53,7 @@ mod tests {
             ("---\nid: T\nstatus:\ntitle: t\n---\n", "---\nid: T\nstatus: review\ntitle: t\n---\n"),
             ("---\nid: T\ntitle: t\nstatus: ~\n---\n", "---\nid: T\ntitle: t\nstatus: review\n---\n"),
             ("---\n{id: T, title: t, status: pending}\n---\n", "---\n{id: T, title: t, status: review}\n---\n"),
+            ("---\nid: T\ntitle: t\nstatus: |-\n  pending\n---\n", "---\nid: T\ntitle: t\nstatus: |-\n  review\n---\n"),
             ("---\n{id: T, title: t}\n---\n", "---\n{status: review, id: T, title: t}\n---\n"),
             ("---\n{id: T, status: , title: t}\n---\n", "---\n{id: T, status: review , title: t}\n---\n"),
             ("---\n  id: T\n  title: t\n---\n", "---\n  id: T\n  title: t\n  status: review\n---\n"),
@@ -68,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_status_that_cannot_be_replaced_is_refused() {
-        for status in ["|-\n  pending", ">-\n  pending", "\"pend\\u0069ng\"", "&a"] {
+        for status in ["\"pend\\u0069ng\"", "&a"] {
             let text = format!("---\nid: T\ntitle: t\nstatus: {status}\n---\n");
             let error = parse_task(text.as_bytes(), Path::new("t.md")).expect_err(&text).to_string();
             assert!(error.contains("t.md:4:1: status: write it as one plain word"), "{error}");

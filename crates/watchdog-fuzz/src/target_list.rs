@@ -7,12 +7,11 @@ use crate::targets::{
 };
 
 /// Recorded sessions of agents.
-const SESSIONS: Option<(&str, &[&str])> =
-    Some(("tests/fixtures/agents", &["-commit.jsonl", "-limit.jsonl", "-refused.jsonl", "-login.txt"]));
+const SESSIONS: Option<(&str, &[&str])> = Some(("tests/fixtures/agents", &["-commit.jsonl", "-limit.jsonl"]));
 
 /// All of them.
 pub const TARGETS: &[FuzzTarget] = &[
-    FuzzTarget { name: "agent_streams", run: agent_streams::run, mutations: 120, fixtures: SESSIONS },
+    FuzzTarget { name: "agent_streams", run: agent_streams::run, mutations: 60, fixtures: SESSIONS },
     FuzzTarget { name: "configuration", run: configuration::run, mutations: 2000, fixtures: Some(("tests/fixtures/config", &[".json"])) },
     FuzzTarget { name: "evaluate_context", run: evaluate_context::run, mutations: 2000, fixtures: None },
     FuzzTarget { name: "front_matter", run: front_matter::run, mutations: 2000, fixtures: None },

@@ -258,7 +258,7 @@ fn status_position(text: &str, front: &SpannedValue<'_>, matter: Range<usize>, r
         },
         ValueKind::Text(word) => {
             let start = member.value.at + usize::from(text[member.value.at..].starts_with(['"', '\'']));
-            // Not where it is escaped, or a block of lines.
+            // Not where it is escaped.
             text[start..].starts_with(word.as_ref()).then(|| StatusPosition::At(start..start + word.len()))
         }
         // Another value is refused where the keys are read.

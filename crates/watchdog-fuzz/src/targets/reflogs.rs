@@ -38,5 +38,7 @@ fn in_part(file: &std::path::Path, read: &[LoggedMovement], drawn: usize) {
 
 fn begins_with(line: &[u8], movement: &LoggedMovement) -> bool {
     let text = format!("{} {}", movement.old, movement.new);
-    line.len() >= text.len() && line[..text.len()].eq_ignore_ascii_case(text.as_bytes())
+    let (ids, rest) = line.split_at(text.len().min(line.len()));
+    // Other bytes right behind them would make it another word.
+    ids.eq_ignore_ascii_case(text.as_bytes()) && matches!(rest.first(), None | Some(b' ' | b'\t'))
 }

@@ -39,10 +39,10 @@ fn with(input: &[u8], more: &str) -> Vec<u8> {
     [input, more.as_bytes()].concat()
 }
 
-/// Whether the output has a word for complete and the key `status`, as far as that can be seen without a parser: an escape, or what a
-/// terminal would swallow, may hide them.
+/// Whether the output has a word for complete and the key `status`, as far as that can be seen without a parser: an escape, what a terminal
+/// would swallow, or a mark that nobody sees may stand within them.
 fn is_spelled_out(input: &[u8]) -> bool {
-    let hides = |text: &str| text.contains("\\u") || text.contains(|c: char| c.is_control() && c != '\n' && c != '\t' && c != '\r');
+    let hides = |text: &str| !text.is_ascii() || text.contains("\\u") || text.contains(|c: char| c.is_control() && !"\n\t\r".contains(c));
     match std::str::from_utf8(input) {
         Ok(text) if !hides(text) => text.contains("status") && COMPLETE.iter().any(|word| text.to_lowercase().contains(word)),
         _ => true,
