@@ -27,6 +27,8 @@ const MANY_PACKS: usize = 50;
 const PACKED_ALONE: u64 = 32 << 20;
 /// How much content waits in memory at most.
 const WAITING: usize = 1 << 20;
+/// How often a loose object is written where its folder is gone each time.
+const ATTEMPTS: usize = 100;
 /// More loose objects than this are flushed with the whole file system at once.
 const FLUSH_ONE_BY_ONE: usize = 64;
 
@@ -113,7 +115,6 @@ impl<'repo> NewObjects<'repo> {
 
     /// Takes a blob, whole.
     pub(super) fn put(&mut self, id: ObjectId, content: &[u8]) -> Result<(), Error> {
-        let doing = "write an object of the snapshot";
         if self.packs_from(self.count() + 1)? {
             return self.in_pack(|pack| pack.add(ObjectKind::Blob, id, content));
         }
@@ -122,8 +123,8 @@ impl<'repo> NewObjects<'repo> {
             self.waiting.push(WaitingEntry { kind: ObjectKind::Blob, id, content: content.to_owned() });
             return Ok(());
         }
-        let written = self.disk.write_buf_with_known_id(ObjectKind::Blob, content, id);
-        self.loose.insert(written.map_err(|e| Error::read(doing, e))?);
+        write_loose(&self.disk, ObjectKind::Blob, content, id)?;
+        self.loose.insert(id);
         Ok(())
     }
 
@@ -194,8 +195,8 @@ impl<'repo> NewObjects<'repo> {
             }
         }
         for WaitingEntry { kind, id, content } in self.waiting.drain(..) {
-            let written = self.disk.write_buf_with_known_id(kind, &content, id);
-            self.loose.insert(written.map_err(|e| Error::read("write an object of the snapshot", e))?);
+            write_loose(&self.disk, kind, &content, id)?;
+            self.loose.insert(id);
         }
         self.flush_loose().map_err(|e| Error::read(doing, e))?;
         if let Some(pack) = self.pack.take() {
@@ -264,6 +265,18 @@ impl<'repo> NewObjects<'repo> {
     fn flush_loose(&mut self) -> io::Result<()> {
         let objects = self.repo.objects.store_ref().path().to_owned();
         flush_loose(objects, &mut self.loose)
+    }
+}
+
+/// Writes one loose object, again where git removed its folder: `gc` and `prune` take an empty one away, also one that was just made.
+fn write_loose(disk: &gix::OdbHandle, kind: ObjectKind, content: &[u8], id: ObjectId) -> Result<(), Error> {
+    let mut attempts = 1;
+    loop {
+        match disk.write_buf_with_known_id(kind, content, id) {
+            Ok(_) => return Ok(()),
+            Err(error) if attempts < ATTEMPTS && error.is_not_found() => attempts += 1,
+            Err(error) => return Err(Error::read("write an object of the snapshot", error)),
+        }
     }
 }
 

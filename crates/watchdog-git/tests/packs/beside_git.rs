@@ -1,6 +1,8 @@
 //! Packs of snapshots beside a git that repacks, prunes and collects garbage at the same moment.
 
 use std::fs::{self, File};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::repository::ScratchRepo;
@@ -39,6 +41,33 @@ fn a_repack_that_drops_what_no_ref_reaches_takes_no_snapshot() {
 #[test]
 fn a_garbage_collection_without_mercy_takes_no_snapshot() {
     beside(&["gc", "-q", "--prune=now"]);
+}
+
+#[test]
+fn few_new_files_are_kept_beside_a_git_that_removes_empty_folders_of_objects() {
+    let repo = ScratchRepo::new(&[]);
+    let objects = repo.root.join(".git/objects");
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                for folder in 0..256 {
+                    // One that has an object stays.
+                    fs::remove_dir(objects.join(format!("{folder:02x}"))).ok();
+                }
+            }
+        });
+        for round in 0..40 {
+            repo.write_many(5, round);
+            let snapshot = catch_unwind(AssertUnwindSafe(|| repo.snapshot()));
+            if let Err(panic) = snapshot {
+                over.store(true, Ordering::Relaxed);
+                resume_unwind(panic);
+            }
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    repo.git(&["fsck", "--full", "--strict", "--no-dangling"]);
 }
 
 #[test]
