@@ -273,7 +273,8 @@ mod tests {
             was_clean_a_moment_ago(&verdict)
         };
         assert!(verdict(|_| {}));
-        let others: [(&str, fn(&mut Verdict)); 6] = [
+        type Spoil = fn(&mut Verdict);
+        let others: [(&str, Spoil); 6] = [
             ("changes were not read", |verdict| verdict.changes = None),
             ("a file is left", |verdict| verdict.changes = Some(Changes { untracked: 1, ..Changes::default() })),
             ("a merge is half done", |verdict| {

@@ -125,7 +125,7 @@ fn compare(repository: &ScratchRepository) {
         unstaged += u64::from(![b'?', b' '].contains(&file));
     }
     let worktree = Worktree::open(&repository.root).expect("it is a repository");
-    let (changes, _, listed_here) = worktree.changes_with_paths().expect("it can be read");
+    let (changes, listed_here) = worktree.changes_with_paths().expect("it can be read");
     let ours: BTreeSet<Vec<u8>> = listed_here.iter().map(|path| unescape_path(path).to_vec()).collect();
     let only = |these: &BTreeSet<Vec<u8>>, those: &BTreeSet<Vec<u8>>| {
         these.difference(those).map(|path| String::from_utf8_lossy(path).into_owned()).collect::<Vec<_>>()
