@@ -1,4 +1,4 @@
-//! The decision tree, proved: a scripted world ([`world`]), tables with every leaf of the contract's tree
+//! The decision tree, proved: a scripted world ([`world`], with an agent's [`replies`]), tables with every leaf of the contract's tree
 //! ([`leaves`], [`criteria`]), the cases that the design was drawn from ([`cases`]), what `run` knows more
 //! ([`sessions`]), `--once` over several calls ([`once`]), the words of the verdict ([`words`], [`ends`]), stories of
 //! several sessions and the people between them ([`stories`], played by [`story`]), properties
@@ -13,6 +13,7 @@ mod leaves;
 mod once;
 mod properties;
 mod recorded;
+mod replies;
 mod sessions;
 mod stories;
 mod story;
