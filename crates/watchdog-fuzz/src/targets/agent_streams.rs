@@ -62,10 +62,12 @@ fn in_chunks(input: &[u8]) {
     let mut whole = StreamReader::with_format(format);
     whole.push(input);
     let mut parts = StreamReader::with_format(format);
-    for chunk in chunks() {
+    for (n, chunk) in chunks().enumerate() {
         parts.push(chunk);
-        // Looking changes nothing.
-        parts.view();
+        // Looking changes nothing, and costs more than reading.
+        if n % 32 == 0 {
+            parts.view();
+        }
     }
     assert_eq!(parts.finish(), whole.finish(), "{format:?}: the chunks change what is read");
 
