@@ -55,6 +55,7 @@ mod tests {
             ("---\n{id: T, title: t, status: pending}\n---\n", "---\n{id: T, title: t, status: review}\n---\n"),
             ("---\nid: T\ntitle: t\nstatus: |-\n  pending\n---\n", "---\nid: T\ntitle: t\nstatus: |-\n  review\n---\n"),
             ("---\n{id: T, title: t}\n---\n", "---\n{status: review, id: T, title: t}\n---\n"),
+            ("---\n&a {id: T, title: t}\n---\n", "---\n&a {status: review, id: T, title: t}\n---\n"),
             ("---\n{id: T, status: , title: t}\n---\n", "---\n{id: T, status: review , title: t}\n---\n"),
             ("---\n  id: T\n  title: t\n---\n", "---\n  id: T\n  title: t\n  status: review\n---\n"),
             ("---\nid: T\ntitle: t\n...\n---\n", "---\nstatus: review\nid: T\ntitle: t\n...\n---\n"),

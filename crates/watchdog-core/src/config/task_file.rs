@@ -244,11 +244,16 @@ fn empty() -> TaskFile {
 fn status_position(text: &str, front: &SpannedValue<'_>, matter: Range<usize>, report: &ProblemReport<'_>) -> StatusPosition {
     let ValueKind::Object(members) = &front.kind else { return StatusPosition::Line(matter.end, 0) };
     let Some(member) = members.iter().find(|member| member.name == "status") else {
-        return match members.first() {
-            _ if text[front.at..].starts_with('{') => StatusPosition::FirstInBraces(front.at + 1),
-            Some(first) => line_for_a_key(text, first.at, matter),
-            None => StatusPosition::Line(matter.end, 0),
-        };
+        let Some(first) = members.first() else { return StatusPosition::Line(matter.end, 0) };
+        let before = text[matter.start..first.at].trim_end();
+        if text[front.at..].starts_with('{') {
+            return StatusPosition::FirstInBraces(front.at + 1);
+        } else if before.ends_with('{') {
+            return StatusPosition::FirstInBraces(matter.start + before.len());
+        } else if text[front.at..].starts_with(['&', '!']) {
+            report.problem(front.at, "", || "the keys as a whole have an anchor or a tag; remove it".to_owned());
+        }
+        return line_for_a_key(text, first.at, matter);
     };
     let found = match &member.value.kind {
         // Null, written out or left out. Where it is left out the parser's place may be behind the line's end.
