@@ -95,11 +95,13 @@ fn show_preview(terminal: &CommandTerminal, preview: &RescuePreview) -> u8 {
 
 fn report(terminal: &CommandTerminal, open: &OpenWorktree, snapshot: &Snapshot, outcome: &RescueOutcome) -> Result<u8, CommandFailure> {
     let restore = open.commands.watchdog(&format!("rescue restore {}", shell_word(id_of(&snapshot.name))));
-    let ok = outcome.failed.is_none() && outcome.lost.is_empty();
+    let unread = snapshot.require_all_read().err();
+    let ok = outcome.failed.is_none() && outcome.lost.is_empty() && unread.is_none();
     if terminal.json {
         terminal.value(&rescued_json(&snapshot.name, outcome, &restore));
     } else {
-        terminal.line(&format!("{} made; everything is kept in {}", plural(outcome.commits, "commit"), snapshot.name));
+        let kept = if snapshot.misses_files() { "what could be read" } else { "everything" };
+        terminal.line(&format!("{} made; {kept} is kept in {}", plural(outcome.commits, "commit"), snapshot.name));
         show_left_out(terminal, &outcome.left_out);
         for warning in &outcome.warnings {
             terminal.line(&format!("  note: {}", escape_to_one_line(&warning.detail)));
@@ -116,9 +118,15 @@ fn report(terminal: &CommandTerminal, open: &OpenWorktree, snapshot: &Snapshot, 
         if outcome.lost.len() > SHOWN {
             terminal.complain(&format!("watchdog: and {} more", grouped((outcome.lost.len() - SHOWN) as u64)));
         }
-        if !ok {
+        if outcome.failed.is_some() || !outcome.lost.is_empty() {
             terminal.complain(&format!("  bring it back with: {restore}"));
         }
+    }
+    if let Some(error) = &unread {
+        terminal.complain(&format!(
+            "watchdog: not all could be kept: {}; see to the disk, then rescue again",
+            escape_to_one_line(&error.to_string())
+        ));
     }
     Ok(if ok { 0 } else { Reason::RescueIncomplete.status().exit_code() })
 }

@@ -134,7 +134,8 @@ impl AfterPoint<'_> {
             Scene::Rescue => {
                 let named = self.out.json()["left_out"].clone();
                 let mut left = missing(self.wanted, &self.in_commit("HEAD")?);
-                left.retain(|path, _| !named.to_string().contains(&*String::from_utf8_lossy(path)));
+                let is_named = |path: &Path| named.to_string().contains(&format!("\"{}\"", path.display()));
+                left.retain(|path, _| !Path::new(&*String::from_utf8_lossy(path)).ancestors().any(is_named) && !is_named(Path::new(".")));
                 if !left.is_empty() {
                     return not(&format!("HEAD misses {:?}", names(&left)));
                 }

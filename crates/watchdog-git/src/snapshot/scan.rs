@@ -60,15 +60,20 @@ pub(super) struct ScannedChanges {
 
 impl ScannedChanges {
     pub(super) fn leave_out(&mut self, path: &BStr, why: LeftOutReason) {
-        self.left_out.push(LeftOut { path: path_text(path), why });
+        self.left_out.push(LeftOut { path: named(path), why });
     }
 
     pub(super) fn leave_out_unread(&mut self, path: &BStr, error: &io::Error) {
         if error.kind() != io::ErrorKind::PermissionDenied {
-            self.failed_reads.push((path_text(path), error.to_string()));
+            self.failed_reads.push((named(path), error.to_string()));
         }
         self.leave_out(path, LeftOutReason::Unreadable);
     }
+}
+
+/// A path for a person; the work tree itself is a dot.
+fn named(path: &BStr) -> String {
+    if path.is_empty() { ".".to_owned() } else { path_text(path) }
 }
 
 /// A repository that is scanned: the worktree itself, or one inside it.

@@ -57,6 +57,11 @@ impl Snapshot {
         Err(Error::Read { doing: format!("read '{path}'{more}"), why: error.clone() })
     }
 
+    /// Whether some files could not be read, for whatever reason.
+    pub fn misses_files(&self) -> bool {
+        self.left_out.iter().any(|left| left.why == LeftOutReason::Unreadable)
+    }
+
     /// The paths that this user may not read, so that no snapshot can have them.
     pub fn denied(&self) -> impl Iterator<Item = &str> {
         let failed = |path: &str| self.failed_reads.iter().any(|(one, _)| one == path);
