@@ -8,7 +8,7 @@ use crate::decision::judgement_rule::JudgementRule;
 use crate::decision::machine::{CheckMachine, ChecksResult, MachineAction, MachineEvent, MachineSetup, ProbePause, SurvivorFacts};
 use watchdog_facts::evidence::{
     ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation, FaultKind, GitOperation, LeftOut,
-    LeftOutReason, OutcomeBeforeWork, ProbeOutcome, ReadFact, Reply, ReplyStatus, RescueOutcome, SessionEnd, UnreadableFact, WarningCode,
+    LeftOutReason, OutcomeBeforeWork, ProbeOutcome, ReadFact, RescueOutcome, SessionEnd, UnreadableFact, WarningCode,
 };
 use watchdog_facts::verdict::{Evidence, ProbeRecord, ProbeUsage, Verdict};
 
