@@ -45,6 +45,7 @@ use super::recorder::JudgementRecorder;
 use super::session_agent::SightedAgent;
 use super::session_work::{self, DividedUncommitted};
 use super::shared_account::{hold_for_question, is_held, question_ended};
+use super::snapshot_gaps::denied_sentence;
 use super::survivors;
 use super::undone;
 use crate::clock::now;
@@ -284,8 +285,12 @@ impl ActionExecutor {
         if let Some(snapshot) = taken.as_ref().filter(|snapshot| !snapshot.reused) {
             self.command_env.tell(&format!("kept {} in {}", plural(snapshot.files, "changed file"), snapshot.name));
         }
-        // What was not kept must not meet a program that may destroy it.
-        let gaps = taken.as_ref().filter(|_| self.runs_programs()).map_or(Ok(()), Snapshot::require_all_read);
+        // What was not kept must not meet a program that may destroy it, or not without a word where nobody may read it.
+        let exposed = taken.as_ref().filter(|_| self.runs_programs());
+        if let Some(sentence) = exposed.and_then(denied_sentence) {
+            self.command_env.tell(&sentence);
+        }
+        let gaps = exposed.map_or(Ok(()), Snapshot::require_all_read);
         self.seen().snapshot = taken;
         self.snapshot_helpers(why);
         gaps?;

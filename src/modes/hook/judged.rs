@@ -39,6 +39,7 @@ use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::machine_log;
 use crate::judge::session_work;
+use crate::judge::snapshot_gaps::denied_sentence;
 use crate::wire::hook_events::{StopAnswer, stop_answer_data};
 use crate::wire::judgement_events::check_data;
 
@@ -308,6 +309,9 @@ fn keep_work(command_env: &CommandEnv, input: &JudgementInput) -> Result<(), Str
         let Some(taken) = taken else { return Ok(()) };
         if !taken.reused {
             command_env.tell(&format!("kept the uncommitted work in {}", taken.name));
+        }
+        if let Some(sentence) = denied_sentence(&taken) {
+            command_env.tell(&sentence);
         }
         taken.require_all_read()
     });

@@ -16,6 +16,7 @@ use std::io::Read;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::{Flags, Stage};
+use gix::objs::Exists;
 use gix::objs::tree::{EntryKind, EntryMode};
 
 use super::blobs::{CapturedFile, ObjectSink};
@@ -214,6 +215,13 @@ pub(super) fn work_entry(repo: &gix::Repository, snapshot: ObjectId, path: &BStr
     entry_at(repo, tree_of(repo, private)?, full.as_bstr())
 }
 
+/// Looks for an object once more, in a database that was opened anew: one look that fails makes a database miss a whole folder of objects
+/// without an error.
+fn is_in_fresh_database(repo: &gix::Repository, id: ObjectId) -> Result<bool, Error> {
+    let fresh = gix::odb::at(repo.objects.store_ref().path().to_owned(), repo.object_hash());
+    Ok(fresh.map_err(|e| Error::read("open the object database", e))?.exists(&id))
+}
+
 /// A snapshot with its private part: trees that may live in memory only.
 pub(super) struct WholeSnapshot {
     /// Reads the trees below, and everything else.
@@ -238,7 +246,7 @@ impl WholeSnapshot {
         let mut whole = WholeSnapshot { tree, index, extras, private: BTreeMap::new(), incomplete: false, repo };
         let Some(private) = record.private else { return Ok(whole) };
         let found = whole.repo.try_find_header(private).map_err(|e| Error::read("read the private part of the snapshot", e))?;
-        if found.is_none() {
+        if found.is_none() && !is_in_fresh_database(&whole.repo, private)? {
             whole.incomplete = true;
             return Ok(whole);
         }
