@@ -1,6 +1,22 @@
 //! What the agent of a scripted world answers.
 
+use std::time::Duration;
+
+use crate::decision::machine::MachineEvent;
 use watchdog_facts::evidence::{ProbeOutcome, Reply, ReplyStatus};
+use watchdog_facts::verdict::{ProbeRecord, ProbeUsage};
+
+/// A question that was answered so, at a cost of so many requests.
+pub(super) fn asked(outcome: ProbeOutcome, requests: u64) -> MachineEvent {
+    MachineEvent::Probe(ProbeRecord {
+        at: jiff::Timestamp::UNIX_EPOCH,
+        duration: Duration::ZERO,
+        outcome,
+        disputed: None,
+        session_id: None,
+        usage: ProbeUsage { requests, ..ProbeUsage::default() },
+    })
+}
 
 pub(super) fn says(status: ReplyStatus) -> ProbeOutcome {
     ProbeOutcome::Reply(Reply::bare(status))

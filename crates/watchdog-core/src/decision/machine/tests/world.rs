@@ -10,7 +10,7 @@ use watchdog_facts::evidence::{
     ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation, FaultKind, GitOperation, LeftOut,
     LeftOutReason, OutcomeBeforeWork, ProbeOutcome, ReadFact, RescueOutcome, SessionEnd, UnreadableFact, WarningCode,
 };
-use watchdog_facts::verdict::{Evidence, ProbeRecord, ProbeUsage, Verdict};
+use watchdog_facts::verdict::{Evidence, Verdict};
 
 pub(super) use super::replies::*;
 
@@ -310,14 +310,7 @@ impl World {
                 run.questions.push((*number, contradiction.clone()));
                 let outcome = repeating(&self.replies, nth).expect("this world expects no question");
                 self.pass_time(During::Probe(nth));
-                MachineEvent::Probe(ProbeRecord {
-                    at: jiff::Timestamp::UNIX_EPOCH,
-                    duration: Duration::ZERO,
-                    outcome,
-                    disputed: None,
-                    session_id: None,
-                    usage: ProbeUsage { requests: u64::from(nth == 1 || !self.first_answer_stands), ..ProbeUsage::default() },
-                })
+                asked(outcome, u64::from(nth == 1 || !self.first_answer_stands))
             }
             MachineAction::Rescue => {
                 let salvage = repeating(&self.rescues, nth).expect("this world expects no rescue");

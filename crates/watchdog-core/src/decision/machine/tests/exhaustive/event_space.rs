@@ -7,9 +7,9 @@ use watchdog_facts::evidence::{
     ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation, FaultKind, GitOperation, LeftOut,
     LeftOutReason, OutcomeBeforeWork, ProbeOutcome, ReadFact, Reply, ReplyStatus, RescueOutcome, UnreadableFact, WarningCode,
 };
-use watchdog_facts::verdict::{Evidence, ProbeRecord, ProbeUsage};
+use watchdog_facts::verdict::Evidence;
 
-use super::super::world::{claims_a_commit, complete, contradiction, gives_up, usage_limit, waiting, working};
+use super::super::world::{asked, claims_a_commit, complete, contradiction, gives_up, usage_limit, waiting, working};
 
 /// The answers to each action. Any may follow any other, consistent or not.
 pub(super) struct EventSpace {
@@ -212,14 +212,7 @@ fn all_checks() -> Vec<ChecksResult> {
 }
 
 pub(super) fn probe(outcome: ProbeOutcome) -> MachineEvent {
-    MachineEvent::Probe(ProbeRecord {
-        at: jiff::Timestamp::UNIX_EPOCH,
-        duration: Duration::ZERO,
-        outcome,
-        disputed: None,
-        session_id: None,
-        usage: ProbeUsage { requests: 1, ..ProbeUsage::default() },
-    })
+    asked(outcome, 1)
 }
 
 fn all_probes() -> Vec<ProbeOutcome> {
