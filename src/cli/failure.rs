@@ -1,7 +1,7 @@
 //! Why a command could not do its work, and the exit code that says so.
 
 use crate::judge::refusal::Refusal;
-use crate::wire::failure_json::failure_json;
+use crate::wire::failure_json::{failure_json, with_failure};
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
@@ -22,22 +22,24 @@ pub struct CommandFailure {
     pub message: String,
     /// What to do next.
     pub hint: Option<String>,
+    /// What the object for programs says all the same.
+    pub known: Option<Box<serde_json::Value>>,
 }
 
 impl CommandFailure {
     /// A failure that a reason of the contract names.
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
-        CommandFailure { code: reason.status().exit_code(), reason: reason.as_str(), message: message.into(), hint: None }
+        CommandFailure { code: reason.status().exit_code(), reason: reason.as_str(), message: message.into(), hint: None, known: None }
     }
 
     /// Wrong usage.
     pub fn usage(message: impl Into<String>) -> Self {
-        CommandFailure { code: USAGE, reason: "usage", message: message.into(), hint: None }
+        CommandFailure { code: USAGE, reason: "usage", message: message.into(), hint: None, known: None }
     }
 
     /// A bad configuration file: its own exit code, and the reason of the contract.
     pub fn configuration(message: impl Into<String>) -> Self {
-        CommandFailure { code: USAGE, reason: Reason::ConfigError.as_str(), message: message.into(), hint: None }
+        CommandFailure { code: USAGE, reason: Reason::ConfigError.as_str(), message: message.into(), hint: None, known: None }
     }
 
     /// Adds what to do next.
@@ -52,7 +54,11 @@ impl CommandFailure {
 
     /// The object for programs.
     pub fn to_json(&self) -> serde_json::Value {
-        failure_json(self.reason, &self.message, self.hint.as_deref())
+        let failure = failure_json(self.reason, &self.message, self.hint.as_deref());
+        match &self.known {
+            Some(known) => with_failure(known.as_ref().clone(), failure),
+            None => failure,
+        }
     }
 }
 

@@ -17,6 +17,7 @@ pub fn replace_file(path: &Path, content: &[u8]) -> Result<(), CommandFailure> {
         reason: "output_error",
         message: format!("failed to write {}: {error}", path.display()),
         hint: Some("name a file in a folder that exists and has room, or - for stdout; what was there before is unchanged".into()),
+        known: None,
     })
 }
 

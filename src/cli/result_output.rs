@@ -37,5 +37,6 @@ pub fn failure() -> Option<CommandFailure> {
         reason: "output_error",
         message: format!("failed to write the result to stdout: {why}"),
         hint: Some("make room where stdout goes, or send it elsewhere, and run the command again".into()),
+        known: None,
     })
 }

@@ -16,6 +16,14 @@ pub fn failure_json(reason: &str, message: &str, hint: Option<&str>) -> Value {
     })
 }
 
+/// What is known all the same, with the members of the failure.
+pub fn with_failure(mut known: Value, failure: Value) -> Value {
+    if let (Some(members), Value::Object(failure)) = (known.as_object_mut(), failure) {
+        members.extend(failure);
+    }
+    known
+}
+
 /// A panic, which is a bug: nobody is left who could say more.
 pub fn panicked_json() -> Value {
     json!({"schema": 1, "status": Status::Error.as_str(), "reason": "bug", "complete": false, "message": "watchdog panicked"})

@@ -131,9 +131,9 @@ pub struct FleetMachineJson<'a> {
     pub clock_ahead_ms: i64,
 }
 
-/// The server of a fleet, as it was found.
+/// What this machine knows of its fleet by itself.
 #[derive(Debug, Clone, Copy)]
-pub struct FleetServerJson<'a> {
+pub struct FleetHereJson<'a> {
     /// This machine's name.
     pub machine: &'a str,
     /// The account that it shares; `None` where its account is its own.
@@ -144,16 +144,27 @@ pub struct FleetServerJson<'a> {
     pub database: &'a str,
     /// The role.
     pub user: &'a str,
+    /// The format that this program needs.
+    pub known_format: i32,
+    /// How much of TLS was asked for.
+    pub sslmode: &'a str,
+    /// Events of this machine's journal that were not copied yet, those that stay here included; counted up to 10,000.
+    pub waiting: usize,
+    /// Events that were deleted for their age before they were copied.
+    pub missed: u64,
+    /// Since when the server has taken nothing.
+    pub failing_since: Option<Timestamp>,
+}
+
+/// The server of a fleet, as it was found.
+#[derive(Debug, Clone, Copy)]
+pub struct FleetServerJson<'a> {
     /// The server's version.
     pub version: &'a str,
     /// The format of the tables.
     pub format: Option<i32>,
-    /// The format that this program needs.
-    pub known_format: i32,
     /// Whether the connection is over TLS.
     pub is_encrypted: bool,
-    /// How much of TLS was asked for.
-    pub sslmode: &'a str,
     /// Whether a pooler is in between.
     pub is_through_pooler: bool,
     /// Whether it takes no writes.
@@ -166,50 +177,59 @@ pub struct FleetServerJson<'a> {
     pub events: Option<(u64, Option<Date>, u64)>,
     /// Whether somebody took this machine out.
     pub is_removed: bool,
-    /// Events of this machine's journal that were not copied yet, those that stay here included; counted up to 10,000.
-    pub waiting: usize,
-    /// Events that were deleted for their age before they were copied.
-    pub missed: u64,
-    /// Since when the server has taken nothing.
-    pub failing_since: Option<Timestamp>,
 }
 
-/// `watchdog fleet status --json`.
-pub fn fleet_status_json<'a>(found: &FleetServerJson<'_>, machines: impl Iterator<Item = FleetMachineJson<'a>>) -> Value {
-    let machines = machines.map(|machine| {
+/// `watchdog fleet status --json`. What only the server knows is `null` where it could not be asked.
+pub fn fleet_status_json<'a, M>(here: &FleetHereJson<'_>, found: Option<(&FleetServerJson<'_>, M)>) -> Value
+where
+    M: Iterator<Item = FleetMachineJson<'a>>,
+{
+    let mut status = json!({
+        "schema": 1,
+        "joined": true,
+        "machine": here.machine,
+        "account": here.account,
+        "server": here.server,
+        "database": here.database,
+        "user": here.user,
+        "version": null,
+        "format": null,
+        "known_format": here.known_format,
+        "tls": null,
+        "sslmode": here.sslmode,
+        "pooler": null,
+        "read_only": null,
+        "clock_ahead_ms": null,
+        "missing_rights": null,
+        "copies": {
+            "waiting": here.waiting,
+            "missed": here.missed,
+            "failing_since": here.failing_since.map(|since| since.to_string()),
+        },
+        "events": null,
+        "removed": null,
+        "machines": null,
+    });
+    let Some((found, machines)) = found else { return status };
+    status["version"] = json!(found.version);
+    status["format"] = json!(found.format);
+    status["tls"] = json!(found.is_encrypted);
+    status["pooler"] = json!(found.is_through_pooler);
+    status["read_only"] = json!(found.is_read_only);
+    status["clock_ahead_ms"] = json!(found.clock_ahead_ms);
+    status["missing_rights"] = json!(found.missing_rights);
+    status["events"] = json!(found.events.map(|(days, oldest, bytes)| {
+        json!({"days": days, "oldest": oldest.map(|day| day.to_string()), "bytes": bytes})
+    }));
+    status["removed"] = json!(found.is_removed);
+    let one = |machine: FleetMachineJson<'_>| {
         json!({
             "name": machine.name, "this": machine.is_this, "program": machine.program, "joined_at": machine.joined_at.to_string(),
             "seen_at": machine.seen_at.to_string(), "silent_seconds": machine.silent_seconds, "clock_ahead_ms": machine.clock_ahead_ms,
         })
-    });
-    json!({
-        "schema": 1,
-        "joined": true,
-        "machine": found.machine,
-        "account": found.account,
-        "server": found.server,
-        "database": found.database,
-        "user": found.user,
-        "version": found.version,
-        "format": found.format,
-        "known_format": found.known_format,
-        "tls": found.is_encrypted,
-        "sslmode": found.sslmode,
-        "pooler": found.is_through_pooler,
-        "read_only": found.is_read_only,
-        "clock_ahead_ms": found.clock_ahead_ms,
-        "missing_rights": found.missing_rights,
-        "copies": {
-            "waiting": found.waiting,
-            "missed": found.missed,
-            "failing_since": found.failing_since.map(|since| since.to_string()),
-        },
-        "events": found.events.map(|(days, oldest, bytes)| {
-            json!({"days": days, "oldest": oldest.map(|day| day.to_string()), "bytes": bytes})
-        }),
-        "removed": found.is_removed,
-        "machines": machines.collect::<Vec<_>>(),
-    })
+    };
+    status["machines"] = machines.map(one).collect();
+    status
 }
 
 /// An object that others fill.

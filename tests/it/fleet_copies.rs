@@ -107,6 +107,35 @@ fn a_server_that_is_gone_changes_no_verdict_and_gets_everything_when_it_is_back(
 }
 
 #[test]
+fn with_the_server_gone_the_status_says_what_this_machine_knows_and_why_it_knows_no_more() {
+    let env = TestEnv::new();
+    let (database, gate) = joined(&env);
+    let status = |code: i32| env.watchdog(&env.root(), &["fleet", "status", "--json"]).expect(code).json();
+    let before = status(0);
+    gate.shut();
+    env.repo().watchdog(&["run", "--no-probe", "--", "sh", "-c", SESSION]).expect(0);
+    let gone = status(16);
+    assert!(gone["message"].as_str().is_some_and(|said| said.contains("localhost")) && gone["hint"].is_string(), "{gone}");
+    assert_eq!((&gone["status"], &gone["reason"]), (&json!("error"), &json!("store_error")), "{gone}");
+    for (member, value) in before.as_object().expect("an object") {
+        let knows_here = ["schema", "joined", "machine", "account", "server", "database", "user", "known_format", "sslmode", "repositories"];
+        match member.as_str() {
+            "copies" => assert!(gone["copies"]["waiting"].as_u64() > value["waiting"].as_u64(), "{gone}"),
+            "account_standing" => assert_eq!(value["parallel_questions"], gone[member]["parallel_questions"], "{gone}"),
+            name if knows_here.contains(&name) => assert_eq!(value, &gone[name], "{name}: {gone}"),
+            name => assert_eq!(gone.get(name), Some(&json!(null)), "only the server knows {name}: {gone}"),
+        }
+    }
+    let said = env.watchdog(&env.root(), &["fleet", "status"]).expect(16);
+    for wanted in ["as 'worker'", "to look at: watchdog fleet sync", "account   this machine's own"] {
+        assert!(said.stdout.contains(wanted), "{wanted}: {said}");
+    }
+    gate.open();
+    assert_eq!(status(0)["server"], before["server"]);
+    assert_eq!(database.sql("SELECT count(*) FROM watchdog.event"), "0", "a look copies nothing");
+}
+
+#[test]
 fn a_machine_that_left_shares_nothing_any_more() {
     let env = TestEnv::new();
     let repo = env.repo();

@@ -171,6 +171,8 @@ fn with_the_server_gone_a_machine_asks_with_the_slots_that_it_keeps_ready_and_no
     assert!(said("at most 2 questions at a time") && said("the server is not asked about the account 'team'"), "{found:?}");
     let status = fleet(&env, &["status"]).expect(16);
     assert!(status.stdout.contains("questions at most 2 at a time"), "{status}");
+    let status = fleet(&env, &["status", "--json"]).expect(16).json();
+    assert_eq!(status["account_standing"]["parallel_questions"]["ready_here"], json!(1), "{status}");
 
     gate.open();
     fleet(&env, &["sync"]).expect(0);

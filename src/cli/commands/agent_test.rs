@@ -67,7 +67,7 @@ pub fn agent_test(terminal: &CommandTerminal, args: AgentTestArgs) -> Result<u8,
         }
         let played = results.iter().filter(|scene| scene.outcome != "interrupted").count();
         let message = format!("the test was interrupted after {played} of {count} scenes; nothing of it runs any more");
-        return Err(CommandFailure { code, reason: "interrupted", message, hint: None });
+        return Err(CommandFailure { code, reason: "interrupted", message, hint: None, known: None });
     }
     let of = |outcome: &str| results.iter().filter(|scene| scene.outcome == outcome).count();
     let (passed, cannot, failed) = (of("ok"), of("cannot"), of("failed"));

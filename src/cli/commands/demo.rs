@@ -90,6 +90,7 @@ pub fn demo(terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
             reason: "interrupted",
             message: "the demo was interrupted; it left nothing behind".into(),
             hint: None,
+            known: None,
         });
     }
     played.map(|()| 0)

@@ -1,35 +1,26 @@
 //! What `watchdog fleet` does and says, in a build that has the fleet.
 
-use anstyle::Style;
-
 use crate::cli::amounts::size;
 use crate::cli::args_fleet::{FleetArgs, FleetCommand};
 use crate::cli::failure::CommandFailure;
-use crate::cli::table::{TableColumns, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
-use crate::modes::fleet::{
-    AccountStanding, COUNTED, FleetSetting, FleetSettingError, LeftFleet, SharedRepository, WaitingCopies, account_as_recorded,
-    copy_handed_over, copy_now, join_fleet, leave_fleet, shared_repositories, waiting_copies,
-};
+use crate::modes::fleet::{FleetSetting, FleetSettingError, LeftFleet, copy_handed_over, copy_now, join_fleet, leave_fleet};
 use crate::session::inside_of;
 use crate::wire::fleet_json::{
-    FleetMachineJson, FleetServerJson, fleet_joined_json, fleet_made_json, fleet_pruned_json, fleet_status_json, fleet_synced_json,
-    no_fleet_json, no_object, with_account, with_shared_repositories, with_shared_repository,
+    fleet_joined_json, fleet_made_json, fleet_pruned_json, fleet_synced_json, no_fleet_json, with_shared_repository,
 };
-use std::time::Duration;
-use watchdog_facts::display::{escape_to_one_line, plural, time_span};
+use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::verdict::Reason;
 use watchdog_fleet::connection_settings::ConnectionSettings;
 use watchdog_fleet::event_days::{EventDays, drop_days, event_days};
-use watchdog_fleet::machines::{FleetSurvey, survey};
-use watchdog_fleet::migrations::{FLEET_FORMAT, MigrationOutcome, as_sql, migrate};
+use watchdog_fleet::migrations::{MigrationOutcome, as_sql, migrate};
 use watchdog_fleet::{FleetError, FleetServer};
-use watchdog_git::public_address;
 use watchdog_store::open_store;
 
-use super::fleet_account_words::{about_account, fleet_account, show_account, standing_json};
+use super::fleet_account_words::{about_account, fleet_account};
 use super::fleet_share::{SharingWish, in_words as shared_in_words, share};
+use super::fleet_status_words::status;
 use super::from_session::PrivilegedCommand;
 
 const IN_NO_FLEET: &str = "This machine is in no fleet.";
@@ -204,180 +195,14 @@ fn prune(command_env: &CommandEnv, terminal: &CommandTerminal, older_than: i32) 
     Ok(0)
 }
 
-/// Whether the server can be read and does not list this machine any more.
-fn is_removed(setting: &FleetSetting, found: &FleetSurvey) -> bool {
-    found.events.is_some() && !found.machines.iter().any(|machine| machine.id == setting.machine_id)
-}
-
 /// How much the server keeps.
-fn kept_events(found: &EventDays) -> String {
+pub(super) fn kept_events(found: &EventDays) -> String {
     let oldest = found.oldest.map(|oldest| format!(" since {oldest}")).unwrap_or_default();
     format!("{} kept{oldest}, {}", plural(found.days, "day"), size(found.bytes))
 }
 
-fn were(count: u64, what: &str) -> String {
+pub(super) fn were(count: u64, what: &str) -> String {
     format!("{} {}", plural(count, what), if count == 1 { "was" } else { "were" })
-}
-
-fn status(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
-    let Some(setting) = FleetSetting::of(&command_env.state)? else {
-        return Ok(in_no_fleet(terminal, HOW_TO_JOIN));
-    };
-    let waiting = waiting_copies(command_env, &setting)?;
-    let shared = shared_repositories(&command_env.state)?;
-    let server = setting.server()?;
-    let recorded = account_as_recorded(open_store(&command_env.state)?.as_ref())?;
-    let found = match survey(&server) {
-        Ok(found) => found,
-        Err(error) => {
-            // What this machine may still spend and ask is known all the same.
-            if !terminal.json {
-                show_account(terminal, &setting, &recorded);
-            }
-            return Err(error.into());
-        }
-    };
-    let is_fit = found.format == Some(FLEET_FORMAT) && !found.is_read_only && found.missing_rights.is_empty();
-    let account = if is_fit { recorded.refreshed_by(&server)? } else { recorded };
-    if terminal.json {
-        let one = |(_, shared): &'_ (String, SharedRepository)| (shared.id.clone(), shared.remote.clone(), public_address(&shared.url));
-        let listed: Vec<_> = shared.iter().map(one).collect();
-        let listed = listed.iter().map(|(id, remote, address)| (id.as_str(), remote.as_str(), address.clone()));
-        let status = with_account(status_json(&setting, &found, &waiting), standing_json(no_object(), &account));
-        terminal.value(&with_shared_repositories(status, listed));
-    } else {
-        show(terminal, &setting, &found, (&account, &waiting), &shared);
-    }
-    Ok(if is_fit { 0 } else { Reason::StoreError.status().exit_code() })
-}
-
-fn status_json(setting: &FleetSetting, found: &FleetSurvey, waiting: &WaitingCopies) -> serde_json::Value {
-    let server = FleetServerJson {
-        machine: &setting.name,
-        account: setting.account.as_deref(),
-        server: &setting.server.server(),
-        database: &setting.server.database,
-        user: &setting.server.user,
-        version: &found.version,
-        format: found.format,
-        known_format: FLEET_FORMAT,
-        is_encrypted: found.is_encrypted,
-        sslmode: setting.server.tls.as_str(),
-        is_through_pooler: found.is_through_pooler,
-        is_read_only: found.is_read_only,
-        clock_ahead_ms: found.clock_ahead_ms,
-        missing_rights: &found.missing_rights,
-        events: found.events.map(|events| (events.days, events.oldest, events.bytes)),
-        is_removed: is_removed(setting, found),
-        waiting: waiting.events,
-        missed: waiting.missed,
-        failing_since: waiting.failing_since,
-    };
-    let machines = found.machines.iter().map(|machine| FleetMachineJson {
-        name: &machine.name,
-        is_this: machine.id == setting.machine_id,
-        program: &machine.program,
-        joined_at: machine.joined_at,
-        seen_at: machine.seen_at,
-        silent_seconds: machine.silent_seconds,
-        clock_ahead_ms: machine.clock_ahead_ms,
-    });
-    fleet_status_json(&server, machines)
-}
-
-fn show(
-    terminal: &CommandTerminal,
-    setting: &FleetSetting,
-    found: &FleetSurvey,
-    (account, waiting): (&AccountStanding, &WaitingCopies),
-    shared: &[(String, SharedRepository)],
-) {
-    let server = &setting.server;
-    let tls = match (found.is_encrypted, found.is_through_pooler) {
-        (true, false) => format!("TLS ({})", server.tls.as_str()),
-        (true, true) => format!("TLS ({}), a pooler in transaction mode", server.tls.as_str()),
-        (false, false) => "no TLS".to_owned(),
-        (false, true) => "no TLS, a pooler in transaction mode".to_owned(),
-    };
-    let format = match found.format {
-        None => "no fleet".to_owned(),
-        Some(format) if format == FLEET_FORMAT => format!("format {format}"),
-        Some(format) => format!("format {format}, and this watchdog needs {FLEET_FORMAT}"),
-    };
-    terminal.line(&format!(
-        "server    {} as '{}', database '{}'",
-        server.server(),
-        escape_to_one_line(&server.user),
-        escape_to_one_line(&server.database)
-    ));
-    terminal.line(&format!("          PostgreSQL {}, {tls}, {format}", escape_to_one_line(&found.version)));
-    if found.is_read_only {
-        terminal.line("          read-only: nothing can be shared now");
-    }
-    if !found.missing_rights.is_empty() {
-        terminal.line(&format!("          rights that are missing: {}", found.missing_rights.join(", ")));
-    }
-    terminal.line(&format!("clock     {}", clock_difference(found.clock_ahead_ms)));
-    show_account(terminal, setting, account);
-    terminal.line(&format!("copies    {}", in_words(waiting)));
-    if let Some(events) = &found.events {
-        terminal.line(&format!("events    {}", kept_events(events)));
-    }
-    if is_removed(setting, found) {
-        terminal.line("removed   somebody took this machine out: nothing is copied until it joins again");
-    }
-    for (_, shared) in shared {
-        terminal.line(&format!("shares    {}", shared_in_words(shared)));
-    }
-    if found.machines.is_empty() {
-        return;
-    }
-    terminal.line("");
-    let rows: Vec<[String; 4]> = found
-        .machines
-        .iter()
-        .map(|machine| {
-            let this = if machine.id == setting.machine_id { " (this one)" } else { "" };
-            [
-                format!("{}{this}", escape_to_one_line(&machine.name)),
-                format!("{} ago", time_span(Duration::from_secs(machine.silent_seconds))),
-                escape_to_one_line(&machine.program),
-                clock_difference(machine.clock_ahead_ms),
-            ]
-        })
-        .collect();
-    let columns = TableColumns::new(["MACHINE", "SEEN", "WATCHDOG", "CLOCK"], &[], &rows).within(terminal_width());
-    terminal.line(&columns.head());
-    for row in &rows {
-        terminal.line(&columns.line(row, Style::new().bold()));
-    }
-    terminal.tell(&plural(rows.len() as u64, "machine"));
-}
-
-/// What waits to be copied.
-fn in_words(waiting: &WaitingCopies) -> String {
-    let more = if waiting.events == COUNTED { "at least " } else { "" };
-    let mut text = match waiting.events {
-        0 => "everything is copied".to_owned(),
-        events => format!("{more}{} of this machine's journal to look at: watchdog fleet sync", plural(events as u64, "event")),
-    };
-    if let Some(since) = waiting.failing_since {
-        text.push_str(&format!("; the server has taken none since {since:.0}"));
-    }
-    if waiting.missed > 0 {
-        text.push_str(&format!("; up to {} deleted before", were(waiting.missed, "event")));
-    }
-    text
-}
-
-/// How far a clock is from the server's.
-fn clock_difference(ahead_ms: i64) -> String {
-    let length = time_span(Duration::from_millis(ahead_ms.unsigned_abs()));
-    match ahead_ms {
-        -999..=999 => "with the server's".to_owned(),
-        1000.. => format!("{length} ahead of the server's"),
-        _ => format!("{length} behind the server's"),
-    }
 }
 
 impl From<FleetError> for CommandFailure {

@@ -21,6 +21,8 @@ mod fleet_events;
 #[cfg(feature = "fleet")]
 mod fleet_share;
 #[cfg(feature = "fleet")]
+mod fleet_status_words;
+#[cfg(feature = "fleet")]
 mod fleet_words;
 pub mod forget;
 mod from_session;

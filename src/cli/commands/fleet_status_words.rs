@@ -1,0 +1,228 @@
+//! `watchdog fleet status`: the server as it is found, and what this machine knows by itself, which is said without the server as well.
+
+use std::time::Duration;
+
+use anstyle::Style;
+use serde_json::Value;
+use watchdog_facts::display::{escape_to_one_line, plural, time_span};
+use watchdog_facts::verdict::Reason;
+use watchdog_fleet::FleetError;
+use watchdog_fleet::machines::{FleetSurvey, survey};
+use watchdog_fleet::migrations::FLEET_FORMAT;
+use watchdog_git::public_address;
+use watchdog_store::open_store;
+
+use crate::cli::failure::CommandFailure;
+use crate::cli::table::{TableColumns, terminal_width};
+use crate::cli::terminal::CommandTerminal;
+use crate::judge::command_env::CommandEnv;
+use crate::modes::fleet::{
+    AccountStanding, COUNTED, FleetSetting, SharedRepository, WaitingCopies, account_as_recorded, shared_repositories, waiting_copies,
+};
+use crate::wire::fleet_json::{
+    FleetHereJson, FleetMachineJson, FleetServerJson, fleet_status_json, no_object, with_account, with_shared_repositories,
+};
+
+use super::fleet_account_words::{show_account, standing_json};
+use super::fleet_share::in_words as shared_in_words;
+use super::fleet_words::{HOW_TO_JOIN, in_no_fleet, kept_events, were};
+
+/// What this machine knows of its fleet.
+struct FleetKnown {
+    setting: FleetSetting,
+    waiting: WaitingCopies,
+    shared: Vec<(String, SharedRepository)>,
+    account: AccountStanding,
+}
+
+pub(super) fn status(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
+    let Some(setting) = FleetSetting::of(&command_env.state)? else {
+        return Ok(in_no_fleet(terminal, HOW_TO_JOIN));
+    };
+    let mut known = FleetKnown {
+        waiting: waiting_copies(command_env, &setting)?,
+        shared: shared_repositories(&command_env.state)?,
+        account: account_as_recorded(open_store(&command_env.state)?.as_ref())?,
+        setting,
+    };
+    let found = match ask(&mut known) {
+        Ok(found) => found,
+        Err(error) => {
+            let failure = CommandFailure::from(error);
+            if terminal.json {
+                return Err(CommandFailure { known: Some(Box::new(known.to_json(None))), ..failure });
+            }
+            known.show(terminal, None);
+            return Err(failure);
+        }
+    };
+    if terminal.json {
+        terminal.value(&known.to_json(Some(&found)));
+    } else {
+        known.show(terminal, Some(&found));
+        show_machines(terminal, &known.setting, &found);
+    }
+    Ok(if is_fit(&found) { 0 } else { Reason::StoreError.status().exit_code() })
+}
+
+/// Asks the server how it is, and how the account stands where it is fit.
+fn ask(known: &mut FleetKnown) -> Result<FleetSurvey, FleetError> {
+    let server = known.setting.server()?;
+    let found = survey(&server)?;
+    if is_fit(&found) {
+        known.account = known.account.clone().refreshed_by(&server)?;
+    }
+    Ok(found)
+}
+
+fn is_fit(found: &FleetSurvey) -> bool {
+    found.format == Some(FLEET_FORMAT) && !found.is_read_only && found.missing_rights.is_empty()
+}
+
+/// Whether the server can be read and does not list this machine any more.
+fn is_removed(setting: &FleetSetting, found: &FleetSurvey) -> bool {
+    found.events.is_some() && !found.machines.iter().any(|machine| machine.id == setting.machine_id)
+}
+
+impl FleetKnown {
+    fn to_json(&self, found: Option<&FleetSurvey>) -> Value {
+        let FleetKnown { setting, waiting, shared, account } = self;
+        let here = FleetHereJson {
+            machine: &setting.name,
+            account: setting.account.as_deref(),
+            server: &setting.server.server(),
+            database: &setting.server.database,
+            user: &setting.server.user,
+            known_format: FLEET_FORMAT,
+            sslmode: setting.server.tls.as_str(),
+            waiting: waiting.events,
+            missed: waiting.missed,
+            failing_since: waiting.failing_since,
+        };
+        let server = found.map(|found| FleetServerJson {
+            version: &found.version,
+            format: found.format,
+            is_encrypted: found.is_encrypted,
+            is_through_pooler: found.is_through_pooler,
+            is_read_only: found.is_read_only,
+            clock_ahead_ms: found.clock_ahead_ms,
+            missing_rights: &found.missing_rights,
+            events: found.events.map(|events| (events.days, events.oldest, events.bytes)),
+            is_removed: is_removed(setting, found),
+        });
+        let machines = found.map(|found| {
+            found.machines.iter().map(|machine| FleetMachineJson {
+                name: &machine.name,
+                is_this: machine.id == setting.machine_id,
+                program: &machine.program,
+                joined_at: machine.joined_at,
+                seen_at: machine.seen_at,
+                silent_seconds: machine.silent_seconds,
+                clock_ahead_ms: machine.clock_ahead_ms,
+            })
+        });
+        let status = fleet_status_json(&here, server.as_ref().zip(machines));
+        let listed: Vec<_> =
+            shared.iter().map(|(_, shared)| (shared.id.as_str(), shared.remote.as_str(), public_address(&shared.url))).collect();
+        with_shared_repositories(with_account(status, standing_json(no_object(), account)), listed.into_iter())
+    }
+
+    fn show(&self, terminal: &CommandTerminal, found: Option<&FleetSurvey>) {
+        let FleetKnown { setting, waiting, shared, account } = self;
+        let server = &setting.server;
+        let (user, database) = (escape_to_one_line(&server.user), escape_to_one_line(&server.database));
+        terminal.line(&format!("server    {} as '{user}', database '{database}'", server.server()));
+        if let Some(found) = found {
+            about_server(setting, found).iter().for_each(|line| terminal.line(line));
+        }
+        show_account(terminal, setting, account);
+        terminal.line(&format!("copies    {}", in_words(waiting)));
+        if let Some(found) = found {
+            if let Some(events) = &found.events {
+                terminal.line(&format!("events    {}", kept_events(events)));
+            }
+            if is_removed(setting, found) {
+                terminal.line("removed   somebody took this machine out: nothing is copied until it joins again");
+            }
+        }
+        for (_, shared) in shared {
+            terminal.line(&format!("shares    {}", shared_in_words(shared)));
+        }
+    }
+}
+
+/// The server as it was found, a line each.
+fn about_server(setting: &FleetSetting, found: &FleetSurvey) -> Vec<String> {
+    let tls = match (found.is_encrypted, found.is_through_pooler) {
+        (true, false) => format!("TLS ({})", setting.server.tls.as_str()),
+        (true, true) => format!("TLS ({}), a pooler in transaction mode", setting.server.tls.as_str()),
+        (false, false) => "no TLS".to_owned(),
+        (false, true) => "no TLS, a pooler in transaction mode".to_owned(),
+    };
+    let format = match found.format {
+        None => "no fleet".to_owned(),
+        Some(format) if format == FLEET_FORMAT => format!("format {format}"),
+        Some(format) => format!("format {format}, and this watchdog needs {FLEET_FORMAT}"),
+    };
+    let mut lines = vec![format!("          PostgreSQL {}, {tls}, {format}", escape_to_one_line(&found.version))];
+    if found.is_read_only {
+        lines.push("          read-only: nothing can be shared now".to_owned());
+    }
+    if !found.missing_rights.is_empty() {
+        lines.push(format!("          rights that are missing: {}", found.missing_rights.join(", ")));
+    }
+    lines.push(format!("clock     {}", clock_difference(found.clock_ahead_ms)));
+    lines
+}
+
+fn show_machines(terminal: &CommandTerminal, setting: &FleetSetting, found: &FleetSurvey) {
+    if found.machines.is_empty() {
+        return;
+    }
+    terminal.line("");
+    let rows: Vec<[String; 4]> = found
+        .machines
+        .iter()
+        .map(|machine| {
+            let this = if machine.id == setting.machine_id { " (this one)" } else { "" };
+            [
+                format!("{}{this}", escape_to_one_line(&machine.name)),
+                format!("{} ago", time_span(Duration::from_secs(machine.silent_seconds))),
+                escape_to_one_line(&machine.program),
+                clock_difference(machine.clock_ahead_ms),
+            ]
+        })
+        .collect();
+    let columns = TableColumns::new(["MACHINE", "SEEN", "WATCHDOG", "CLOCK"], &[], &rows).within(terminal_width());
+    terminal.line(&columns.head());
+    for row in &rows {
+        terminal.line(&columns.line(row, Style::new().bold()));
+    }
+    terminal.tell(&plural(rows.len() as u64, "machine"));
+}
+
+/// What waits to be copied.
+fn in_words(waiting: &WaitingCopies) -> String {
+    let more = if waiting.events == COUNTED { "at least " } else { "" };
+    let mut text = match waiting.events {
+        0 => "everything is copied".to_owned(),
+        events => format!("{more}{} of this machine's journal to look at: watchdog fleet sync", plural(events as u64, "event")),
+    };
+    if let Some(since) = waiting.failing_since {
+        text.push_str(&format!("; the server has taken none since {since:.0}"));
+    }
+    if waiting.missed > 0 {
+        text.push_str(&format!("; up to {} deleted before", were(waiting.missed, "event")));
+    }
+    text
+}
+
+/// How far a clock is from the server's.
+fn clock_difference(ahead_ms: i64) -> String {
+    let length = time_span(Duration::from_millis(ahead_ms.unsigned_abs()));
+    match ahead_ms {
+        -999..=999 => "with the server's".to_owned(),
+        1000.. => format!("{length} ahead of the server's"),
+        _ => format!("{length} behind the server's"),
+    }
+}
