@@ -49,6 +49,7 @@ fn machine(bench: &mut Criterion) {
                         disputed: None,
                         session_id: None,
                         usage: Default::default(),
+                        withheld: false,
                     }),
                     MachineAction::Wait(_) => MachineEvent::WaitOver,
                     MachineAction::ReadActivity => MachineEvent::Activity(ActivityFacts::default()),

@@ -191,7 +191,8 @@ impl ActionExecutor {
             question_ended(store.as_ref(), share.as_ref(), cost_usd);
         }
         let usage = ProbeUsage { cost_usd, ..answer.usage };
-        let record = ProbeRecord { at, duration: since(at), outcome, disputed: None, session_id: answer.session_id, usage };
+        let record =
+            ProbeRecord { at, duration: since(at), outcome, disputed: None, session_id: answer.session_id, usage, withheld: false };
         if let (ProbeOutcome::Reply(reply), Some(store)) = (&record.outcome, &self.store) {
             // One that cannot be recorded is found out again.
             let _ = whom.pin(store.as_ref(), &self.input.worktree_id, &self.input.spec, record.session_id.as_deref());
@@ -228,7 +229,7 @@ impl ActionExecutor {
         self.ask_nobody();
         let outcome = ProbeOutcome::RateLimited { why, retry_at };
         let (duration, usage) = (Duration::ZERO, ProbeUsage::default());
-        ProbeRecord { at: now(), duration, outcome, disputed: None, session_id: None, usage }
+        ProbeRecord { at: now(), duration, outcome, disputed: None, session_id: None, usage, withheld: true }
     }
 
     fn stand_by(&self, standing: &StandingAnswer) -> ProbeRecord {
@@ -239,6 +240,7 @@ impl ActionExecutor {
             disputed: None,
             session_id: standing.session_id.clone(),
             usage: ProbeUsage::default(),
+            withheld: false,
         };
         self.command_env.tell(&format!(
             "nothing changed since {:.0}, so the agent's answer stands: {}",

@@ -200,8 +200,8 @@ impl CommandJournal {
 /// its own at once, whose id is returned.
 pub fn observed(journal: &CommandJournal, event: &MachineEvent) -> Option<String> {
     match event {
-        // A reused answer is no probe; the journal has it already.
-        MachineEvent::Probe(record) if record.stands() => None,
+        // A reused answer is no probe; the journal has it already. Nor is a question that was not asked.
+        MachineEvent::Probe(record) if record.stands() || record.withheld => None,
         MachineEvent::Probe(record) => Some(journal.write(kind::PROBE, probe_row(record))),
         MachineEvent::Rescue(Ok(outcome)) => Some(journal.write(kind::RESCUE, rescue_row(outcome))),
         MachineEvent::Snapshot(Ok(Some(name))) => Some(journal.snapshot(name)),

@@ -175,6 +175,7 @@ fn fact(event: &MachineEvent) {
             outcome = record.outcome.as_str(),
             disputed = record.disputed.is_some(),
             stands = record.stands(),
+            withheld = record.withheld,
             session_id = record.session_id.as_deref(),
             duration_ms = log_millis(record.duration),
             "asked the agent"

@@ -42,7 +42,8 @@ fn not_asked(repo: &Repo<'_>, config: &str, why: &str) -> CommandOutput {
     let asked = repo.watchdog(&["check", "--once", "--json", "--config", &hasty_config]).expect(11);
     let verdict = asked.json();
     assert_eq!(asked.verdict(), "waiting/rate_limited", "{asked}");
-    assert!(verdict["message"].as_str().is_some_and(|said| said.contains(why)), "{why}: {asked}");
+    let said = verdict["message"].as_str().unwrap_or_default();
+    assert!(said.contains(why) && said.starts_with("the agent was not asked: "), "{why}: {asked}");
     let wait = verdict["retry_at"].as_str().and_then(|at| at.parse::<Timestamp>().ok()).expect("when it goes on");
     assert!(wait.duration_since(Timestamp::now()).as_secs() <= 30, "{asked}");
     assert_eq!((&verdict["strike"], &verdict["probe_usage"]["requests"]), (&json!(false), &json!(0)), "{asked}");

@@ -210,17 +210,15 @@ pub struct ProbeRecord {
     pub session_id: Option<String>,
     /// The cost of the probe, where the agent reports it.
     pub usage: ProbeUsage,
+    /// Whether a limit of another machine, a budget or a cap left the question unasked: no agent met a limit.
+    pub withheld: bool,
 }
 
 impl ProbeRecord {
-    /// Whether a limit, a budget or a cap left the question unasked.
-    pub fn was_withheld(&self) -> bool {
-        self.usage.requests == 0 && matches!(self.outcome, ProbeOutcome::RateLimited { .. })
-    }
-
     /// Whether it is an earlier answer that was reused in place of a probe.
     pub fn stands(&self) -> bool {
-        self.usage.requests == 0 && !matches!(self.outcome, ProbeOutcome::NotInstalled { .. } | ProbeOutcome::NoConversation { .. })
+        let unasked = self.withheld || matches!(self.outcome, ProbeOutcome::NotInstalled { .. } | ProbeOutcome::NoConversation { .. });
+        self.usage.requests == 0 && !unasked
     }
 }
 

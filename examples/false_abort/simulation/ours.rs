@@ -260,6 +260,7 @@ impl Conversation<'_, '_> {
             disputed: None,
             session_id: None,
             usage: ProbeUsage::default(),
+            withheld: false,
         }
     }
 

@@ -16,7 +16,7 @@ use watchdog_core::decision::iteration::next::IterationOutcome;
 use watchdog_core::decision::iteration::standing::LoopStanding;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::evidence::{Degradation, SessionEnd, UnreadableFact, WarningCode};
-use watchdog_facts::verdict::{ProbeRecord, Verdict};
+use watchdog_facts::verdict::Verdict;
 use watchdog_git::{HistoryPoint, KnownRefs, Worktree};
 use watchdog_process::StdinSource;
 use watchdog_store::LocalStore;
@@ -269,7 +269,7 @@ pub fn outcome(
         reason: judgement.verdict.reason,
         retry_at: judgement.verdict.retry_at,
         of_agent,
-        unasked: judgement.verdict.probes.last().is_some_and(ProbeRecord::was_withheld),
+        unasked: judgement.verdict.probes.last().is_some_and(|probe| probe.withheld),
         crash,
         overloaded,
         breaker_open: judgement.breaker.as_ref().is_some_and(|breaker| breaker.state == BreakerState::Open),

@@ -216,7 +216,7 @@ impl SweepShared<'_> {
             }
             false => driver.perform_now(&action, &machine),
         };
-        if matches!(&event, MachineEvent::Probe(record) if record.was_withheld()) {
+        if matches!(&event, MachineEvent::Probe(record) if record.withheld) {
             self.probe_budget.put_back();
         }
         let _within = judgement_run.span.clone().entered();

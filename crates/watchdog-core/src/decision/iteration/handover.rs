@@ -129,6 +129,7 @@ mod tests {
             disputed: None,
             session_id: None,
             usage: ProbeUsage::default(),
+            withheld: false,
         };
         Verdict { probes: vec![probe], feedback: Some("tests: 2 failed".into()), ..Verdict::new(Reason::ChecksUnmet, "a check is not met") }
     }

@@ -33,6 +33,7 @@ impl CheckMachine {
                 self.failures_in_a_row = 0;
                 self.on_reply(reply)
             }
+            ProbeOutcome::RateLimited { why, retry_at } if last.withheld => self.stop_asking(ProbeStopReason::Withheld { why, retry_at }),
             ProbeOutcome::RateLimited { why, retry_at } => self.stop_asking(ProbeStopReason::RateLimited { why, retry_at }),
             ProbeOutcome::NotInstalled { why } | ProbeOutcome::NotLoggedIn { why } => self.stop_asking(ProbeStopReason::Unrunnable { why }),
             // No pause brings a conversation back.

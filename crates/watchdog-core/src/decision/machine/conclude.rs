@@ -20,6 +20,12 @@ const NOTHING_TO_DO_LIMIT: u32 = 3;
 /// The feedback where no other text names the remaining work.
 const FINISH: &str = "Finish the work and commit it.";
 
+/// A question was put, and the agent named a limit.
+const AGENT_AT_LIMIT: &str = "the agent met a usage limit";
+
+/// No question was put.
+const NO_QUESTION_PUT: &str = "the agent was not asked";
+
 impl CheckMachine {
     pub(super) fn conclude_new_commits(&mut self) -> MachineAction {
         self.by(JudgementRule::CommitsDecide);
@@ -364,12 +370,12 @@ impl CheckMachine {
             Some(SessionEnd::RateLimited { why, retry_at }) => (why.clone(), *retry_at),
             _ => (String::new(), None),
         };
-        self.conclude_limit("the session", &why, retry_at)
+        self.conclude_limit("the session met a usage limit", &why, retry_at)
     }
 
-    /// `who` met a usage limit; `why` is its own text.
-    pub(super) fn conclude_limit(&mut self, who: &str, why: &str, retry_at: Option<Timestamp>) -> MachineAction {
-        let message = format!("{who} met a usage limit: {}{}", first_line(why), self.kept_in());
+    /// `what` makes it wait; `why` is the text of whoever says so.
+    fn conclude_limit(&mut self, what: &str, why: &str, retry_at: Option<Timestamp>) -> MachineAction {
+        let message = format!("{what}: {}{}", first_line(why), self.kept_in());
         self.conclude(Verdict { retry_at, feedback: self.unmet(), ..Verdict::new(Reason::RateLimited, message) })
     }
 
@@ -391,7 +397,8 @@ impl CheckMachine {
     pub(super) fn conclude_without_answer(&mut self) -> MachineAction {
         self.by(JudgementRule::NoUsableReply);
         match self.no_more_questions.clone() {
-            Some(ProbeStopReason::RateLimited { why, retry_at }) => return self.conclude_limit("the agent", &why, retry_at),
+            Some(ProbeStopReason::RateLimited { why, retry_at }) => return self.conclude_limit(AGENT_AT_LIMIT, &why, retry_at),
+            Some(ProbeStopReason::Withheld { why, retry_at }) => return self.conclude_limit(NO_QUESTION_PUT, &why, retry_at),
             Some(ProbeStopReason::Unrunnable { why }) => return self.conclude_agent_unrunnable(&why),
             Some(ProbeStopReason::NoAnswer) | None => {}
         }
@@ -413,7 +420,8 @@ impl CheckMachine {
     /// The reason why no probe was possible, behind another reason.
     fn why_nobody_answered(&self) -> String {
         match &self.no_more_questions {
-            Some(ProbeStopReason::RateLimited { why, .. }) => format!("; the agent met a usage limit: {}", first_line(why)),
+            Some(ProbeStopReason::RateLimited { why, .. }) => format!("; {AGENT_AT_LIMIT}: {}", first_line(why)),
+            Some(ProbeStopReason::Withheld { why, .. }) => format!("; {NO_QUESTION_PUT}: {}", first_line(why)),
             Some(ProbeStopReason::Unrunnable { why }) => format!("; the agent cannot be run: {}", first_line(why)),
             Some(ProbeStopReason::NoAnswer) | None => String::new(),
         }
@@ -421,7 +429,7 @@ impl CheckMachine {
 
     fn limit_ends(&self) -> Option<Timestamp> {
         match &self.no_more_questions {
-            Some(ProbeStopReason::RateLimited { retry_at, .. }) => *retry_at,
+            Some(ProbeStopReason::RateLimited { retry_at, .. } | ProbeStopReason::Withheld { retry_at, .. }) => *retry_at,
             _ => None,
         }
     }

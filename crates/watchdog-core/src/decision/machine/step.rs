@@ -416,7 +416,10 @@ impl CheckMachine {
 
     /// Whether the last question ended in something that has a verdict of its own.
     fn named_end(&self) -> bool {
-        matches!(self.no_more_questions, Some(ProbeStopReason::RateLimited { .. } | ProbeStopReason::Unrunnable { .. }))
+        match self.no_more_questions {
+            Some(ProbeStopReason::RateLimited { .. } | ProbeStopReason::Withheld { .. } | ProbeStopReason::Unrunnable { .. }) => true,
+            Some(ProbeStopReason::NoAnswer) | None => false,
+        }
     }
 
     /// Rule 4 of the contract: a strike only if the agent was alive and nothing at all moved.

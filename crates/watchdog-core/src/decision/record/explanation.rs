@@ -124,6 +124,7 @@ fn read_from(event: &MachineEvent) -> String {
             let named = judged.results.iter().take(5).map(|result| format!("{} '{}'", result.kind, short(&result.name, 60)));
             format!("the configured checks: {}", named.collect::<Vec<_>>().join(", "))
         }
+        MachineEvent::Probe(record) if record.withheld => "the store: what keeps the question from being asked".into(),
         MachineEvent::Probe(record) if record.stands() => "the store: the agent's last answer, which still stands".into(),
         MachineEvent::Probe(record) => match &record.session_id {
             Some(id) => format!("the agent's reply, session {}", short(id, 60)),

@@ -306,6 +306,7 @@ pub(super) fn probe(record: &ProbeRecord) -> Value {
         .opt_number(usage.input_tokens)
         .opt_number(usage.output_tokens)
         .raw(usage.cost_usd.into())
+        .flag(record.withheld)
         .end()
 }
 
@@ -327,6 +328,7 @@ pub(super) fn read_probe(value: &Value) -> Option<ProbeRecord> {
             output_tokens: fields.opt_number(9),
             cost_usd: fields.at(10).as_f64(),
         },
+        withheld: fields.flag(11),
     })
 }
 

@@ -129,6 +129,17 @@ fn an_interrupt_and_an_agent_without_an_answer_say_what_is_known() {
         (limited.message.as_str(), limited.retry_at),
         ("a check is not met: tests fail; the agent met a usage limit: limit reached", Some(reset()))
     );
+    let world = World::clean().checks(Criteria::Always(CheckOutcome::Unmet)).replies([usage_limit()]);
+    let held_back = verdict(World { withholds: true, ..world });
+    assert_eq!(
+        (held_back.message.as_str(), held_back.retry_at, held_back.reason),
+        ("a check is not met: tests fail; the agent was not asked: limit reached", Some(reset()), Reason::ChecksUnmet)
+    );
+    let held_back = verdict(World { withholds: true, ..World::clean().replies([usage_limit()]) });
+    assert_eq!(
+        (held_back.message.as_str(), held_back.retry_at, held_back.reason),
+        ("the agent was not asked: limit reached", Some(reset()), Reason::RateLimited)
+    );
     let missing = none(ProbeOutcome::NotInstalled { why: "no such program".into() });
     assert_eq!(
         (missing.message.as_str(), missing.retry_at),

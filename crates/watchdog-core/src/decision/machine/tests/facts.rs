@@ -52,7 +52,11 @@ impl Facts {
     }
 }
 
+/// Why a question is not put.
+const A_CAP: &str = "every slot is taken";
+
 fn record(outcome: ProbeOutcome) -> ProbeRecord {
+    let withheld = outcome.why() == Some(A_CAP);
     ProbeRecord {
         at: jiff::Timestamp::UNIX_EPOCH,
         duration: Duration::ZERO,
@@ -60,6 +64,7 @@ fn record(outcome: ProbeOutcome) -> ProbeRecord {
         disputed: None,
         session_id: None,
         usage: ProbeUsage::default(),
+        withheld,
     }
 }
 
@@ -140,6 +145,7 @@ fn probe() -> impl Strategy<Value = ProbeOutcome> {
         1 => Just(ProbeOutcome::NotInstalled { why: why.clone() }),
         1 => Just(ProbeOutcome::NotLoggedIn { why: why.clone() }),
         1 => Just(ProbeOutcome::RateLimited { why, retry_at: None }),
+        1 => Just(ProbeOutcome::RateLimited { why: A_CAP.into(), retry_at: None }),
     ]
 }
 

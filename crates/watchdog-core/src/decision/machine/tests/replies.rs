@@ -15,7 +15,16 @@ pub(super) fn asked(outcome: ProbeOutcome, requests: u64) -> MachineEvent {
         disputed: None,
         session_id: None,
         usage: ProbeUsage { requests, ..ProbeUsage::default() },
+        withheld: false,
     })
+}
+
+/// A question that was not put, for a limit of another machine, a budget or a cap.
+pub(super) fn withheld(outcome: ProbeOutcome) -> MachineEvent {
+    match asked(outcome, 0) {
+        MachineEvent::Probe(record) => MachineEvent::Probe(ProbeRecord { withheld: true, ..record }),
+        other => other,
+    }
 }
 
 pub(super) fn says(status: ReplyStatus) -> ProbeOutcome {

@@ -29,6 +29,8 @@ pub(super) struct World {
     pub(super) replies: Vec<ProbeOutcome>,
     /// Every answer after the first one is that one, reused without a question.
     pub(super) first_answer_stands: bool,
+    /// No question is put: a limit of another machine, a budget or a cap keeps it back.
+    pub(super) withholds: bool,
     /// What happens while something goes on.
     pub(super) effects: Vec<(During, Effect)>,
     /// Rescues in order; the last one repeats.
@@ -155,6 +157,7 @@ impl World {
             changes_note: None,
             replies: Vec::new(),
             first_answer_stands: false,
+            withholds: false,
             effects: Vec::new(),
             rescues: vec![Salvage::Commits(1)],
             checks: Criteria::Always(CheckOutcome::Pass),
@@ -310,7 +313,10 @@ impl World {
                 run.questions.push((*number, contradiction.clone()));
                 let outcome = repeating(&self.replies, nth).expect("this world expects no question");
                 self.pass_time(During::Probe(nth));
-                asked(outcome, u64::from(nth == 1 || !self.first_answer_stands))
+                match self.withholds {
+                    true => withheld(outcome),
+                    false => asked(outcome, u64::from(nth == 1 || !self.first_answer_stands)),
+                }
             }
             MachineAction::Rescue => {
                 let salvage = repeating(&self.rescues, nth).expect("this world expects no rescue");

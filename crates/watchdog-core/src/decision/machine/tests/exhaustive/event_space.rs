@@ -9,7 +9,7 @@ use watchdog_facts::evidence::{
 };
 use watchdog_facts::verdict::Evidence;
 
-use super::super::world::{asked, claims_a_commit, complete, contradiction, gives_up, usage_limit, waiting, working};
+use super::super::world::{asked, claims_a_commit, complete, contradiction, gives_up, usage_limit, waiting, withheld, working};
 
 /// The answers to each action. Any may follow any other, consistent or not.
 pub(super) struct EventSpace {
@@ -63,7 +63,7 @@ impl EventSpace {
             changes: all_changes().into_iter().map(MachineEvent::Changes).collect(),
             snapshots: vec![taken(), MachineEvent::Snapshot(Ok(None)), MachineEvent::Snapshot(unreadable(FaultKind::Snapshot))],
             checks: all_checks().into_iter().map(MachineEvent::Checks).collect(),
-            probes: all_probes().into_iter().map(probe).collect(),
+            probes: all_probes().into_iter().map(probe).chain([withheld(usage_limit())]).collect(),
             rescues: all_rescues().into_iter().map(MachineEvent::Rescue).collect(),
             survivors: all_survivors().into_iter().map(MachineEvent::Survivors).collect(),
             activity: all_activity().into_iter().map(MachineEvent::Activity).collect(),
