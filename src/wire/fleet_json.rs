@@ -92,7 +92,14 @@ pub fn fleet_made_json(server: &str, database: &str, from: Option<i32>, format: 
     json!({"schema": 1, "server": server, "database": database, "from": from, "format": format, "worker": worker})
 }
 
-/// `watchdog fleet join --json`, and that of `leave`.
+/// `watchdog fleet leave --json`. `slots_left` = slots for questions that the server keeps for this machine until they end.
+pub fn fleet_left_json(machine: &str, server: &str, server_knows: bool, slots_left: usize) -> Value {
+    let mut left = fleet_joined_json((false, None), machine, server, server_knows);
+    left["slots_left"] = json!(slots_left);
+    left
+}
+
+/// `watchdog fleet join --json`.
 pub fn fleet_joined_json((joined, account): (bool, Option<&str>), machine: &str, server: &str, server_knows: bool) -> Value {
     json!({"schema": 1, "joined": joined, "machine": machine, "account": account, "server": server, "server_knows": server_knows})
 }
@@ -218,9 +225,9 @@ where
     status["read_only"] = json!(found.is_read_only);
     status["clock_ahead_ms"] = json!(found.clock_ahead_ms);
     status["missing_rights"] = json!(found.missing_rights);
-    status["events"] = json!(found.events.map(|(days, oldest, bytes)| {
-        json!({"days": days, "oldest": oldest.map(|day| day.to_string()), "bytes": bytes})
-    }));
+    status["events"] = json!(
+        found.events.map(|(days, oldest, bytes)| { json!({"days": days, "oldest": oldest.map(|day| day.to_string()), "bytes": bytes}) })
+    );
     status["removed"] = json!(found.is_removed);
     let one = |machine: FleetMachineJson<'_>| {
         json!({

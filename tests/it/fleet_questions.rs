@@ -192,6 +192,37 @@ fn with_the_server_gone_a_machine_asks_with_the_slots_that_it_keeps_ready_and_no
 }
 
 #[test]
+fn a_machine_that_leaves_gives_its_ready_slots_back_and_says_where_it_cannot() {
+    let shared = AccountFleet::new();
+    let env = TestEnv::new();
+    let gate = Gate::to(shared.database.port());
+    let port = |port: u16| format!(":{port}/");
+    let address = shared.database.full_address("worker").replace(&port(shared.database.port()), &port(gate.port));
+    let there = |account: &str| {
+        let count = "SELECT count(*) FROM watchdog.question_slot WHERE until > clock_timestamp() AND account =";
+        shared.database.sql(&format!("{count} '{account}'"))
+    };
+    let join = || fleet(&env, &["join", &address, "--name", "build-1", "--account", "team"]).expect(0);
+    join();
+    fleet(&env, &["account", "--max-parallel-questions", "4"]).expect(0);
+    assert_eq!((there("team").as_str(), &questions(&env)["ready_here"]), ("2", &json!(2)));
+    fleet(&env, &["account", "other", "--use"]).expect(0);
+    assert_eq!(there("team"), "0", "another account");
+    fleet(&env, &["account", "team", "--use"]).expect(0);
+    assert_eq!(there("team"), "2");
+    let left = fleet(&env, &["leave", "--json"]).expect(0);
+    assert_eq!((there("team").as_str(), &left.json()["slots_left"]), ("0", &json!(0)), "{left}");
+
+    join();
+    assert_eq!(there("team"), "2");
+    gate.shut();
+    let left = fleet(&env, &["leave"]).expect(0);
+    assert!(left.stderr.contains("2 slots for questions could not be given back"), "{left}");
+    assert_eq!(there("team"), "2", "they end by themselves");
+    assert!(fleet(&env, &["status"]).expect(0).stdout.contains("in no fleet"));
+}
+
+#[test]
 fn judges_of_one_work_take_turns_within_the_cap_and_each_is_asked() {
     let env = TestEnv::new();
     let answer =

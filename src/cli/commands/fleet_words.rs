@@ -8,7 +8,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::modes::fleet::{FleetSetting, FleetSettingError, LeftFleet, copy_handed_over, copy_now, join_fleet, leave_fleet};
 use crate::session::inside_of;
 use crate::wire::fleet_json::{
-    fleet_joined_json, fleet_made_json, fleet_pruned_json, fleet_synced_json, no_fleet_json, with_shared_repository,
+    fleet_joined_json, fleet_left_json, fleet_made_json, fleet_pruned_json, fleet_synced_json, no_fleet_json, with_shared_repository,
 };
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::verdict::Reason;
@@ -139,17 +139,21 @@ pub(super) fn in_no_fleet(terminal: &CommandTerminal, sentence: &str) -> u8 {
 }
 
 fn leave(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
-    let Some(LeftFleet { setting, still_listed }) = leave_fleet(&command_env.state)? else {
+    let Some(LeftFleet { setting, still_listed, slots_left }) = leave_fleet(&command_env.state)? else {
         return Ok(in_no_fleet(terminal, IN_NO_FLEET));
     };
     let (name, server) = (setting.name, setting.server.server());
     if terminal.json {
-        terminal.value(&fleet_joined_json((false, None), &name, &server, still_listed.is_some()));
+        terminal.value(&fleet_left_json(&name, &server, still_listed.is_some(), slots_left));
     } else {
         terminal.sentence(&format!("This machine left the fleet on {server}."));
     }
     if let Some(error) = still_listed {
         terminal.complain(&format!("watchdog: the server still lists '{name}': {}", escape_to_one_line(&error.to_string())));
+    }
+    if slots_left > 0 {
+        let slots = plural(slots_left as u64, "slot");
+        terminal.complain(&format!("watchdog: {slots} for questions could not be given back; the server frees them within 15 minutes"));
     }
     Ok(0)
 }

@@ -8,7 +8,7 @@ use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::account::{self, AccountLimit};
 use watchdog_store::{LocalStore, StateDir, StoreError, account_share, open_store, question_cap};
 
-use super::account_slots::share_slots;
+use super::account_slots::{give_ready_back, share_slots};
 use super::account_spending::share_budget;
 use super::fleet_setting::{FleetSetting, FleetSettingError};
 use crate::clock::now;
@@ -75,6 +75,7 @@ pub fn use_account(state: &StateDir, name: Option<&str>) -> Result<Option<FleetS
     let local = open_store(state)?;
     setting.keep(state)?;
     begin_account(local.as_ref(), name)?;
+    give_ready_back(local.as_ref(), &setting);
     // Its limits and its budget are known before anything is spent, where the server answers.
     let _ = setting.server().map(|server| share_account(local.as_ref(), &server.needing_its_format(), &setting.name));
     Ok(Some(setting))

@@ -54,6 +54,14 @@ impl SlotServer for FleetSlots {
     }
 }
 
+/// Gives the slots back that this machine keeps ready, where it stops to share their account. Returns how many the server still has for it: those
+/// end by themselves.
+pub(super) fn give_ready_back(local: &dyn LocalStore, setting: &FleetSetting) -> usize {
+    let Ok(Some((account, ids))) = question_cap::give_up_ready(local, now()) else { return 0 };
+    let given = setting.server().and_then(|server| give_slots_back(&server.needing_its_format(), FOR_A_QUESTION, &account, &ids));
+    if given.is_ok() { 0 } else { ids.len() }
+}
+
 /// Learns the cap of the account, and keeps this machine's part of its slots ready.
 pub(super) fn share_slots(
     local: &dyn LocalStore,

@@ -163,6 +163,14 @@ impl QuestionCap {
         }
         gone.into_iter().map(|slot| slot.id).collect()
     }
+
+    /// The slots that are kept ready go. Returns their names.
+    fn give_up_ready(&mut self, now: Timestamp) -> Vec<String> {
+        self.tidy(now);
+        let (taken, ready): (Vec<_>, Vec<_>) = self.slots.drain(..).partition(|slot| slot.taken.is_some());
+        self.slots = taken;
+        ready.into_iter().map(|slot| slot.id).collect()
+    }
 }
 
 fn key(scope: CapScope) -> RowKey {
@@ -270,6 +278,19 @@ pub fn given(store: &dyn LocalStore, question: &str, lasts: Duration, now: Times
 /// Where it cannot be written; it ends by itself then.
 pub fn give_back(store: &dyn LocalStore, scope: CapScope, question: &str, now: Timestamp) -> Result<Option<String>, StoreError> {
     Ok(change(store, scope, |cap| cap.give_back(question, now))?.flatten())
+}
+
+/// This machine keeps no slot ready any more. Returns the account of those that it kept, and their names: they are the server's again. One that a
+/// question has goes with it.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn give_up_ready(store: &dyn LocalStore, now: Timestamp) -> Result<Option<(String, Vec<String>)>, StoreError> {
+    let known = row::load::<QuestionCap>(store, &key(CapScope::Shared))?;
+    if known.is_none_or(|cap| cap.ready(now).next().is_none()) {
+        return Ok(None);
+    }
+    change(store, CapScope::Shared, |cap| (cap.account.clone(), cap.give_up_ready(now)))
 }
 
 /// The server keeps these slots ready for this machine until then. Returns those that are the server's again.

@@ -83,6 +83,22 @@ fn a_slot_that_is_kept_ready_is_used_again_and_again_until_it_ends() {
 }
 
 #[test]
+fn a_machine_that_shares_the_account_no_longer_gives_up_what_it_kept_ready_and_no_question_loses_its_slot() {
+    let scratch = Scratch::new();
+    let store = SqliteStore::open(&scratch.dir).unwrap();
+    assert_eq!(give_up_ready(&store, at(0)).unwrap(), None);
+    set_shared(&store, "team", Some(CapTerms { most: 8, share: 3 })).unwrap();
+    keep_ready(&store, &["k".into(), "l".into(), "m".into()], at(900), at(0)).unwrap();
+    assert!(id_of(&take(&store, CapScope::Shared, "q", LASTS, at(1)).unwrap()).is_some());
+    set_shared(&store, "", None).unwrap();
+    let (account, given) = give_up_ready(&store, at(2)).unwrap().expect("two are ready");
+    assert_eq!((account.as_str(), given.len()), ("team", 2));
+    assert_eq!(give_up_ready(&store, at(3)).unwrap(), None, "each goes once");
+    let last = give_back(&store, CapScope::Shared, "q", at(4)).unwrap();
+    assert!(last.is_some_and(|last| !given.contains(&last)), "the question's own is the server's after its answer");
+}
+
+#[test]
 fn the_server_is_asked_to_keep_slots_only_where_there_is_something_to_change() {
     let cap = |share: u32, slots: &[(&str, i64, Option<&str>)]| {
         let slot = |(id, until, by): &(&str, i64, Option<&str>)| CapSlot {
