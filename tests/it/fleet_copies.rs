@@ -118,7 +118,8 @@ fn with_the_server_gone_the_status_says_what_this_machine_knows_and_why_it_knows
     assert!(gone["message"].as_str().is_some_and(|said| said.contains("localhost")) && gone["hint"].is_string(), "{gone}");
     assert_eq!((&gone["status"], &gone["reason"]), (&json!("error"), &json!("store_error")), "{gone}");
     for (member, value) in before.as_object().expect("an object") {
-        let knows_here = ["schema", "joined", "machine", "account", "server", "database", "user", "known_format", "sslmode", "repositories"];
+        let knows_here =
+            ["schema", "joined", "machine", "account", "server", "database", "user", "known_format", "sslmode", "repositories"];
         match member.as_str() {
             "copies" => assert!(gone["copies"]["waiting"].as_u64() > value["waiting"].as_u64(), "{gone}"),
             "account_standing" => assert_eq!(value["parallel_questions"], gone[member]["parallel_questions"], "{gone}"),

@@ -223,6 +223,34 @@ fn a_machine_that_leaves_gives_its_ready_slots_back_and_says_where_it_cannot() {
 }
 
 #[test]
+fn a_loop_waits_for_a_slot_of_the_fleet_and_goes_on_without_another_session() {
+    let shared = AccountFleet::new();
+    let (first, second) = (shared.machine("build-1", Some("team")), shared.machine("build-2", Some("team")));
+    let asking_config = advised(&first);
+    program(&second, "advisor", r#"answer() { echo '{"status": "complete", "message": "done"}'; }"#, "answer");
+    let completion = json!({"max_probes": 1, "probe_interval_seconds": 0, "probe_timeout_seconds": 300});
+    let config = config(&second, json!({"agent": {"probe": ["advisor"]}, "completion_check": completion}));
+    fleet(&first, &["account", "--max-parallel-questions", "1"]).expect(0);
+    fleet(&second, &["sync"]).expect(0);
+    let (_repo, running) = asking(&first, "repo", &asking_config);
+
+    let repo = second.repo();
+    let session = "echo session >> sessions.txt";
+    let sessions = || fs::read_to_string(repo.path().join("sessions.txt")).unwrap_or_default();
+    let looped = repo.watchdog_spawn(&["loop", "--json", "--config", &config, "--", "sh", "-c", session]);
+    wait_until("the loop waits for its turn", Duration::from_secs(120), || looped.stderr_so_far().contains("waiting to ask"));
+    assert_eq!((calls(&second).len(), sessions().as_str()), (0, "session\n"), "its session is over, and nobody was asked");
+    assert_eq!(questions(&second)["taken"], json!(1));
+    go(&first);
+    let first = running.wait();
+    assert_eq!(first.json()["probe_usage"]["requests"], json!(1), "{first}");
+    let looped = looped.wait().expect(0);
+    assert_eq!(looped.verdict(), "complete/rescued", "{looped}");
+    assert_eq!((calls(&second).len(), sessions().as_str()), (1, "session\n"), "{looped}");
+    assert_eq!(shared.database.sql("SELECT count(*) FROM watchdog.question_slot WHERE until > clock_timestamp()"), "0");
+}
+
+#[test]
 fn judges_of_one_work_take_turns_within_the_cap_and_each_is_asked() {
     let env = TestEnv::new();
     let answer =
