@@ -235,4 +235,7 @@ pub trait LocalStore: SharedStore {
 
     /// Faults of this store since the last call, such as a damaged database that was put aside. Returns each note once.
     fn notes(&self) -> Vec<Degradation>;
+
+    /// Leaves to another process, which uses the store at once, what this one would do to tidy up when it closes it.
+    fn leave_log(&self);
 }

@@ -38,19 +38,22 @@ pub fn repeat(command_env: &CommandEnv, terminal: &CommandTerminal, args: LoopAr
         return Ok(0);
     }
     let live = if show_output { None } else { LiveView::start(terminal) };
-    let _copies;
-    let judgement = match live {
-        Some(live) => {
-            let around = CommandEnv { narrate: live.narrator(), ..command_env.clone() };
-            _copies = copies(&around);
-            let view = live.of(String::new());
-            let judgement = in_runtime(async |signals| run_loop(&around, with_pause(request), view, signals).await);
-            live.end();
-            judgement?
-        }
-        None => {
-            _copies = copies(command_env);
-            in_runtime(async |signals| run_loop(command_env, with_pause(request), Arc::new(()), signals).await)?
+    let judgement = {
+        // Dropped before the verdict is said: whoever reads that may wait for the end of the process.
+        let _copies;
+        match live {
+            Some(live) => {
+                let around = CommandEnv { narrate: live.narrator(), ..command_env.clone() };
+                _copies = copies(&around);
+                let view = live.of(String::new());
+                let judgement = in_runtime(async |signals| run_loop(&around, with_pause(request), view, signals).await);
+                live.end();
+                judgement?
+            }
+            None => {
+                _copies = copies(command_env);
+                in_runtime(async |signals| run_loop(command_env, with_pause(request), Arc::new(()), signals).await)?
+            }
         }
     };
     terminal.verdict(&judgement, false);

@@ -71,15 +71,17 @@ pub fn begin_copies(command_env: &CommandEnv) -> Option<CopyWorker> {
             return None;
         }
     };
-    // A store that cannot be opened is told by the command itself.
-    let local = open_store(&command_env.state).ok()?;
     let connect = {
         let setting = setting.clone();
         Box::new(move || Ok(Box::new(JoinedFleet::new(&setting)?) as Box<dyn FleetLink>))
     };
     let state = command_env.state.clone();
+    let open = {
+        let state = state.clone();
+        Arc::new(move || open_store(&state).ok())
+    };
     let hand_over = Box::new(move || hand_over(&state));
-    Some(CopyWorker::begin(local, identity(&setting), connect, Arc::clone(&command_env.narrate), hand_over))
+    Some(CopyWorker::begin(open, identity(&setting), connect, Arc::clone(&command_env.narrate), hand_over))
 }
 
 /// Starts a `watchdog fleet sync` that goes on when this command ends. Under another watchdog it would count as what a session left running:

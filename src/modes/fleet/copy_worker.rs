@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use watchdog_store::{LocalStore, SharedStore, StoreError, copied};
 
-use super::copying::{CopiedEvents, CopyIdentity, copy_events, waiting};
+use super::copying::{CopiedEvents, CopyIdentity, copy_events};
 use crate::clock::{now, pauses};
 
 /// How long an event waits for its copy at most, while the server answers.
@@ -46,12 +46,15 @@ pub type TellPerson = Arc<dyn Fn(&str) + Send + Sync>;
 /// Has somebody else send what is left. Returns at once.
 pub type HandOver = Box<dyn FnOnce() + Send>;
 
+/// Opens the records of this machine on a connection of the worker's own; `None` where that fails, which the command itself says.
+pub type OpenRecords = Arc<dyn Fn() -> Option<Arc<dyn LocalStore>> + Send + Sync>;
+
 /// A thread that copies until this is dropped, which hands over what is left, where the server was not found to be away. What is not sent
 /// waits for the next such command, or for `watchdog fleet sync`.
 #[must_use = "dropping it ends the copying"]
 pub struct CopyWorker {
     shared: Arc<WorkerShared>,
-    local: Arc<dyn LocalStore>,
+    open: OpenRecords,
     fleet: String,
     hand_over: Option<HandOver>,
 }
@@ -64,43 +67,42 @@ struct WorkerShared {
 
 #[derive(Default)]
 struct WorkerState {
-    /// The server did not answer the last time, be it in an earlier command: nobody waits for it.
-    is_away: bool,
+    /// The records, once the thread has opened them. The thread has them only while it works, so that the end of the command closes them.
+    local: Option<Arc<dyn LocalStore>>,
     /// The command ends.
     closing: bool,
 }
 
 impl CopyWorker {
-    /// Begins to copy. `tell` gets one line when the server is away, and one when it is back.
-    pub fn begin(local: Arc<dyn LocalStore>, identity: CopyIdentity, connect: ConnectFleet, tell: TellPerson, hand_over: HandOver) -> Self {
+    /// Begins to copy; the command's own work does not wait for the records to be opened. `tell` gets one line when the server is away, and one
+    /// when it is back.
+    pub fn begin(open: OpenRecords, identity: CopyIdentity, connect: ConnectFleet, tell: TellPerson, hand_over: HandOver) -> Self {
         let shared = Arc::new(WorkerShared::default());
-        let fleet = identity.fleet.clone();
-        let was_away = copied::of(local.as_ref(), &fleet).ok().flatten().is_some_and(|progress| progress.failing_since.is_some());
-        shared.state().is_away = was_away;
-        if was_away && let Ok(Some(why)) = copied::take_unsaid(local.as_ref(), &fleet) {
-            tell(&away(&why));
-        }
-        let worker = CopyWorker { shared: Arc::clone(&shared), local: Arc::clone(&local), fleet, hand_over: Some(hand_over) };
+        let worker =
+            CopyWorker { shared: Arc::clone(&shared), open: Arc::clone(&open), fleet: identity.fleet.clone(), hand_over: Some(hand_over) };
         // Without a thread the copies are handed over at the end.
         let _begun = std::thread::Builder::new()
             .name("fleet copies".into())
-            .spawn(move || CopyThread { shared, local, identity, connect, tell, link: None, failures: 0 }.work());
+            .spawn(move || CopyThread { shared, identity, connect, tell, link: None, failures: 0 }.work(&open));
         worker
     }
 
     /// Ends the thread's work, without waiting for it, and hands over what it did not send.
     fn finish(&mut self) {
-        let is_away = {
+        let local = {
             let mut state = self.shared.state();
             state.closing = true;
             self.shared.changed.notify_all();
-            state.is_away
+            state.local.take()
         };
-        if !is_away
-            && waiting(self.local.as_ref(), &self.fleet, 1).is_ok_and(|events| events > 0)
+        let Some(local) = local.or_else(|| (self.open)()) else { return };
+        // Nobody is started for a server that did not answer the last time, be it in an earlier command.
+        if copied::is_left(local.as_ref(), &self.fleet).unwrap_or(false)
             && let Some(hand_over) = self.hand_over.take()
         {
             hand_over();
+            // Whoever was started moves the log into the database; this command's end does not wait for that.
+            local.leave_log();
         }
     }
 }
@@ -120,11 +122,24 @@ impl WorkerShared {
     fn state(&self) -> MutexGuard<'_, WorkerState> {
         self.state.lock().expect("mutex poisoned")
     }
+
+    /// Has the end of the command close the records. `false` where it came before they were open.
+    fn keep(&self, local: Arc<dyn LocalStore>) -> bool {
+        let mut state = self.state();
+        if !state.closing {
+            state.local = Some(local);
+        }
+        !state.closing
+    }
+
+    /// The records for one round; `None` where the command ends.
+    fn local(&self) -> Option<Arc<dyn LocalStore>> {
+        self.state().local.clone()
+    }
 }
 
 struct CopyThread {
     shared: Arc<WorkerShared>,
-    local: Arc<dyn LocalStore>,
     identity: CopyIdentity,
     connect: ConnectFleet,
     tell: TellPerson,
@@ -133,11 +148,18 @@ struct CopyThread {
 }
 
 impl CopyThread {
-    fn work(mut self) {
-        while !self.shared.state().closing {
-            let pause = self.round();
+    fn work(mut self, open: &OpenRecords) {
+        let Some(local) = open() else { return };
+        if let Ok(Some(why)) = copied::take_unsaid(local.as_ref(), &self.identity.fleet) {
+            (self.tell)(&away(&why));
+        }
+        if !self.shared.keep(local) {
+            return;
+        }
+        while let Some(local) = self.shared.local() {
+            let pause = self.round(local.as_ref());
+            drop(local);
             let mut state = self.shared.state();
-            state.is_away = self.failures > 0;
             let due = Instant::now() + pause.unwrap_or_default();
             while !state.closing {
                 let left = due.saturating_duration_since(Instant::now());
@@ -150,8 +172,8 @@ impl CopyThread {
     }
 
     /// Copies some batches. Returns how long to wait for the next ones; `None` where more may wait already.
-    fn round(&mut self) -> Option<Duration> {
-        match self.copy() {
+    fn round(&mut self, local: &dyn LocalStore) -> Option<Duration> {
+        match self.copy(local) {
             Ok(done) => {
                 if std::mem::take(&mut self.failures) > 0 {
                     (self.tell)("the fleet's server answers again; what waited is being copied");
@@ -162,7 +184,7 @@ impl CopyThread {
                 // A connection that failed may be half open.
                 self.link = None;
                 self.failures += 1;
-                let is_news = copied::failed(self.local.as_ref(), &self.identity.fleet, now()).unwrap_or(self.failures == 1);
+                let is_news = copied::failed(local, &self.identity.fleet, now()).unwrap_or(self.failures == 1);
                 if is_news {
                     (self.tell)(&away(&error.to_string()));
                 }
@@ -171,7 +193,7 @@ impl CopyThread {
         }
     }
 
-    fn copy(&mut self) -> Result<CopiedEvents, StoreError> {
+    fn copy(&mut self, local: &dyn LocalStore) -> Result<CopiedEvents, StoreError> {
         let (link, beaten) = match &mut self.link {
             Some(link) => link,
             none => none.insert(((self.connect)()?, None)),
@@ -180,8 +202,8 @@ impl CopyThread {
             link.heartbeat()?;
             *beaten = Some(Instant::now());
         }
-        link.share_account(self.local.as_ref())?;
-        copy_events(self.local.as_ref(), link.store(), &self.identity, BATCHES)
+        link.share_account(local)?;
+        copy_events(local, link.store(), &self.identity, BATCHES)
     }
 }
 

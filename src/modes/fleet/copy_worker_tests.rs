@@ -19,6 +19,12 @@ fn identity() -> CopyIdentity {
     CopyIdentity { fleet: "f".into(), machine: "builder".into() }
 }
 
+/// Opens this store, again and again.
+fn opens(local: &Arc<dyn LocalStore>) -> OpenRecords {
+    let local = Arc::clone(local);
+    Arc::new(move || Some(Arc::clone(&local)))
+}
+
 /// Waits for what must come true, at most thirty seconds.
 fn eventually(what: &str, mut find: impl FnMut() -> bool) {
     let begun = Instant::now();
@@ -76,12 +82,13 @@ fn a_server_that_is_away_is_told_once_and_gets_everything_when_it_is_back() {
         move |line: &str| told.lock().unwrap().push(line.to_owned())
     });
     let nobody = Box::new(|| panic!("nothing was left"));
-    let worker = CopyWorker::begin(Arc::clone(&local), identity(), connect, tell, nobody);
+    let worker = CopyWorker::begin(opens(&local), identity(), connect, tell, nobody);
     eventually("tried twice", || tries.load(Ordering::SeqCst) >= 2);
     std::fs::create_dir(&server).unwrap();
     eventually("copied", || waiting(local.as_ref(), "f", 9).unwrap() == 0);
     let _ = local.append(&[verdict_at(2)], None).unwrap();
     eventually("the next one, too", || waiting(local.as_ref(), "f", 9).unwrap() == 0);
+    eventually("it is said", || told.lock().unwrap().len() == 2);
     drop(worker);
     let arrived = store(&folder, "server").read(watchdog_store::engine::EventCursor::START, 9).unwrap().0;
     assert_eq!(arrived.iter().map(|event| event.at.as_second()).collect::<Vec<_>>(), [1, 2]);
@@ -118,14 +125,34 @@ fn the_end_of_a_command_waits_for_no_server_and_hands_over_what_is_left() {
     let silent = || Arc::new(|line: &str| panic!("nobody is to be told: {line}"));
     let (hold_first, connect) = silent_server();
     let (calls, hand_over) = counted();
-    drop(CopyWorker::begin(Arc::clone(&local), identity(), connect, silent(), hand_over));
+    drop(CopyWorker::begin(opens(&local), identity(), connect, silent(), hand_over));
     assert_eq!(calls.load(Ordering::SeqCst), 0, "nothing is left");
     let _ = local.append(&[verdict_at(1)], None).unwrap();
     let (hold, connect) = silent_server();
     let (calls, hand_over) = counted();
-    drop(CopyWorker::begin(Arc::clone(&local), identity(), connect, silent(), hand_over));
+    drop(CopyWorker::begin(opens(&local), identity(), connect, silent(), hand_over));
     assert_eq!(calls.load(Ordering::SeqCst), 1, "the server never answered, and this returned");
     drop((hold_first, hold));
+}
+
+#[test]
+fn a_thread_that_rests_has_no_records_open_so_that_the_end_of_a_command_closes_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let local: Arc<dyn LocalStore> = Arc::new(store(&folder, "here"));
+    let _ = local.append(&[verdict_at(1)], None).unwrap();
+    let (opened, opens) = (Arc::downgrade(&local), Mutex::new(Some(local)));
+    let open: OpenRecords = Arc::new(move || opens.lock().unwrap().take());
+    let state = StateDir::resolve(Some(folder.path().join("server")), None, None).unwrap();
+    state.ensure().unwrap();
+    let connect: ConnectFleet = Box::new(move || Ok(Box::new(NearFleet(SqliteStore::open(&state)?))));
+    let worker = CopyWorker::begin(open, identity(), connect, Arc::new(|_: &str| ()), Box::new(|| panic!("all is sent")));
+    let seen = |local: &Arc<dyn LocalStore>| waiting(local.as_ref(), "f", 9).unwrap() == 0;
+    // While it waits for the next event the thread has nothing open.
+    eventually("it was sent, and the thread rests", || {
+        opened.upgrade().is_some_and(|local| seen(&local) && Arc::strong_count(&local) == 2)
+    });
+    drop(worker);
+    eventually("it is closed", || opened.upgrade().is_none());
 }
 
 #[test]
@@ -139,11 +166,14 @@ fn what_a_process_without_a_terminal_met_is_said_by_the_next_command_which_hands
     for _ in 0..2 {
         let (hold, connect) = silent_server();
         let (calls, hand_over) = counted();
-        let told = Arc::clone(&told);
-        let tell: TellPerson = Arc::new(move |line: &str| told.lock().unwrap().push(line.to_owned()));
-        drop(CopyWorker::begin(Arc::clone(&local), identity(), connect, tell, hand_over));
+        let tell: TellPerson = Arc::new({
+            let told = Arc::clone(&told);
+            move |line: &str| told.lock().unwrap().push(line.to_owned())
+        });
+        drop(CopyWorker::begin(opens(&local), identity(), connect, tell, hand_over));
         assert_eq!(calls.load(Ordering::SeqCst), 0, "the server is known to be away");
         holds.push(hold);
+        eventually("it is said", || !told.lock().unwrap().is_empty());
     }
     let told = told.lock().unwrap();
     assert!(told.len() == 1 && told[0].starts_with("no answer; the work goes on"), "{told:?}");

@@ -48,6 +48,9 @@ pub fn copy_events(
     identity: &CopyIdentity,
     batches: usize,
 ) -> Result<CopiedEvents, StoreError> {
+    if !copied::is_due(local, &identity.fleet)? {
+        return Ok(CopiedEvents::default());
+    }
     let Some(lease) = copied::lease(local, &identity.fleet, LEASE)? else {
         return Ok(CopiedEvents { busy: true, ..CopiedEvents::default() });
     };

@@ -49,6 +49,18 @@ pub fn of(store: &dyn LocalStore, fleet: &str) -> Result<Option<CopyProgress>, S
     row::load(store, &key(fleet))
 }
 
+/// Whether there is anything to write: an event behind what was copied, or a failure that is over. Reads only.
+pub fn is_due(store: &dyn LocalStore, fleet: &str) -> Result<bool, StoreError> {
+    let progress = of(store, fleet)?.unwrap_or_default();
+    Ok(progress.failing_since.is_some() || !store.read(progress.through(), 1)?.0.is_empty())
+}
+
+/// Whether an event waits that the server would take, by what is known of it. Reads only.
+pub fn is_left(store: &dyn LocalStore, fleet: &str) -> Result<bool, StoreError> {
+    let progress = of(store, fleet)?.unwrap_or_default();
+    Ok(progress.failing_since.is_none() && !store.read(progress.through(), 1)?.0.is_empty())
+}
+
 /// Begins at the end of the journal, where nothing was copied to this fleet yet.
 pub fn begin(store: &dyn LocalStore, fleet: &str) -> Result<(), StoreError> {
     let end = store.cursor_at(Timestamp::MAX)?;
@@ -143,6 +155,23 @@ mod tests {
         assert!(failed(&store, "f", now).unwrap(), "it was back in between");
         forget(&store, "f").unwrap();
         assert_eq!(of(&store, "f").unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_due_is_not_left_to_another_process_while_the_server_is_away() {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        let known = || (is_due(&store, "f").unwrap(), is_left(&store, "f").unwrap());
+        assert_eq!(known(), (false, false));
+        let _ = store.append(&[event(Timestamp::UNIX_EPOCH, "wt", None, kind::VERDICT, serde_json::json!({}))], None).unwrap();
+        assert_eq!(known(), (true, true));
+        failed(&store, "f", Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!(known(), (true, false));
+        let (_, end) = store.read(EventCursor::START, 9).unwrap();
+        advance(&store, "f", end, 0).unwrap();
+        assert_eq!(known(), (false, false));
+        failed(&store, "f", Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!(known(), (true, false), "that it answers again is written down");
     }
 
     #[test]

@@ -123,6 +123,10 @@ impl LocalStore for Lossy {
     fn notes(&self) -> Vec<Degradation> {
         self.inner.notes()
     }
+
+    fn leave_log(&self) {
+        self.inner.leave_log();
+    }
 }
 
 #[test]

@@ -55,6 +55,8 @@ pub(super) struct DatabaseFile {
     presence: AccessLock,
     journal: JournalMode,
     notes: Vec<Degradation>,
+    /// Another process moves the log, however long it is.
+    leaves_log: bool,
 }
 
 struct OpenConnection {
@@ -86,7 +88,7 @@ impl Drop for DatabaseFile {
     /// stays where it is, and the next process reads it once; a longer one is moved, as SQLite does by itself.
     fn drop(&mut self) {
         if let Some(connected) = self.connected.take() {
-            let short = fs::metadata(self.companion("-wal")).is_ok_and(|meta| meta.len() < SHORT_LOG);
+            let short = self.leaves_log || fs::metadata(self.companion("-wal")).is_ok_and(|meta| meta.len() < SHORT_LOG);
             // A refusal changes nothing for us: then the log is moved now.
             let _ = connected.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, short);
         }
@@ -119,11 +121,16 @@ impl DatabaseFile {
             journal,
             connected: None,
             notes: Vec::new(),
+            leaves_log: false,
         })
     }
 
     pub(super) fn database(&self) -> &Path {
         &self.database
+    }
+
+    pub(super) fn leave_log(&mut self) {
+        self.leaves_log = true;
     }
 
     pub(super) fn take_notes(&mut self) -> Vec<Degradation> {

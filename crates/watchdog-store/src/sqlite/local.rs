@@ -113,4 +113,8 @@ impl LocalStore for SqliteStore {
     fn notes(&self) -> Vec<Degradation> {
         self.file.lock().unwrap_or_else(PoisonError::into_inner).take_notes()
     }
+
+    fn leave_log(&self) {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner).leave_log();
+    }
 }

@@ -322,6 +322,30 @@ fn an_empty_file_and_a_lost_or_foreign_log_are_taken_in_stride() {
 }
 
 #[test]
+fn a_log_that_is_left_to_another_process_loses_nothing_and_counts_as_closed_in_order() {
+    let length = |scratch: &Scratch| fs::metadata(format!("{}-wal", scratch.dir.database().display())).map_or(0, |log| log.len());
+    let left = |leaves_log: bool| {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        for n in 0..10 {
+            let value = vec![n; 100_000];
+            assert!(matches!(store.cas(&RowKey::new("test", &[&n.to_string()]), ExpectedRevision::Absent, &value), Ok(SwapOutcome::Ok(_))));
+        }
+        if leaves_log {
+            store.leave_log();
+        }
+        drop(store);
+        scratch
+    };
+    let (moved, kept) = (left(false), left(true));
+    assert!(length(&moved) == 0 && length(&kept) > 1_000_000, "{} {}", length(&moved), length(&kept));
+    let again = SqliteStore::open(&kept.dir).unwrap();
+    assert_eq!((again.revisions("").unwrap().len(), again.notes().len()), (10, 0));
+    drop(again);
+    assert_eq!(length(&kept), 0, "the next one moves it");
+}
+
+#[test]
 fn after_a_kill_the_whole_file_is_checked_before_it_is_used() {
     let live = Scratch::new();
     filled(&live);
