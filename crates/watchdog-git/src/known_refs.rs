@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use super::error::Error;
+use super::kept_listing::BornListings;
 
 /// A full name of a ref with the object that it named.
 pub type RefTip = (String, String);
@@ -18,13 +19,19 @@ pub struct KnownRefs(Arc<LazyRefs>);
 struct LazyRefs {
     tips: OnceLock<Vec<RefTip>>,
     names: OnceLock<Arc<HashSet<String>>>,
+    born: BornListings,
     read: Option<RefReader>,
 }
 
 impl KnownRefs {
     /// Refs that `read` gets when they are first asked for; its error says why they could not be read.
     pub fn later(read: impl Fn() -> Result<Vec<RefTip>, String> + Send + Sync + 'static) -> Self {
-        KnownRefs(Arc::new(LazyRefs { tips: OnceLock::new(), names: OnceLock::new(), read: Some(Box::new(read)) }))
+        KnownRefs(Arc::new(LazyRefs {
+            tips: OnceLock::new(),
+            names: OnceLock::new(),
+            born: BornListings::default(),
+            read: Some(Box::new(read)),
+        }))
     }
 
     /// The refs.
@@ -51,11 +58,16 @@ impl KnownRefs {
         let names = self.tips()?.iter().map(|(name, _)| name.clone()).collect();
         Ok(Arc::clone(self.0.names.get_or_init(|| Arc::new(names))))
     }
+
+    /// The last lists of what is not among them, for all clones.
+    pub(super) fn born(&self) -> &BornListings {
+        &self.0.born
+    }
 }
 
 impl From<Vec<RefTip>> for KnownRefs {
     fn from(tips: Vec<RefTip>) -> Self {
-        KnownRefs(Arc::new(LazyRefs { tips: OnceLock::from(tips), names: OnceLock::new(), read: None }))
+        KnownRefs(Arc::new(LazyRefs { tips: OnceLock::from(tips), names: OnceLock::new(), born: BornListings::default(), read: None }))
     }
 }
 

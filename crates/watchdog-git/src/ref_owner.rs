@@ -110,12 +110,6 @@ impl Worktree {
         git_dirs(self.common_dir()).into_iter().map(|git_dir| (head_name(&git_dir, self.common_dir()), named(&git_dir))).collect()
     }
 
-    /// The git directories of the linked worktrees whose HEAD has none of these names, its own left out.
-    pub(super) fn unknown_worktrees(&self, known: &HashSet<String>) -> Vec<PathBuf> {
-        let others = linked_git_dirs(self.common_dir()).filter(|git_dir| git_dir != self.git_dir());
-        others.filter(|git_dir| !known.contains(&head_name(git_dir, self.common_dir()))).collect()
-    }
-
     /// The reflogs of the repository with the names of their refs: those of branches and of other worktrees' HEADs.
     pub(super) fn other_logs(&self) -> Result<Vec<(String, PathBuf)>, Error> {
         let own = head_name(self.git_dir(), self.common_dir());

@@ -8,7 +8,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::State;
@@ -16,19 +16,13 @@ use gix::index::entry::{Flags, Mode};
 use sha2::{Digest, Sha256};
 
 use super::comparison_parts::WorkTreeStatus;
-use super::file_state::StatStamp;
+use super::file_state::{StatStamp, is_remote};
 use super::path_text::{escape_path, unescape_path};
 use super::reftable::TABLES;
 use super::worktrees::FoundWorktree;
 
 /// The maximum number of paths: beyond it, reading their stat data costs almost as much as a scan.
 pub(super) const MOST: usize = 4000;
-
-/// How much older than the scan a file must be, for clocks that tick every few milliseconds.
-const TICK: Duration = Duration::from_millis(50);
-
-/// The same for a file system that keeps whole seconds, or two.
-const COARSE: Duration = Duration::from_secs(4);
 
 /// The paths that a scan read, from the top of the work tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -220,13 +214,11 @@ fn add_metadata(hash: &mut Sha256, found: &Metadata, scanned_at: SystemTime) -> 
 }
 
 /// Adds one file's state, unless it may have changed since the scan began.
-fn take(hash: &mut Sha256, StatStamp { seconds, nanos, rest }: StatStamp, scanned_at: SystemTime) -> Option<()> {
-    let margin = if nanos == [0, 0] { COARSE } else { TICK };
-    let latest = scanned_at.checked_sub(margin)?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    let latest = (i64::try_from(latest.as_secs()).ok()?, i64::from(latest.subsec_nanos()));
-    if (0..2).any(|at| (seconds[at], nanos[at]) >= latest) {
+fn take(hash: &mut Sha256, state: StatStamp, scanned_at: SystemTime) -> Option<()> {
+    if !state.is_older_than(scanned_at) {
         return None;
     }
+    let StatStamp { seconds, nanos, rest } = state;
     hash.update([0]);
     for number in seconds.iter().chain(&nanos) {
         hash.update(number.to_le_bytes());
@@ -237,16 +229,10 @@ fn take(hash: &mut Sha256, StatStamp { seconds, nanos, rest }: StatStamp, scanne
     Some(())
 }
 
-/// Whether a folder lies on another machine, whose clock and caches are its own. So one of an unknown kind is taken for.
-fn is_remote(folder: &Path) -> bool {
-    // NFS, SMB, SMB2, CIFS, 9P, FUSE, AFS, Ceph.
-    const REMOTE: [u32; 8] = [0x6969, 0x517b, 0xfe53_4d42, 0xff53_4d42, 0x0102_1997, 0x6573_5546, 0x5346_414f, 0x00c3_6400];
-    watchdog_system::file_system_kind(folder).is_none_or(|kind| REMOTE.contains(&kind))
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs::File;
+    use std::time::Duration;
 
     use super::*;
     use crate::WorktreeState;

@@ -44,11 +44,11 @@ impl Worktree {
         let doing = || "look for helpers of the session".to_string();
         self.refresh()?;
         // The names alone settle it nearly always: they all were there at the baseline.
-        let known = recorded.names()?;
         let own = self.branch().map(|branch| format!("refs/heads/{branch}"));
-        let mut names = self.branch_names()?;
-        names.retain(|name| !known.contains(name) && Some(name) != own.as_ref() && !name.starts_with(OWN_BRANCHES));
-        let worktrees = self.unknown_worktrees(&known);
+        let born = self.born_branches(recorded)?;
+        let is_candidate = |name: &&String| Some(*name) != own.as_ref() && !name.starts_with(OWN_BRANCHES);
+        let mut names: Vec<String> = born.iter().filter(is_candidate).cloned().collect();
+        let worktrees = self.born_worktrees(recorded)?;
         if names.is_empty() && worktrees.is_empty() {
             return Ok(Vec::new());
         }

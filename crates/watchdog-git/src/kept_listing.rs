@@ -1,0 +1,105 @@
+//! Keeps a list of names with the versions of the folders and files that it was read from. It holds as long as those have not changed.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use super::error::Error;
+use super::file_state::{StatStamp, is_remote, version_of};
+
+/// The last lists for one set of recorded refs.
+#[derive(Default)]
+pub(super) struct BornListings {
+    pub branches: LastListing<String>,
+    pub worktrees: LastListing<PathBuf>,
+}
+
+/// A list of one repository, with the versions of what it was read from.
+struct KeptListing<T> {
+    common_dir: PathBuf,
+    versions: Vec<(PathBuf, Option<StatStamp>)>,
+    found: Arc<Vec<T>>,
+}
+
+/// The last list of one kind.
+pub(super) struct LastListing<T>(Mutex<Option<KeptListing<T>>>);
+
+impl<T> Default for LastListing<T> {
+    fn default() -> Self {
+        LastListing(Mutex::new(None))
+    }
+}
+
+impl<T> LastListing<T> {
+    /// The kept list where nothing that it was read from has changed; else a new one.
+    pub(super) fn of(&self, common_dir: &Path, read: impl FnOnce(&mut NewListing<T>) -> Result<(), Error>) -> Result<Arc<Vec<T>>, Error> {
+        // Held while the list is read: whoever else wants it would read the same.
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = last.as_ref().filter(|kept| kept.common_dir == common_dir && kept.is_current()) {
+            return Ok(Arc::clone(&kept.found));
+        }
+        *last = None;
+        let mut listing =
+            NewListing { begun: SystemTime::now(), versions: Vec::new(), is_reliable: !is_remote(common_dir), found: Vec::new() };
+        read(&mut listing)?;
+        let found = Arc::new(listing.found);
+        if listing.is_reliable {
+            let found = Arc::clone(&found);
+            *last = Some(KeptListing { common_dir: common_dir.to_owned(), versions: listing.versions, found });
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+impl<T> LastListing<T> {
+    pub(super) fn is_kept(&self) -> bool {
+        self.0.lock().expect("no holder panics").is_some()
+    }
+}
+
+impl<T> KeptListing<T> {
+    fn is_current(&self) -> bool {
+        self.versions.iter().all(|(path, version)| version_of(path).is_ok_and(|now| now == *version))
+    }
+}
+
+/// A list that is being read.
+pub(super) struct NewListing<T> {
+    begun: SystemTime,
+    versions: Vec<(PathBuf, Option<StatStamp>)>,
+    /// Whether a change of what was read would show in its version.
+    is_reliable: bool,
+    /// What was found so far.
+    pub found: Vec<T>,
+}
+
+impl<T> NewListing<T> {
+    /// Notes the version of something, to be called before it is read.
+    pub(super) fn reads(&mut self, path: &Path) {
+        match version_of(path) {
+            Ok(version) => {
+                self.is_reliable &= version.is_none_or(|version| version.is_older_than(self.begun));
+                self.versions.push((path.to_owned(), version));
+            }
+            Err(_) => self.is_reliable = false,
+        }
+    }
+
+    /// What is in a folder; nothing where there is none.
+    pub(super) fn entries(&mut self, folder: &Path) -> Result<impl Iterator<Item = std::io::Result<fs::DirEntry>> + use<T>, Error> {
+        self.reads(folder);
+        let entries = match fs::read_dir(folder) {
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => None,
+            read => Some(read.map_err(|e| unlisted(folder, e))?),
+        };
+        Ok(entries.into_iter().flatten())
+    }
+}
+
+/// A folder that could not be listed.
+pub(super) fn unlisted(folder: &Path, error: std::io::Error) -> Error {
+    Error::read(format!("list {}", folder.display()), error)
+}
