@@ -1,13 +1,16 @@
 //! Opens a worktree so that reading it runs no program that the repository itself names.
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use gix::error::ResultExt as _;
 use gix::sec::Trust;
 
 use super::discover::dot_git;
 use super::error::Error;
+use super::file_state::{StatStamp, version_of};
 use super::harden;
 use super::reftable::ServedWorktree;
 
@@ -26,6 +29,8 @@ pub struct Worktree {
     pub(super) common_dir: PathBuf,
     /// The git server for refs that gix cannot read.
     pub(super) served: Option<ServedWorktree>,
+    /// The index that was read last where `repo` is a sibling's, with the version of its file: a judgement needs it twice.
+    pub(super) read_index: RefCell<Option<(StatStamp, gix::worktree::Index)>>,
 }
 
 impl Worktree {
@@ -65,7 +70,7 @@ impl Worktree {
                 Some(served)
             }
         };
-        Ok(Worktree { repo, ignored_filters, from_sibling: false, root, git_dir, common_dir, served })
+        Ok(Worktree { repo, ignored_filters, from_sibling: false, root, git_dir, common_dir, served, read_index: RefCell::default() })
     }
 
     /// The top folder of the work tree, absolute and with symlinks resolved.
@@ -104,6 +109,13 @@ impl Worktree {
         if !self.from_sibling {
             return self.repo.index_or_empty();
         }
+        let begun = SystemTime::now();
+        let version = version_of(&path).ok().flatten();
+        if let Some((read, index)) = &*self.read_index.borrow()
+            && version.as_ref() == Some(read)
+        {
+            return Ok(index.clone());
+        }
         let hash = self.repo.object_hash();
         let skip = self.repo.config_snapshot().boolean("index.skipHash").unwrap_or(false);
         // Reading is not worth a thread where so many are small.
@@ -112,6 +124,9 @@ impl Worktree {
             Err(_) if !path.exists() => gix::index::File::from_state(gix::index::State::new(hash), path),
             read => read?,
         };
-        Ok(gix::worktree::Index::new(gix::fs::FileSnapshot::new(file)))
+        let index = gix::worktree::Index::new(gix::fs::FileSnapshot::new(file));
+        // One that is as young as the look may change again without a new time.
+        *self.read_index.borrow_mut() = version.filter(|version| version.is_older_than(begun)).map(|version| (version, index.clone()));
+        Ok(index)
     }
 }

@@ -1,6 +1,7 @@
 //! Opens a repository once and shares it among all of its linked worktrees: they have the same objects and configuration, and otherwise
 //! each of a thousand would read both again.
 
+use std::cell::RefCell;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -89,5 +90,6 @@ fn turn_to(kept: Worktree, found: &FoundWorktree) -> Option<Worktree> {
         git_dir: found.git_dir.clone(),
         common_dir: found.common_dir.clone(),
         served: None,
+        read_index: RefCell::default(),
     })
 }
