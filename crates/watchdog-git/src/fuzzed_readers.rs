@@ -54,7 +54,7 @@ pub fn movements(file: &Path) -> Result<Vec<LoggedMovement>, Error> {
 /// As [`movements`].
 pub fn movements_since(file: &Path, is_last: impl Fn(&str, &str) -> bool) -> Result<Vec<LoggedMovement>, Error> {
     let ids = |entry: &ReflogEntry| (entry.old.to_hex().to_string(), entry.new.to_hex().to_string());
-    let entries = reflog::read(file, false, |entry| {
+    let tail = reflog::read_tail(file, false, |entry| {
         let (old, new) = ids(entry);
         is_last(&old, &new)
     })?;
@@ -62,7 +62,7 @@ pub fn movements_since(file: &Path, is_last: impl Fn(&str, &str) -> bool) -> Res
         let (old, new) = ids(&entry);
         LoggedMovement { old, new, meaning: entry.action.into(), sources: entry.sources }
     };
-    Ok(entries.into_iter().map(movement).collect())
+    Ok(tail.entries.into_iter().map(movement).collect())
 }
 
 /// The content of an index with the checksum at its end that makes its reader look at it.

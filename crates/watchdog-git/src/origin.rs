@@ -62,9 +62,9 @@ pub(super) fn sort(
         None => entry.old.is_null(),
     };
     // The end of the log nearly always settles it: the session's own commits, back to the baseline.
-    let recent = reflog::read(&log, false, here)?;
-    let since = recent.first().filter(|entry| here(entry)).map(|entry| usize::from(Some(entry.new) == baseline));
-    let recent = since.map_or(&[][..], |at| &recent[at..]);
+    let tail = reflog::read_tail(&log, false, here)?;
+    let since = tail.entries.first().filter(|entry| here(entry)).map(|entry| usize::from(Some(entry.new) == baseline));
+    let recent = since.map_or(&[][..], |at| &tail.entries[at..]);
     let made_since = made(worktree, history, recent, &mut origins)?;
     let all: HashSet<HistoryIndex> = new.iter().copied().collect();
     let mut open = all.clone();
@@ -81,7 +81,7 @@ pub(super) fn sort(
     if open.is_empty() {
         return Ok(origins);
     }
-    let entries = reflog::read(&log, pulls_locally(worktree), |_| false)?;
+    let entries = if pulls_locally(worktree) { reflog::read(&log, true)? } else { tail.whole()? };
     let made_here = made(worktree, history, &entries, &mut origins)?;
     open.retain(|node| !made_here.contains(node));
     if open.is_empty() {
@@ -178,7 +178,10 @@ fn commits_seen_by_others(
     let mut logs = Vec::new();
     for (name, path) in worktree.other_logs()? {
         let owner = owners.of(&name, worktree.common_dir());
-        logs.push((name.starts_with("refs/"), owner, reflog::read(&path, false, |_| false)?));
+        // That of its own branch has nothing that its own HEAD does not tell.
+        if owner != RefOwner::This {
+            logs.push((name.starts_with("refs/"), owner, reflog::read(&path, false)?));
+        }
     }
     // A commit on a checked-out branch has the same line in two logs: it belongs to the owner of that worktree.
     let mut lines: HashSet<u64> = own.iter().map(|entry| entry.line).collect();

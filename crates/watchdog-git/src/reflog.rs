@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gix::ObjectId;
 
@@ -133,39 +133,80 @@ fn sources(message: &str) -> Vec<String> {
     }
 }
 
+/// All entries of a reflog, oldest first. No file, no entries.
+pub(super) fn read(path: &Path, pulls_locally: bool) -> Result<Vec<ReflogEntry>, Error> {
+    read_tail(path, pulls_locally, |_| false).map(|tail| tail.entries)
+}
+
+/// The end of a reflog, and the way to what is before it.
+pub(super) struct ReflogTail {
+    /// The entries, oldest first.
+    pub entries: Vec<ReflogEntry>,
+    path: PathBuf,
+    pulls_locally: bool,
+    /// The file that they were read from, and where the first of them begins in it.
+    before: Option<(File, u64)>,
+}
+
+impl ReflogTail {
+    /// All entries of the reflog, oldest first, as it was when its end was read.
+    pub(super) fn whole(self) -> Result<Vec<ReflogEntry>, Error> {
+        let Some((mut file, end)) = self.before.filter(|(_, end)| *end > 0) else { return Ok(self.entries) };
+        let text = read_part(&mut file, 0, end).map_err(|e| unread(&self.path, e))?;
+        let mut entries: Vec<_> = text.split(|b| *b == b'\n').filter_map(|line| parse(line, self.pulls_locally)).collect();
+        entries.extend(self.entries);
+        Ok(entries)
+    }
+}
+
 /// The entries of a reflog, oldest first: from the newest one on that `is_last` says so of, which is the first of them, or from the
 /// beginning where it says so of none. No file, no entries.
-pub(super) fn read(path: &Path, pulls_locally: bool, is_last: impl Fn(&ReflogEntry) -> bool) -> Result<Vec<ReflogEntry>, Error> {
-    let doing = || format!("read the reflog {}", path.display());
+pub(super) fn read_tail(path: &Path, pulls_locally: bool, is_last: impl Fn(&ReflogEntry) -> bool) -> Result<ReflogTail, Error> {
+    let tail = |entries, before| ReflogTail { entries, path: path.to_owned(), pulls_locally, before };
     let mut file = match File::open(path) {
         Ok(file) => file,
-        Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => return Ok(Vec::new()),
-        Err(e) => return Err(Error::read(doing(), e)),
+        Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+            return Ok(tail(Vec::new(), None));
+        }
+        Err(e) => return Err(unread(path, e)),
     };
-    let length = file.metadata().map_err(|e| Error::read(doing(), e))?.len();
+    let length = file.metadata().map_err(|e| unread(path, e))?.len();
     let mut span = 8 * 1024;
     loop {
         let start = length.saturating_sub(span);
-        let mut text = Vec::with_capacity(usize::try_from(length - start).unwrap_or_default());
-        file.seek(SeekFrom::Start(start)).map_err(|e| Error::read(doing(), e))?;
-        (&mut file).take(length - start).read_to_end(&mut text).map_err(|e| Error::read(doing(), e))?;
+        let text = read_part(&mut file, start, length).map_err(|e| unread(path, e))?;
         // The first line of a part read from the middle is most likely cut.
         let from = if start == 0 { 0 } else { text.iter().position(|b| *b == b'\n').map_or(text.len(), |at| at + 1) };
-        let (mut entries, mut is_over) = (Vec::new(), start == 0);
-        for entry in text[from..].rsplit(|b| *b == b'\n').filter_map(|line| parse(line, pulls_locally)) {
+        let (mut entries, mut first, mut end) = (Vec::new(), (start == 0).then_some(0), text.len());
+        for line in text[from..].rsplit(|b| *b == b'\n') {
+            let begin = end - line.len();
+            // The newline before it; the first line has none.
+            end = begin.saturating_sub(1);
+            let Some(entry) = parse(line, pulls_locally) else { continue };
             let last = is_last(&entry);
             entries.push(entry);
             if last {
-                is_over = true;
+                first = Some(start + begin as u64);
                 break;
             }
         }
-        if is_over {
+        if let Some(first) = first {
             entries.reverse();
-            return Ok(entries);
+            return Ok(tail(entries, Some((file, first))));
         }
         span *= 8;
     }
+}
+
+fn read_part(file: &mut File, start: u64, end: u64) -> std::io::Result<Vec<u8>> {
+    let mut text = Vec::with_capacity(usize::try_from(end - start).unwrap_or_default());
+    file.seek(SeekFrom::Start(start))?;
+    file.take(end - start).read_to_end(&mut text)?;
+    Ok(text)
+}
+
+fn unread(path: &Path, error: std::io::Error) -> Error {
+    Error::read(format!("read the reflog {}", path.display()), error)
 }
 
 /// One line: `old new Name <mail> seconds zone TAB message`. A damaged line proves nothing.
@@ -259,6 +300,35 @@ mod tests {
         ] {
             assert_eq!(sources(message), expected, "{message}");
         }
+    }
+
+    #[test]
+    fn the_end_of_a_log_and_what_is_before_it_are_all_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("HEAD");
+        let id = |n: usize| format!("{n:040x}");
+        let object = |n: usize| ObjectId::from_hex(id(n).as_bytes()).unwrap();
+        let line = |n: usize| format!("{} {} A <a@b> {n} +0000\tcommit: {}\n", id(n), id(n + 1), "x".repeat(n % 90));
+        for lines in [0, 1, 2, 50, 400, 3_000] {
+            // A damaged line, an empty one, and a last one that is still being written prove nothing, and hide nothing.
+            let text: String = (0..lines).map(|n| if n % 7 == 3 { format!("damaged\n\n{}", line(n)) } else { line(n) }).collect();
+            std::fs::write(&path, format!("{text}{} {}", id(lines), &id(lines)[..20])).unwrap();
+            let all = read(&path, false).unwrap();
+            assert_eq!(all.len(), lines);
+            for first in [0, 1, lines / 2, lines.saturating_sub(1), lines + 5] {
+                let is_last = |entry: &ReflogEntry| entry.old == object(first);
+                let tail = || read_tail(&path, false, is_last).unwrap();
+                let expected = if first < lines { &all[first..] } else { &all[..] };
+                assert_eq!(tail().entries, expected, "{first} of {lines}");
+                assert_eq!(tail().whole().unwrap(), all, "{first} of {lines}");
+            }
+        }
+        let tail = read_tail(&path, false, |entry| entry.old == object(9)).unwrap();
+        // git puts a log that it shortens in the place of the old one.
+        let whole = read(&path, false).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(tail.whole().unwrap(), whole, "it is the log as it was when its end was read");
+        assert_eq!(read(&path, false).unwrap(), []);
     }
 
     #[test]
