@@ -208,6 +208,12 @@ pub trait LocalStore: SharedStore {
     /// Overwrites values, all or none. For values that can be computed again: a power cut may lose them.
     fn keep_hints(&self, hints: &[(RowKey, Vec<u8>)]) -> Result<(), StoreError>;
 
+    /// Writes a value as [`SharedStore::cas`] does, without waiting for the disk: the death of a process loses nothing, a power cut may. For
+    /// values whose loss only makes later judgements stricter.
+    fn cas_without_flush(&self, key: &RowKey, expect: ExpectedRevision, value: &[u8]) -> Result<SwapOutcome, StoreError> {
+        self.cas(key, expect, value)
+    }
+
     /// The place before the first event that happened at `at` or later; the end of the stream where there is none.
     fn cursor_at(&self, at: Timestamp) -> Result<EventCursor, StoreError>;
 

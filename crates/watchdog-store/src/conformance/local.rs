@@ -20,6 +20,20 @@ fn hints_are_kept_over_whatever_is_there_and_revisions_tell_what_changed() {
 }
 
 #[test]
+fn a_write_without_a_flush_is_a_swap_like_any_other() {
+    on_every_engine(|store| {
+        let a = key("a");
+        let first = written(store.cas_without_flush(&a, ExpectedRevision::Absent, b"1").unwrap());
+        assert_eq!(store.get(&a).unwrap(), Some((first, b"1".to_vec())));
+        assert_eq!(store.cas_without_flush(&a, ExpectedRevision::Absent, b"2").unwrap(), SwapOutcome::Conflict);
+        let second = written(store.cas(&a, ExpectedRevision::Rev(first), b"3").unwrap());
+        assert_eq!(store.cas_without_flush(&a, ExpectedRevision::Rev(first), b"4").unwrap(), SwapOutcome::Conflict);
+        let third = written(store.cas_without_flush(&a, ExpectedRevision::Rev(second), b"5").unwrap());
+        assert_eq!(store.get(&a).unwrap(), Some((third, b"5".to_vec())));
+    });
+}
+
+#[test]
 fn a_position_in_the_stream_is_found_by_time() {
     on_every_engine(|store| {
         assert_eq!(store.cursor_at(at(5)).unwrap(), EventCursor::START, "nothing is there yet");

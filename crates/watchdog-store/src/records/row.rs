@@ -123,6 +123,24 @@ pub(super) fn update<R: RecordType, T>(
     key: &RowKey,
     change: impl Fn(Option<R>) -> (R, T),
 ) -> Result<T, StoreError> {
+    update_by(store, key, change, |expect, bytes| store.cas(key, expect, bytes))
+}
+
+/// The same without waiting for the disk, for a change whose loss in a power cut only makes later judgements stricter.
+pub(super) fn update_without_flush<R: RecordType, T>(
+    store: &dyn LocalStore,
+    key: &RowKey,
+    change: impl Fn(Option<R>) -> (R, T),
+) -> Result<T, StoreError> {
+    update_by(store, key, change, |expect, bytes| store.cas_without_flush(key, expect, bytes))
+}
+
+fn update_by<R: RecordType, T, S: SharedStore + ?Sized>(
+    store: &S,
+    key: &RowKey,
+    change: impl Fn(Option<R>) -> (R, T),
+    write: impl Fn(ExpectedRevision, &[u8]) -> Result<SwapOutcome, StoreError>,
+) -> Result<T, StoreError> {
     // A write whose answer was lost: the revision before it, its bytes and its outcome.
     let mut lost: Option<(Option<RowRevision>, Vec<u8>, T)> = None;
     rounds::<R, T>(key, || {
@@ -139,7 +157,7 @@ pub(super) fn update<R: RecordType, T>(
         if found.as_ref().is_some_and(|(_, before)| *before == bytes) {
             return Ok(Some(outcome));
         }
-        match store.cas(key, rev.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev), &bytes)? {
+        match write(rev.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev), &bytes)? {
             SwapOutcome::Ok(_) => Ok(Some(outcome)),
             SwapOutcome::Conflict => Ok(None),
             SwapOutcome::Unknown => {

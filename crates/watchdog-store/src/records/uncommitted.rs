@@ -72,10 +72,16 @@ pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Optio
 
 /// Records what is uncommitted at the end of a session that began at this baseline. Nothing happens where another one is recorded by now.
 pub fn ended(store: &dyn LocalStore, worktree_id: &str, spec: &str, baseline_at: Timestamp, end: &ContentIds) -> Result<(), StoreError> {
-    change(store, worktree_id, spec, baseline_at, |record| record.work.end = Some(end.clone()))
+    let changed = |record: &mut UncommittedRecord| record.work.end = Some(end.clone());
+    if is_changed_by(store, worktree_id, spec, baseline_at, changed)? {
+        let key = row::key::<UncommittedRecord>(worktree_id, spec);
+        row::update(store, &key, |found| (changed_row(found, baseline_at, changed), ()))?;
+    }
+    Ok(())
 }
 
-/// Records that the work of a baseline is complete: later changes belong to no session until a new baseline.
+/// Records that the work of a baseline is complete: later changes belong to no session until a new baseline. Does not wait for the disk: if a
+/// power cut loses it, later changes count as work of the session.
 pub fn completed(
     store: &dyn LocalStore,
     worktree_id: &str,
@@ -83,35 +89,39 @@ pub fn completed(
     baseline_at: Timestamp,
     left: Option<&ContentIds>,
 ) -> Result<(), StoreError> {
-    change(store, worktree_id, spec, baseline_at, |record| {
+    let changed = |record: &mut UncommittedRecord| {
         record.completed = true;
         if let Some(left) = left {
             record.work.end = Some(left.clone());
         }
-    })
+    };
+    if is_changed_by(store, worktree_id, spec, baseline_at, changed)? {
+        let key = row::key::<UncommittedRecord>(worktree_id, spec);
+        row::update_without_flush(store, &key, |found| (changed_row(found, baseline_at, changed), ()))?;
+    }
+    Ok(())
 }
 
-fn change(
+/// Whether the record is of this baseline and a change makes a difference. Mostly it makes none, and nothing is written.
+fn is_changed_by(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
     baseline_at: Timestamp,
     change: impl Fn(&mut UncommittedRecord),
-) -> Result<(), StoreError> {
-    // Most calls end here, without a write.
-    let Some(mut found) = of(store, worktree_id, spec)?.filter(|record| record.baseline_at == baseline_at) else { return Ok(()) };
+) -> Result<bool, StoreError> {
+    let Some(mut found) = of(store, worktree_id, spec)?.filter(|record| record.baseline_at == baseline_at) else { return Ok(false) };
     let before = found.clone();
     change(&mut found);
-    if found == before {
-        return Ok(());
+    Ok(found != before)
+}
+
+fn changed_row(found: Option<UncommittedRecord>, baseline_at: Timestamp, change: impl Fn(&mut UncommittedRecord)) -> UncommittedRecord {
+    let mut record = found.unwrap_or(UncommittedRecord { baseline_at, work: SessionEdgeFiles::default(), completed: false });
+    if record.baseline_at == baseline_at {
+        change(&mut record);
     }
-    row::update(store, &row::key::<UncommittedRecord>(worktree_id, spec), |found: Option<UncommittedRecord>| {
-        let mut record = found.unwrap_or(UncommittedRecord { baseline_at, work: SessionEdgeFiles::default(), completed: false });
-        if record.baseline_at == baseline_at {
-            change(&mut record);
-        }
-        (record, ())
-    })
+    record
 }
 
 /// Notes that watchdog itself wrote a file into the worktree.

@@ -29,6 +29,10 @@ impl LocalStore for SqliteStore {
         })
     }
 
+    fn cas_without_flush(&self, key: &RowKey, expect: ExpectedRevision, value: &[u8]) -> Result<SwapOutcome, StoreError> {
+        self.swap_all(&[(key.clone(), expect, value.to_vec())], noting)
+    }
+
     fn cursor_at(&self, at: Timestamp) -> Result<EventCursor, StoreError> {
         self.with("read the journal", |connection| {
             // Left to itself, SQLite walks through the events in their order, all of a long journal where the time is a recent one.

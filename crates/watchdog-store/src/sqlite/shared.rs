@@ -6,23 +6,15 @@ use crate::records::figures;
 /// After so many further events they are added to the figures, by the append that has the last of them: a report has to count few by itself.
 const FOLDED_EACH: i64 = 1_000;
 
-impl SharedStore for SqliteStore {
-    fn now(&self) -> Result<EngineTime, StoreError> {
-        Ok(boot_time().at)
-    }
-
-    fn get(&self, key: &RowKey) -> Result<Option<(RowRevision, Vec<u8>)>, StoreError> {
-        self.with("read a row", |connection| {
-            connection
-                .prepare_cached("SELECT rev, value FROM record WHERE key = ?1")?
-                .query_row([key.as_str()], |row| Ok((RowRevision(row.get(0)?), row.get(1)?)))
-                .optional()
-        })
-    }
-
-    fn cas_all(&self, writes: &[(RowKey, ExpectedRevision, Vec<u8>)]) -> Result<SwapOutcome, StoreError> {
+impl SqliteStore {
+    /// Writes values if each finds what it expects, in a transaction that `begin` begins.
+    pub(super) fn swap_all(
+        &self,
+        writes: &[(RowKey, ExpectedRevision, Vec<u8>)],
+        begin: impl Fn(&mut Connection) -> rusqlite::Result<Transaction<'_>>,
+    ) -> Result<SwapOutcome, StoreError> {
         self.with("write a row", |connection| {
-            let tx = writing(connection)?;
+            let tx = begin(connection)?;
             let mut last = RowRevision(0);
             for (key, expect, value) in writes {
                 let expected = match expect {
@@ -45,6 +37,25 @@ impl SharedStore for SqliteStore {
                 Err(error) => Err(error),
             }
         })
+    }
+}
+
+impl SharedStore for SqliteStore {
+    fn now(&self) -> Result<EngineTime, StoreError> {
+        Ok(boot_time().at)
+    }
+
+    fn get(&self, key: &RowKey) -> Result<Option<(RowRevision, Vec<u8>)>, StoreError> {
+        self.with("read a row", |connection| {
+            connection
+                .prepare_cached("SELECT rev, value FROM record WHERE key = ?1")?
+                .query_row([key.as_str()], |row| Ok((RowRevision(row.get(0)?), row.get(1)?)))
+                .optional()
+        })
+    }
+
+    fn cas_all(&self, writes: &[(RowKey, ExpectedRevision, Vec<u8>)]) -> Result<SwapOutcome, StoreError> {
+        self.swap_all(writes, writing)
     }
 
     fn delete(&self, key: &RowKey, expect: RowRevision) -> Result<SwapOutcome, StoreError> {
