@@ -23,7 +23,7 @@ const DAYS: usize = 400;
 const WORKS: usize = 2_000;
 
 /// How many events a fold has in memory at a time.
-const PAGE: usize = 2_000;
+const PAGE: usize = 250;
 
 /// How far the journal was folded.
 #[derive(Clone, Serialize, Deserialize)]
