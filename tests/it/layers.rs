@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use regex::Regex;
 
@@ -146,13 +147,15 @@ fn assert_none(faults: &[String]) {
 /// The rooms that a text names, be it in a path or in a group such as `use crate::{git, store}`. In a crate that is one room, `crate` is
 /// that room.
 fn imported(text: &str, one_room: bool) -> Vec<String> {
-    let path = Regex::new(r"\b(?:crate|watchdog_core)::(\{[^;]*?\}\s*;|[a-z_]+)").expect("a fixed pattern");
-    let other_crate = Regex::new(r"\bwatchdog_(facts|fleet|git|process|store|system)\b").expect("a fixed pattern");
-    let outermost = Regex::new(r"(?:^\{|,)\s*([a-z_]+)").expect("a fixed pattern");
-    let mut rooms: Vec<String> = other_crate.captures_iter(text).map(|found| found[1].to_string()).collect();
-    for found in path.captures_iter(text).filter(|found| !one_room || !found[0].starts_with("crate")) {
+    static PATH: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"\b(?:crate|watchdog_core)::(\{[^;]*?\}\s*;|[a-z_]+)").expect("a fixed pattern"));
+    static OTHER_CRATE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"\bwatchdog_(facts|fleet|git|process|store|system)\b").expect("a fixed pattern"));
+    static OUTERMOST: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?:^\{|,)\s*([a-z_]+)").expect("a fixed pattern"));
+    let mut rooms: Vec<String> = OTHER_CRATE.captures_iter(text).map(|found| found[1].to_string()).collect();
+    for found in PATH.captures_iter(text).filter(|found| !one_room || !found[0].starts_with("crate")) {
         if found[1].starts_with('{') {
-            rooms.extend(outermost.captures_iter(&without_inner_groups(&found[1])).map(|one| one[1].to_string()));
+            rooms.extend(OUTERMOST.captures_iter(&without_inner_groups(&found[1])).map(|one| one[1].to_string()));
         } else {
             rooms.push(found[1].to_string());
         }

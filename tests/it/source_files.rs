@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use regex::Regex;
 
@@ -27,11 +28,12 @@ impl Source {
 
     /// The files that this one declares for tests only.
     fn test_files(&self) -> Vec<String> {
-        let declared =
-            Regex::new(r#"#\[cfg\((?:test|any\(test, feature = "conformance"\))\)\]\s*(?:#\[path = "([^"]+)"\]\s*)?(?:pub(?:\([a-z]+\))? )?mod (\w+);"#).expect("a fixed pattern");
+        static DECLARED: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r#"#\[cfg\((?:test|any\(test, feature = "conformance"\))\)\]\s*(?:#\[path = "([^"]+)"\]\s*)?(?:pub(?:\([a-z]+\))? )?mod (\w+);"#).expect("a fixed pattern")
+        });
         let (folder, file) = self.name.rsplit_once('/').expect("every source is in a folder");
         let inner = if ["mod.rs", "lib.rs", "main.rs"].contains(&file) { folder.to_string() } else { self.name.replace(".rs", "") };
-        let files = declared.captures_iter(&self.text).map(|found| match found.get(1) {
+        let files = DECLARED.captures_iter(&self.text).map(|found| match found.get(1) {
             Some(path) => format!("{folder}/{}", path.as_str()),
             None => format!("{inner}/{}.rs", &found[2]),
         });
