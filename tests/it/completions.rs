@@ -14,7 +14,7 @@ case $shell in
         ;;
     zsh)
         zpty -b it "zsh -f -i"
-        setup="PS1=; autoload -U compinit; compinit -D -u; source <(watchdog completions zsh); setopt menu_complete"
+        setup="PS1=; autoload -U compinit; compinit -d \"\$HOME/.zcompdump\" -u; source <(watchdog completions zsh); setopt menu_complete"
         setup+="; show() { print -rn -- \"<<\$BUFFER>>\" }; zle -N show; bindkey '^G' show; bindkey '^I' complete-word; echo RE''ADY"
         ;;
 esac
