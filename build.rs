@@ -1,5 +1,6 @@
 //! Links what unwinds the stack (a part of the compiler's own library) into the binary, where the system has it as an archive.
-//! Otherwise each start loads `libgcc_s.so` for it, which is a tenth of what it costs to start. Tells a release build its commit, too.
+//! Otherwise each start loads `libgcc_s.so` for it, which is a tenth of what it costs to start. Tells a release build its commit, and links a
+//! debug build so that it starts quickly.
 
 use std::env;
 use std::path::PathBuf;
@@ -12,7 +13,14 @@ fn main() {
     }
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);
     let for_here = env::var_os("HOST") == env::var_os("TARGET");
-    if for_here && is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu") && has_archive() {
+    let for_gnu = for_here && is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu");
+    let is_static = env::var("CARGO_CFG_TARGET_FEATURE").is_ok_and(|features| features.split(',').any(|one| one == "crt-static"));
+    if for_gnu && !is_static && is("PROFILE", "debug") {
+        // Without optimisation, 250,000 addresses in it are set at each start, were it not linked for one place in memory; the tests start
+        // it some ten thousand times.
+        println!("cargo::rustc-link-arg=-no-pie");
+    }
+    if for_gnu && has_archive() {
         // Stands before `libgcc_s`, which is then not needed and so not linked. A linker that takes archives in their order alone
         // finds nothing missing yet, and links `libgcc_s` as ever.
         println!("cargo::rustc-link-lib=dylib=gcc_eh");
