@@ -62,6 +62,20 @@ fn ten_sweeps_over_three_quiet_worktrees_ask_each_agent_once() {
 }
 
 #[test]
+fn an_answer_that_stands_is_none_of_a_sweeps_questions() {
+    let env = TestEnv::new();
+    linked(&env, &["a", "b"]);
+    let (config, asked) = asking(&env, r#"{"status": "working", "message": "on it"}"#);
+    for round in 1..=3 {
+        let swept = env.watchdog(&env.root().join("all"), &["--config", config.to_str().unwrap(), "sweep"]);
+        let says = format!("{}{}", swept.stdout, swept.stderr);
+        assert_eq!(says.contains("2 questions asked"), round == 1, "round {round}\n{swept}");
+        assert_eq!(says.contains("asked"), round == 1, "round {round}\n{swept}");
+    }
+    assert_eq!(questions(&asked), 2);
+}
+
+#[test]
 fn a_review_stands_and_asks_nobody_again() {
     let env = TestEnv::new();
     linked(&env, &["a"]);
