@@ -130,7 +130,7 @@ impl JudgementInput {
 /// Refuses to start a session in the middle of a rebase or a merge, unless the session is to finish it. Call it before anything is
 /// recorded.
 pub fn refuse_half_done(worktree: &Worktree, overrides: &Overrides) -> Result<(), Refusal> {
-    let operation = worktree.operation().filter(|_| overrides.uncommitted != UncommittedRule::Adopt);
+    let operation = worktree.operation()?.filter(|_| overrides.uncommitted != UncommittedRule::Adopt);
     let Some(operation) = operation else { return Ok(()) };
     let message = format!(
         "a {} was in progress before the session, which was not started; finish or abort it, or hand it to the agent with --adopt",

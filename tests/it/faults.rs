@@ -34,6 +34,20 @@ fn a_folder_that_is_no_repository() {
 }
 
 #[test]
+fn new_commits_are_not_complete_where_nobody_knows_whether_a_merge_is_half_done() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    repo.write("work", "done");
+    repo.commit_all("work");
+    // A link to itself: the system does not say what is there.
+    let mark = repo.path().join(".git/MERGE_HEAD");
+    std::os::unix::fs::symlink(&mark, &mark).expect("a new link");
+    let out = repo.watchdog(&["check", "--json", "--no-probe"]);
+    assert_error(&out, "error/git_error", &["half done"]);
+}
+
+#[test]
 fn a_bare_repository() {
     let env = TestEnv::new();
     let repo = env.repo();

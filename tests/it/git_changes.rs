@@ -197,13 +197,25 @@ fn half_done_operations_are_named() {
         repo.git(&["checkout", "-q", "main"]);
         repo.commit_file("f", "two\n", "two");
         repo.commit_file("f", "three\n", "three");
-        assert_eq!(Worktree::open(repo.root()).unwrap().operation(), None);
+        assert_eq!(Worktree::open(repo.root()).unwrap().operation().unwrap(), None);
         for step in steps {
             repo.try_git(step);
         }
-        assert_eq!(Worktree::open(repo.root()).unwrap().operation(), Some(operation), "{steps:?}");
+        assert_eq!(Worktree::open(repo.root()).unwrap().operation().unwrap(), Some(operation), "{steps:?}");
         assert_eq!(of_us(&changes(&repo)), of_git(&repo), "{steps:?}");
     }
+}
+
+#[test]
+fn a_mark_of_an_operation_that_cannot_be_looked_at_is_an_error_and_not_no_operation() {
+    let repo = Repo::init();
+    repo.commit("one");
+    // A link to itself: the system does not say what is there.
+    let mark = repo.root().join(".git/MERGE_HEAD");
+    std::os::unix::fs::symlink(&mark, &mark).unwrap();
+    let worktree = Worktree::open(repo.root()).unwrap();
+    let error = worktree.half_done().expect_err("nobody knows whether there is one").to_string();
+    assert!(error.contains("half done"), "{error}");
 }
 
 #[test]

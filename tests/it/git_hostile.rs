@@ -37,7 +37,7 @@ fn look(repo: &Repo) {
     let baseline = worktree.resolve("HEAD~1").unwrap();
     worktree.commits_since(&baseline, Some(&worktree.ref_tips().unwrap().into())).unwrap();
     worktree.changes().unwrap();
-    worktree.operation();
+    let _ = worktree.operation();
 }
 
 #[test]

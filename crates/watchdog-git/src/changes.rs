@@ -94,7 +94,10 @@ impl Worktree {
                 detail: "the repository's own filter programs were not run, so an unstaged file may only seem changed".to_string(),
             });
         }
-        let operation = self.operation();
+        let operation = self.operation().unwrap_or_else(|error| {
+            degraded.push(Degradation { code: WarningCode::UnreadablePath, detail: error.to_string() });
+            None
+        });
         let paths: BTreeSet<&BStr> = (found.staged.iter().map(|(path, _)| path))
             .chain(&found.unstaged)
             .chain(&found.untracked)

@@ -45,6 +45,11 @@ pub(super) fn version_of(path: &Path) -> rustix::io::Result<Option<StatStamp>> {
     }
 }
 
+/// Whether there surely is nothing at a path. Where the system does not say, there may be.
+pub(super) fn is_absent(path: &Path) -> bool {
+    matches!(path.try_exists(), Ok(false))
+}
+
 /// Whether a folder lies on another machine, whose clock and caches are its own. So one of an unknown kind is taken for.
 pub(super) fn is_remote(folder: &Path) -> bool {
     // NFS, SMB, SMB2, CIFS, 9P, FUSE, AFS, Ceph.

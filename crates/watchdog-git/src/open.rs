@@ -10,7 +10,7 @@ use gix::sec::Trust;
 
 use super::discover::dot_git;
 use super::error::Error;
-use super::file_state::{StatStamp, version_of};
+use super::file_state::{StatStamp, is_absent, version_of};
 use super::harden;
 use super::reftable::ServedWorktree;
 
@@ -121,7 +121,7 @@ impl Worktree {
         // Reading is not worth a thread where so many are small.
         let options = gix::index::decode::Options { thread_limit: Some(1), ..Default::default() };
         let file = match gix::index::File::at(&path, hash, skip, options) {
-            Err(_) if !path.exists() => gix::index::File::from_state(gix::index::State::new(hash), path),
+            Err(_) if is_absent(&path) => gix::index::File::from_state(gix::index::State::new(hash), path),
             read => read?,
         };
         let index = gix::worktree::Index::new(gix::fs::FileSnapshot::new(file));

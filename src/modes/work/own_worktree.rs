@@ -152,7 +152,7 @@ pub(super) fn keep_beside(from: &Worktree, branch: &str, head: &str) -> Result<O
 pub(super) fn half_done(from: &Worktree, branch: &str) -> Option<TaskWorktreeError> {
     let there = worktrees_of(from.common_dir()).into_iter().filter(|found| found.standing == WorktreeState::There);
     there.filter_map(|found| Worktree::open(&found.root).ok()).find_map(|worktree| {
-        let operation = worktree.operation()?;
+        let operation = worktree.operation().ok().flatten()?;
         let heads = ["rebase-merge/head-name", "rebase-apply/head-name"].map(|name| worktree.git_dir().join(name));
         let is_of = |head: &PathBuf| std::fs::read_to_string(head).is_ok_and(|name| name.trim() == format!("refs/heads/{branch}"));
         heads.iter().any(is_of).then(|| TaskWorktreeError::HalfDone {

@@ -56,6 +56,7 @@ impl TaskTravel {
         // HEAD in the middle of a rebase or a merge is no commit for others to begin at.
         let half_done = worktree
             .operation()
+            .map_err(|error| self.unusable(&error))?
             .map(|operation| TaskRemoteError::HalfDone { operation: operation.as_str(), root: worktree.root().display().to_string() });
         let base = match half_done {
             Some(half_done) if wanted.is_none() => return Err(half_done),

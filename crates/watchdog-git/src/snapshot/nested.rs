@@ -8,6 +8,7 @@ use gix::bstr::{BStr, BString};
 use gix::index::entry::{Flags, Stage};
 
 use crate::Error;
+use crate::file_state::is_absent;
 
 /// The same repository without any filter program of any configuration.
 pub(super) fn quiet(repo: &gix::Repository) -> Result<gix::Repository, Error> {
@@ -45,7 +46,7 @@ pub(super) fn head(repo: &gix::Repository) -> Option<ObjectId> {
 pub(super) fn index(repo: &gix::Repository) -> Option<gix::index::File> {
     match repo.open_index() {
         Ok(index) => Some(index),
-        Err(_) if !repo.index_path().exists() => Some(empty_index(repo)),
+        Err(_) if is_absent(&repo.index_path()) => Some(empty_index(repo)),
         Err(_) => None,
     }
 }

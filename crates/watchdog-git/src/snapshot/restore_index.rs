@@ -13,6 +13,7 @@ use super::record::StoredSnapshot;
 use super::restore_result::RestoreError;
 use super::{diff, nested, tree};
 use crate::Error;
+use crate::file_state::is_absent;
 
 /// Restores the index under git's own lock, if HEAD has not moved since the snapshot.
 ///
@@ -33,7 +34,7 @@ pub(super) fn restore_index(
     };
     let current = match repo.open_index() {
         Ok(index) => index,
-        Err(_) if !path.exists() => nested::empty_index(repo),
+        Err(_) if is_absent(&path) => nested::empty_index(repo),
         Err(_) => return Ok((false, Some("the index is left as it is: it cannot be read".into()))),
     };
     let plain = |e: &gix::index::Entry| e.stage() == Stage::Unconflicted && !e.flags.contains(Flags::INTENT_TO_ADD);

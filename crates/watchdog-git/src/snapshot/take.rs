@@ -17,6 +17,7 @@ use super::record::{self, SnapshotRecord, StoredSnapshot};
 use super::scan::{DiskScan, ScannedChanges, ScannedRepository, TreeEdit};
 use super::spec_name::{PREFIX, PRIVATE_PREFIX, for_ref, path_text, sequence};
 use super::{PrivacyClassifier, Snapshot, SnapshotRequest, diff, loose_ref, nested};
+use crate::file_state::is_absent;
 use crate::{Error, Worktree};
 use watchdog_facts::display::log_millis;
 
@@ -223,7 +224,7 @@ fn wait_for_garbage_collection(common_dir: &Path) {
 pub(super) fn read_index(repo: &gix::Repository, head_tree: ObjectId) -> Result<(gix::index::File, bool), Error> {
     match repo.open_index() {
         Ok(index) => Ok((index, true)),
-        Err(_) if !repo.index_path().exists() => Ok((nested::empty_index(repo), true)),
+        Err(_) if is_absent(&repo.index_path()) => Ok((nested::empty_index(repo), true)),
         Err(_) => {
             let index = repo.index_from_tree(&head_tree).map_err(|e| Error::read("read HEAD in place of the unreadable index", e))?;
             Ok((index, false))

@@ -177,7 +177,7 @@ impl DatabaseFile {
         for _ in 0..2 {
             if let Some(connected) = &self.connected {
                 let (guard, expected) = (self.access_lock.shared(&self.database)?, connected.identity);
-                if identity(&self.database) == Some(expected) {
+                if identity(&self.database)? == Some(expected) {
                     return Ok(self.connected.take().map(|connected| (guard, connected)));
                 }
             }
@@ -189,7 +189,7 @@ impl DatabaseFile {
     /// Sees to it that we are connected to the file that is in place now.
     fn connect(&mut self) -> Result<(), StoreError> {
         if let Some(connected) = &self.connected {
-            if identity(&self.database) == Some(connected.identity) {
+            if identity(&self.database)? == Some(connected.identity) {
                 return Ok(());
             }
             self.connected = None;
@@ -201,7 +201,9 @@ impl DatabaseFile {
         // The last process may have been killed: then no process holds `presence`, and the log is not empty.
         let unclean = match self.presence.try_alone() {
             Some(_guard) => {
-                let left = ["-wal", "-journal"].iter().any(|c| fs::metadata(self.companion(c)).is_ok_and(|meta| meta.len() > 0));
+                // What cannot be looked at may be left.
+                let is_left = |suffix| fs::metadata(self.companion(suffix)).map_or_else(|e| !is_absent(&e), |meta| meta.len() > 0);
+                let left = ["-wal", "-journal"].into_iter().any(is_left);
                 let unclean = left && !self.presence.was_left_in_order();
                 self.presence.say_left_in_order(false);
                 unclean
@@ -232,7 +234,7 @@ impl DatabaseFile {
     fn try_connect(&mut self, unclean: bool) -> Result<OpenConnection, ConnectionFault> {
         {
             let _guard = self.access_lock.shared(&self.database).map_err(ConnectionFault::Refused)?;
-            if let Some(identity) = identity(&self.database) {
+            if let Some(identity) = identity(&self.database).map_err(ConnectionFault::Refused)? {
                 let connection = self.connection()?;
                 if let DatabaseState::Ready = self.state(&connection)? {
                     if unclean {
@@ -243,7 +245,7 @@ impl DatabaseFile {
             }
         }
         let _guard = self.access_lock.alone(&self.database).map_err(ConnectionFault::Refused)?;
-        let fresh = identity(&self.database).is_none();
+        let fresh = identity(&self.database).map_err(ConnectionFault::Refused)?.is_none();
         if fresh {
             // A log without its database would be taken for that of the new one.
             self.move_companions(&self.name_for_damaged()).map_err(ConnectionFault::Refused)?;
@@ -259,7 +261,7 @@ impl DatabaseFile {
                 );
             }
         }
-        let identity = identity(&self.database).ok_or_else(|| {
+        let identity = identity(&self.database).map_err(ConnectionFault::Refused)?.ok_or_else(|| {
             ConnectionFault::Refused(StoreError::Io { doing: "open", path: self.database.clone(), why: "it vanished".into() })
         })?;
         Ok(OpenConnection { connection, identity })
@@ -312,7 +314,7 @@ impl DatabaseFile {
             leave_log(&connected.connection);
         }
         let guard = self.access_lock.alone(&self.database)?;
-        let now = identity(&self.database);
+        let now = identity(&self.database)?;
         if now.is_none() || seen.is_some_and(|seen| now != Some(seen)) {
             return Ok(());
         }
@@ -395,9 +397,20 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Tells one file from its successor of the same name. Never opens it: closing it would drop SQLite's locks.
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
+/// Tells one file from its successor of the same name; `None` where there is none. Never opens it: closing it would drop SQLite's locks.
+///
+/// # Errors
+/// Where the system does not say whether it is there: taken for absent, it would be begun anew, and its log, with the newest records, put aside.
+fn identity(path: &Path) -> Result<Option<(u64, u64)>, StoreError> {
+    match fs::metadata(path) {
+        Ok(meta) => Ok(Some((meta.dev(), meta.ino()))),
+        Err(e) if is_absent(&e) => Ok(None),
+        Err(e) => Err(StoreError::io("look at", path, &e)),
+    }
+}
+
+fn is_absent(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
 }
 
 /// Creates what is missing up to the newest format, all or nothing.

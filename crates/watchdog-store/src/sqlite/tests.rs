@@ -164,6 +164,19 @@ fn a_file_that_is_no_database_is_kept_aside_and_a_fresh_one_begun() {
 }
 
 #[test]
+fn a_database_that_cannot_be_looked_at_is_not_taken_for_absent_and_keeps_its_log() {
+    let scratch = Scratch::new();
+    let database = scratch.dir.database();
+    let log = database.with_file_name("watchdog.db-wal");
+    // A link to itself: the system does not say what is there.
+    std::os::unix::fs::symlink(&database, &database).unwrap();
+    fs::write(&log, "the newest records").unwrap();
+    let error = SqliteStore::open(&scratch.dir).err().expect("nobody knows whether there is a database");
+    assert!(matches!(error, StoreError::Io { .. }), "{error}");
+    assert_eq!(fs::read_to_string(&log).unwrap(), "the newest records");
+}
+
+#[test]
 fn damage_met_in_the_middle_of_work_costs_a_note_and_not_the_work() {
     let scratch = Scratch::new();
     filled(&scratch);
