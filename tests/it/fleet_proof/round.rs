@@ -232,7 +232,7 @@ impl FleetRound {
             .filter(|version| version.status == "complete")
             .filter_map(|version| Some((&version.task, version.branch.as_ref()?)))
             .collect();
-        let on_remote = branch_of.into_iter().map(|(task, branch)| (task.clone(), remote.holds(branch))).collect();
+        let on_remote = remote.holds(&branch_of);
         let journals = self.machines.iter().map(|machine| (machine.name.clone(), machine.journal())).collect();
         let followed = followed(following, events.len());
         RoundRecord { tasks, pushes: remote.pushes(), on_remote, journals, followed, versions, events }
