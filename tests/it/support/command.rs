@@ -28,6 +28,9 @@ pub struct Run {
     stdout_to: Option<PathBuf>,
 }
 
+/// Variables of the instruments that look into a program: which lines it ran, and which change of it plays.
+const INSTRUMENTS: [&str; 3] = ["LLVM_PROFILE_FILE", "WATCHDOG_MUTANT", "WATCHDOG_MUTANT_REACHED"];
+
 /// Numbers the files that hold outputs, so that runs in one environment do not share them.
 static RUNS: AtomicU64 = AtomicU64::new(0);
 
@@ -98,7 +101,7 @@ impl Run {
     pub fn at_terminal_of(self, columns: u16, term: &str) -> AtTerminal {
         let stdout = self.stdout_to.as_ref().map(|path| File::options().write(true).open(path).expect("it takes what is written"));
         let mut command = Command::new(&self.argv[0]);
-        command.args(&self.argv[1..]).current_dir(&self.cwd).env_clear().envs(&self.vars).process_group(0);
+        command.args(&self.argv[1..]).current_dir(&self.cwd).env_clear().envs(instruments()).envs(&self.vars).process_group(0);
         AtTerminal::spawn(command, columns, term, stdout)
     }
 
@@ -115,6 +118,7 @@ impl Run {
             .args(&self.argv[1..])
             .current_dir(&self.cwd)
             .env_clear()
+            .envs(instruments())
             .envs(&self.vars)
             .stdin(File::open(&stdin).expect("was just written"))
             .stdout(match &self.stdout_to {
@@ -128,6 +132,11 @@ impl Run {
             .unwrap_or_else(|e| panic!("cannot run {:?}: {e}", self.argv[0]));
         Running { child, argv: self.argv, stdout, stderr, deadline: Instant::now() + self.timeout, timeout: self.timeout }
     }
+}
+
+/// What instruments ask of a program that a test starts, where these tests run under one.
+fn instruments() -> impl Iterator<Item = (&'static str, OsString)> {
+    INSTRUMENTS.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)))
 }
 
 /// A program that runs. Its group is killed if the test drops it.
