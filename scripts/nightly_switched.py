@@ -10,16 +10,34 @@ import re
 import subprocess
 
 VARIABLE = "WATCHDOG_MUTANT"
+# With this number no mutant plays, and each function with a switch writes its own number into the file that REACHED names.
+RECORD, REACHED = 2**32 - 1, "WATCHDOG_MUTANT_REACHED"
 MODULE = """
 #[doc(hidden)]
 pub mod mutant_switch {
-    static CHOSEN: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    use std::collections::HashSet;
+    use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
+    static CHOSEN: OnceLock<u32> = OnceLock::new();
+    static REACHED: LazyLock<Mutex<HashSet<u32>>> = LazyLock::new(Mutex::default);
     /// The number of the mutant that plays; 0 where none does.
-    pub fn chosen() -> u32 {
-        *CHOSEN.get_or_init(|| std::env::var("%s").ok().and_then(|text| text.parse().ok()).unwrap_or(0))
+    pub fn chosen(function: u32) -> u32 {
+        let chosen = *CHOSEN.get_or_init(|| std::env::var("%s").ok().and_then(|text| text.parse().ok()).unwrap_or(0));
+        if chosen == %d {
+            record(function);
+        }
+        chosen
+    }
+    #[cold]
+    fn record(function: u32) {
+        use std::io::Write;
+        if REACHED.lock().unwrap_or_else(PoisonError::into_inner).insert(function) {
+            let file = std::env::var_os("%s").and_then(|path| std::fs::OpenOptions::new().append(true).open(path).ok());
+            // In one write, as several programs may write at once.
+            let _ = file.map(|mut file| file.write_all(format!("{function}\\n").as_bytes()));
+        }
     }
 }
-""" % VARIABLE
+""" % (VARIABLE, RECORD, REACHED)
 # A line comment, a block comment, a string, a raw string, a character: in them no bracket counts. A lifetime is no character.
 SKIPPED = re.compile(r"//[^\n]*|/\*.*?\*/|b?r(#*)\".*?\"\1|b?\"(?:\\.|[^\"\\])*\"|b?'(?:\\.[^']*|[^'\\])'", re.S)
 
@@ -89,8 +107,9 @@ def switched(text, mutants):
             continue
         out.append(text[at:begin + brace])
         function_begin = lines()
-        out.append("\nmatch crate::mutant_switch::chosen() {\n")
+        out.append(f"\nmatch crate::mutant_switch::chosen({inside[0]['number']}) {{\n")
         for mutant in inside:
+            mutant["reached_as"] = inside[0]["number"]
             first, last = source.span(mutant["span"])
             if first < begin + brace or last > end - 1:
                 left.append(mutant)
