@@ -1,6 +1,7 @@
 """What long forms of tests share: one test of the test program is run again and again with other seeds, its counts are kept by commit, so
 that a run that was cut short goes on, and a table of their sums is written into docs/reliability.md."""
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -60,7 +61,7 @@ def run_test(program, test, env, *options):
                           start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
         CHILD.append(child)
         said, _ = child.communicate()
-        CHILD.clear()
+        CHILD.remove(child)
     if STOPPING:
         return None
     # "  count  word" below "group:".
@@ -74,24 +75,26 @@ def run_test(program, test, env, *options):
     return {"ok": ok, "seconds": round(time.monotonic() - began, 1), "counts": counts, "said": "" if ok else said[-20_000:]}
 
 
-def play_missing(args, form, seeds, play, describe):
-    """Plays the seeds that this commit has no result of, until the time is over; returns all results, by seed."""
+def play_missing(args, form, seeds, play, describe, jobs=1):
+    """Plays the seeds that this commit has no result of, so many at a time, until the time is over; returns all results, by seed."""
     until = time.monotonic() + args.minutes * 60
     kept = ROOT / "target/nightly" / commit() / form
     if args.restart:
         shutil.rmtree(kept, ignore_errors=True)
     kept.mkdir(parents=True, exist_ok=True)
-    for seed in seeds:
+
+    def play_one(seed):
         file = kept / f"{seed}.json"
-        if file.exists():
-            continue
-        if STOPPING or time.monotonic() > until or (row := play(seed)) is None:
-            break
+        if file.exists() or STOPPING or time.monotonic() > until or (row := play(seed)) is None:
+            return
         row["seed"] = seed
         # In one step, so that a run that is killed leaves no half of a result.
         file.with_suffix(".new").write_text(json.dumps(row))
         file.with_suffix(".new").rename(file)
         print(f"{'ok' if row['ok'] else 'FAILED':7} {seed:6} {describe(row)} {row['seconds']:6.1f} s", flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(play_one, seeds))
     rows = [json.loads((kept / f"{seed}.json").read_text()) for seed in seeds if (kept / f"{seed}.json").exists()]
     if len(rows) < len(seeds):
         print("start it again to go on")
