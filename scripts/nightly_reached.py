@@ -58,10 +58,15 @@ def batches(tests, took):
         yield part, seconds
 
 
-def play(program, folder, tests, took, mutant, run):
-    """Runs the tests that reach a mutant, part after part. Yields exit codes and what was printed."""
+def play(program, folder, tests, took, mutant, run, most=float("inf")):
+    """Runs the tests that reach a mutant, part after part, as long as the parts before took no more than `most` seconds. Yields exit codes
+    and what was printed."""
+    spent = 0
     for part, seconds in batches(tests, took):
+        if spent > most:
+            return
+        spent += seconds
         # By processor time, so that a busy machine makes nothing endless.
         limited = ["prlimit", f"--cpu={int(max(LEAST, TIMES * seconds))}"]
         yield run([*limited, program, "--exact", *part, "--test-threads", "1"], folder, {switches.VARIABLE: str(mutant)},
-                  longest=120 + 10 * seconds)
+                  longest=40 + 10 * seconds)
