@@ -32,6 +32,12 @@ impl<'r> Session<'r> {
         commits
     }
 
+    /// Why they cannot be counted, with the recorded refs and without.
+    #[track_caller]
+    pub fn refusals(&self) -> [String; 2] {
+        [Some(self.known.as_slice()), None].map(|known| since(self.repo, &self.baseline, known).expect_err("it is no count").to_string())
+    }
+
     /// As (all, made here, imported, net change) and the codes in `degraded`.
     #[track_caller]
     pub fn sum(&self) -> (u64, u64, u64, bool, Vec<&'static str>) {

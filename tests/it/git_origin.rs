@@ -291,3 +291,33 @@ fn an_object_whose_bytes_do_not_match_its_name_is_an_error() {
         assert!(error.contains(&object) && error.contains("damaged"), "{what}: {error}");
     }
 }
+
+/// Makes a folder one that is there and that nobody can list, not even root.
+fn make_unlistable(folder: &std::path::Path) {
+    fs::rename(folder, folder.with_extension("away")).unwrap();
+    std::os::unix::fs::symlink(folder.file_name().unwrap(), folder).unwrap();
+}
+
+#[test]
+fn what_others_have_is_never_credited_because_it_cannot_be_listed() {
+    for folder in ["worktrees", "logs/refs/heads"] {
+        let team = Team::new();
+        let session = Session::begin(&team.main);
+        team.other.commit("theirs");
+        team.main.git(&["merge", "-q", "other"]);
+        assert!(!session.commits().completes(), "it is another worktree's");
+        make_unlistable(&team.main.path(".git").join(folder));
+        for error in session.refusals() {
+            assert!(error.contains(folder), "{error}");
+        }
+    }
+}
+
+#[test]
+fn no_baseline_is_recorded_where_worktrees_cannot_be_listed() {
+    let team = Team::new();
+    make_unlistable(&team.main.path(".git/worktrees"));
+    // A record without them would take each of them for a helper's later.
+    let error = Worktree::open(team.main.root()).unwrap().ref_tips().expect_err("they are there").to_string();
+    assert!(error.contains(".git/worktrees"), "{error}");
+}

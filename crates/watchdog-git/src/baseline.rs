@@ -166,7 +166,7 @@ impl Worktree {
         }
         tips.sort();
         tips.dedup();
-        let heads = self.heads_of_worktrees(&tips);
+        let heads = self.heads_of_worktrees(&tips)?;
         tips.extend(heads);
         tips.sort();
         Ok(tips)

@@ -3,12 +3,14 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gix::bstr::ByteSlice;
 
 use super::error::Error;
+use super::file_state::is_absent;
 use super::known_refs::RefTip;
 use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
@@ -56,10 +58,10 @@ impl RefOwners {
             with_record: evidence.recorded_worktrees()?,
             taken: HashSet::new(),
         };
-        for git_dir in git_dirs(worktree.common_dir()) {
+        for git_dir in git_dirs(worktree.common_dir())? {
             let name = head_name(&git_dir, worktree.common_dir());
             if owners.of(&name, worktree.common_dir()) == RefOwner::Other
-                && let Some(branch) = symbolic(&git_dir.join("HEAD"))
+                && let Some(branch) = head_text(&git_dir)?.as_deref().and_then(symbolic)
             {
                 owners.taken.insert(branch);
             }
@@ -92,22 +94,25 @@ impl RefOwners {
         let is_id = name.len() >= 4 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
         let is_special = name.is_empty() || name.ends_with("HEAD") || name.starts_with("refs/");
         let known = ["refs/tags/", "refs/remotes/", "refs/"].iter().any(|prefix| recorded.contains(&format!("{prefix}{name}")));
-        let remote = common_dir.join("refs/remotes").join(name).exists();
-        !is_id && !is_special && !known && !remote && self.of(&format!("refs/heads/{name}"), common_dir) != RefOwner::Other
+        let no_remote = is_absent(&common_dir.join("refs/remotes").join(name));
+        !is_id && !is_special && !known && no_remote && self.of(&format!("refs/heads/{name}"), common_dir) != RefOwner::Other
     }
 }
 
 impl Worktree {
     /// HEAD of every worktree of the repository, with the commit that it names.
-    pub(super) fn heads_of_worktrees(&self, tips: &[RefTip]) -> Vec<RefTip> {
+    pub(super) fn heads_of_worktrees(&self, tips: &[RefTip]) -> Result<Vec<RefTip>, Error> {
         let zeros = "0".repeat(self.repo.object_hash().len_in_hex());
         let tip = |branch: &str| tips.binary_search_by(|(name, _)| name.as_str().cmp(branch)).ok().map(|at| tips[at].1.clone());
-        let named = |git_dir: &Path| {
-            let head = git_dir.join("HEAD");
-            let detached = || Some(fs::read_to_string(&head).ok()?.trim().to_owned()).filter(|text| text.len() == zeros.len());
-            symbolic(&head).map_or_else(detached, |branch| tip(&branch)).unwrap_or_else(|| zeros.clone())
+        let commit = |text: &str| match symbolic(text) {
+            Some(branch) => tip(&branch),
+            None => Some(text.trim().to_owned()).filter(|id| id.len() == zeros.len()),
         };
-        git_dirs(self.common_dir()).into_iter().map(|git_dir| (head_name(&git_dir, self.common_dir()), named(&git_dir))).collect()
+        let named = |git_dir: PathBuf| {
+            let id = head_text(&git_dir)?.as_deref().and_then(commit);
+            Ok((head_name(&git_dir, self.common_dir()), id.unwrap_or_else(|| zeros.clone())))
+        };
+        git_dirs(self.common_dir())?.into_iter().map(named).collect()
     }
 
     /// The reflogs of the repository with the names of their refs: those of branches and of other worktrees' HEADs.
@@ -116,9 +121,9 @@ impl Worktree {
         let mut logs = match &self.served {
             Some(served) => served.all_logs()?,
             None => {
-                let heads = git_dirs(self.common_dir()).into_iter();
+                let heads = git_dirs(self.common_dir())?.into_iter();
                 let mut logs: Vec<_> = heads.map(|git_dir| (head_name(&git_dir, self.common_dir()), git_dir.join("logs/HEAD"))).collect();
-                branch_logs(&self.common_dir().join("logs/refs/heads"), "refs/heads", &mut logs);
+                branch_logs(&self.common_dir().join("logs/refs/heads"), "refs/heads", &mut logs)?;
                 logs
             }
         };
@@ -127,13 +132,27 @@ impl Worktree {
     }
 }
 
-/// The git directories of all worktrees of a repository, the main one first.
-fn git_dirs(common_dir: &Path) -> Vec<PathBuf> {
-    [common_dir.to_owned()].into_iter().chain(linked_git_dirs(common_dir)).collect()
+/// The git directories of all worktrees of a repository, the main one first. One that cannot be seen could be anybody's, so that a failed
+/// look is an error and no repository without worktrees.
+fn git_dirs(common_dir: &Path) -> Result<Vec<PathBuf>, Error> {
+    let linked = entries(&common_dir.join("worktrees"))?;
+    Ok([common_dir.to_owned()].into_iter().chain(linked.into_iter().map(|entry| entry.path())).collect())
 }
 
-fn linked_git_dirs(common_dir: &Path) -> impl Iterator<Item = PathBuf> {
-    fs::read_dir(common_dir.join("worktrees")).into_iter().flatten().flatten().map(|entry| entry.path())
+/// What is in a folder; nothing where there is none.
+fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>, Error> {
+    match fs::read_dir(folder).and_then(Iterator::collect) {
+        Err(error) if is_gone(&error) => Ok(Vec::new()),
+        read => read.map_err(|error| unread(folder, &error)),
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+fn unread(path: &Path, error: &io::Error) -> Error {
+    Error::Read { doing: format!("read {}", path.display()), why: error.to_string() }
 }
 
 /// How git calls HEAD of a worktree from another one.
@@ -144,20 +163,37 @@ pub(super) fn head_name(git_dir: &Path, common_dir: &Path) -> String {
     }
 }
 
-/// The branch that a HEAD file names.
-fn symbolic(head: &Path) -> Option<String> {
+/// The text of a worktree's HEAD; `None` where it has none.
+fn head_text(git_dir: &Path) -> Result<Option<String>, Error> {
+    let head = git_dir.join("HEAD");
     // A pipe must not be opened: that waits for somebody to write to it.
-    let text = fs::symlink_metadata(head).ok()?.is_file().then(|| fs::read_to_string(head).ok())??;
+    let read = || match fs::symlink_metadata(&head)? {
+        found if found.is_file() => fs::read(&head).map(|text| Some(text.to_str_lossy().into_owned())),
+        // As git once wrote it.
+        found if found.is_symlink() => fs::read_link(&head).map(|branch| Some(format!("ref: {}", branch.display()))),
+        _ => Ok(None),
+    };
+    match read() {
+        Err(error) if is_gone(&error) => Ok(None),
+        read => read.map_err(|error| unread(&head, &error)),
+    }
+}
+
+/// The branch that the text of a HEAD names.
+fn symbolic(text: &str) -> Option<String> {
     Some(text.strip_prefix("ref:")?.trim().to_owned())
 }
 
-fn branch_logs(folder: &Path, name: &str, logs: &mut Vec<(String, PathBuf)>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+fn branch_logs(folder: &Path, name: &str, logs: &mut Vec<(String, PathBuf)>) -> Result<(), Error> {
+    for entry in entries(folder)? {
         let name = format!("{name}/{}", entry.file_name().as_encoded_bytes().to_str_lossy());
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() => branch_logs(&entry.path(), &name, logs),
+            Ok(kind) if kind.is_dir() => branch_logs(&entry.path(), &name, logs)?,
             Ok(kind) if kind.is_file() => logs.push((name, entry.path())),
-            _ => {}
+            Ok(_) => {}
+            Err(error) if is_gone(&error) => {}
+            Err(error) => return Err(unread(&entry.path(), &error)),
         }
     }
+    Ok(())
 }
