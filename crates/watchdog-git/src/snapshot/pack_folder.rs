@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use gix::ObjectId;
 use gix::config::tree::Core;
 
+use crate::file_state::is_absent;
+
 /// How the content of our `.keep` files begins.
 const KEPT_BY: &str = "watchdog snapshot";
 /// A part of the name of every temporary file of ours. git removes what begins with `tmp_`, when it is old enough.
@@ -126,7 +128,8 @@ impl PackFolder {
                 && let Some(_lock) = abandoned(&path, Some(KEPT_BY))
             {
                 let pack = path.with_extension("pack");
-                if pack.exists() && !path.with_extension("idx").exists() {
+                // With its index it is whole, and may be all that a snapshot is in.
+                if pack.exists() && is_absent(&path.with_extension("idx")) {
                     fs::remove_file(&pack).ok();
                 }
                 fs::remove_file(&path).ok();
@@ -187,5 +190,33 @@ impl PublishedPack {
     /// Whether the pack can be read: an open index outlives its file.
     pub(super) fn is_there(&self) -> bool {
         self.pack.exists() && self.index.exists()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is left of a pack that a killed snapshot kept, once the leftovers are removed.
+    fn left_of(index: impl FnOnce(&Path)) -> Vec<String> {
+        let scratch = tempfile::tempdir().unwrap();
+        let at = |name: &str| scratch.path().join(name);
+        fs::write(at("pack-1.pack"), "objects").unwrap();
+        fs::write(at("pack-1.keep"), KEPT_BY).unwrap();
+        index(&at("pack-1.idx"));
+        PackFolder { path: scratch.path().to_owned(), shared: 0 }.remove_leftovers();
+        let mut names: Vec<_> =
+            fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_killed_snapshots_pack_is_removed_only_where_it_surely_has_no_index() {
+        assert_eq!(left_of(|_| {}), Vec::<String>::new());
+        assert_eq!(left_of(|index| fs::write(index, "").unwrap()), ["pack-1.idx", "pack-1.pack"]);
+        // It leads to itself, so that nobody can say whether it is there.
+        let looped = |index: &Path| std::os::unix::fs::symlink(index, index).unwrap();
+        assert_eq!(left_of(looped), ["pack-1.idx", "pack-1.pack"]);
     }
 }

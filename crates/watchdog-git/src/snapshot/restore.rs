@@ -105,7 +105,7 @@ impl Worktree {
         if !holds_nothing_else(&whole, path).map_err(write)? {
             return Err(RestoreError::NotEmpty { path: path.to_owned() });
         }
-        if self.repo.index_path().exists() {
+        if self.repo.index_path().try_exists().map_err(write)? {
             // The index comes last: an earlier restore that was cut short had done everything.
             let note = Some("an earlier restore of it had brought everything back".into());
             return Ok(RestoreResult { to: RestoredTo::WorkTree { index: true }, files: 0, left_out: Vec::new(), note });
