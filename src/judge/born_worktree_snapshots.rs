@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::rescue::private_rule;
 use watchdog_core::config::settings::{RescueMode, RescueSettings};
-use watchdog_git::{Error, OriginEvidence, Snapshot, SnapshotRequest, Worktree};
+use watchdog_git::{Error, OriginEvidence, Snapshot, SnapshotRequest, Worktree, is_absent};
 
 /// The snapshots of helpers.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ pub fn snapshot_helpers(
         match keep() {
             Ok(taken) => kept.taken.extend(taken.filter(|snapshot| !snapshot.reused)),
             // It may have been removed a moment ago.
-            Err(_) if !helper.root.exists() => {}
+            Err(_) if is_absent(&helper.root) => {}
             Err(error) => kept.failed.push(format!("the worktree {} of a helper could not be kept: {error}", helper.root.display())),
         }
     }

@@ -1,7 +1,7 @@
 //! Linked worktrees that a killed restore left half made: detects them, and completes or recreates them.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -67,11 +67,15 @@ fn registered(worktree: &Worktree, folder: &Path) -> Option<FoundWorktree> {
 
 /// Removes what git wrote before it was killed: its own folder, and the `.git` file where nothing else is beside it.
 fn clear(worktree: &Worktree, found: &FoundWorktree, folder: &Path) -> Result<(), String> {
-    let others = fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| entry.file_name() != ".git");
-    if others {
+    let failed = |path: &Path, error: std::io::Error| format!("failed to clear {}, which a killed git left: {error}", path.display());
+    let entries = match fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+        // There may be files in it.
+        read => read.map_err(|error| failed(folder, error))?,
+    };
+    if entries.iter().any(|entry| entry.file_name() != ".git") {
         return Err("a git that was killed left it half made, and there are files in it: name another folder".into());
     }
-    let failed = |path: &Path, error: std::io::Error| format!("failed to clear {}, which a killed git left: {error}", path.display());
     let dot_git = folder.join(".git");
     if dot_git.symlink_metadata().is_ok_and(|found| found.is_file()) {
         fs::remove_file(&dot_git).map_err(|error| failed(&dot_git, error))?;

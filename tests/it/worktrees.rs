@@ -19,6 +19,7 @@ fn told(env: &TestEnv, search: &SearchResult) -> Vec<(String, &'static str)> {
         WorktreeState::There => "there",
         WorktreeState::Gone { .. } => "gone",
         WorktreeState::Broken { .. } => "broken",
+        WorktreeState::Unlisted { .. } => "unlisted",
         WorktreeState::Nothing { .. } => "nothing",
     };
     search.worktrees.iter().map(|found| (name(&found.root), word(&found.standing))).collect()
@@ -114,4 +115,22 @@ fn a_search_ends_when_it_is_told_to() {
     env.repo_named("all/a");
     let found = find_worktrees(&[env.root()], &|| true);
     assert_eq!(found.worktrees, []);
+}
+
+#[test]
+fn linked_worktrees_that_cannot_be_listed_are_an_entry_and_not_absent() {
+    let env = TestEnv::new();
+    let repo = env.repo_named("all/repo");
+    repo.git(&["worktree", "add", "-q", "../beside", "-b", "beside"]);
+    let list = env.root().join("all/repo/.git/worktrees");
+    fs::rename(&list, list.with_extension("away")).unwrap();
+    symlink("worktrees", &list).unwrap();
+    let found = search(&[&env.root().join("all/repo")]);
+    assert_eq!(
+        told(&env, &found),
+        [("all/repo", "there"), ("all/repo/.git/worktrees", "unlisted")].map(|(name, word)| (name.to_string(), word))
+    );
+    // Nobody may take a sweep of the main worktree alone for one of all.
+    let swept = env.watchdog(&env.root(), &["sweep", "--no-probe", "--json", "all/repo"]).expect(16);
+    assert!(swept.stdout.contains("its linked worktrees cannot be listed"), "{swept}");
 }

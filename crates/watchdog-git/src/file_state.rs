@@ -46,7 +46,7 @@ pub(super) fn version_of(path: &Path) -> rustix::io::Result<Option<StatStamp>> {
 }
 
 /// Whether there surely is nothing at a path. Where the system does not say, there may be.
-pub(super) fn is_absent(path: &Path) -> bool {
+pub fn is_absent(path: &Path) -> bool {
     matches!(path.try_exists(), Ok(false))
 }
 

@@ -72,6 +72,7 @@ pub use baseline::HistoryPoint;
 pub use baseline_ref::KeptBaseline;
 pub use born_worktrees::BornWorktree;
 pub use error::Error;
+pub use file_state::is_absent;
 pub use guarded::GuardedPaths;
 pub use hidden::HiddenEntries;
 pub use known_refs::{KnownRefs, RefTip};

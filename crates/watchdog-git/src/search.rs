@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -117,9 +118,12 @@ impl WorktreeSearch<'_> {
             }
             for name in inner {
                 let path = folder.join(name);
-                // It is gone, or on another file system: skip it.
-                if fs::symlink_metadata(&path).is_ok_and(|found| found.dev() == device) {
-                    open.push((path, depth + 1));
+                match fs::symlink_metadata(&path) {
+                    Ok(found) if found.dev() == device => open.push((path, depth + 1)),
+                    // On another file system.
+                    Ok(_) => {}
+                    Err(error) if error.kind() == ErrorKind::NotFound => {}
+                    Err(error) => self.notes.push(format!("{} could not be looked through: {error}", path.display())),
                 }
             }
         }

@@ -50,6 +50,11 @@ pub enum WorktreeState {
         /// For a person.
         why: String,
     },
+    /// All linked worktrees of a repository, whose list cannot be read; `root` is the folder of that list.
+    Unlisted {
+        /// For a person.
+        why: String,
+    },
     /// A path that was named, and is not in any repository.
     Nothing {
         /// For a person.
@@ -160,9 +165,20 @@ fn common_dir(git_dir: &Path) -> Result<PathBuf, String> {
 pub fn worktrees_of(common_dir: &Path) -> Vec<FoundWorktree> {
     let mut found: Vec<FoundWorktree> = main(common_dir).into_iter().collect();
     let admin = common_dir.join("worktrees");
-    let mut names: Vec<_> = match fs::read_dir(&admin) {
-        Ok(entries) => entries.take(MOST).flatten().filter(is_folder).map(|entry| entry.file_name()).collect(),
-        Err(_) => Vec::new(),
+    let mut names: Vec<_> = match fs::read_dir(&admin).and_then(|entries| entries.take(MOST).collect::<Result<Vec<_>, _>>()) {
+        Ok(entries) => entries.iter().filter(|entry| is_folder(entry)).map(fs::DirEntry::file_name).collect(),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Vec::new(),
+        // Worktrees that cannot be listed are there all the same: a list without them would be taken for the whole.
+        Err(error) => {
+            let why = format!("its linked worktrees cannot be listed: {error}");
+            found.push(FoundWorktree {
+                root: admin.clone(),
+                git_dir: admin,
+                common_dir: common_dir.to_owned(),
+                standing: WorktreeState::Unlisted { why },
+            });
+            return found;
+        }
     };
     names.sort();
     let list = |names: &[OsString]| -> Vec<_> { names.iter().map(|name| linked(common_dir, admin.join(name))).collect() };
@@ -245,10 +261,14 @@ fn standing(dot_git: &Path, git_dir: &Path) -> WorktreeState {
     let text = match read_file(dot_git) {
         Ok(text) => text,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            // A folder with something in it is no worktree that was removed.
+            // A folder with something in it is no worktree that was removed, and one that cannot be read may have something in it.
             let root = dot_git.parent().unwrap_or(dot_git);
-            if fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some()) {
-                return WorktreeState::Broken { why: format!("{} is missing", dot_git.display()) };
+            match fs::read_dir(root).map(|mut entries| entries.next().is_some()) {
+                Ok(true) => return WorktreeState::Broken { why: format!("{} is missing", dot_git.display()) },
+                Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                    return WorktreeState::Broken { why: format!("{}: {error}", root.display()) };
+                }
+                _ => {}
             }
             let kept = git_dir.join("locked").exists();
             let why = if kept { "its folder is not there; it is locked, so git keeps it" } else { "its folder is not there" };

@@ -16,6 +16,7 @@ use watchdog_core::config::{CriteriaNumbers, misspelt_word};
 use watchdog_core::decision::iteration::prompt::{PromptSet, PromptTexts};
 use watchdog_facts::display::escape_for_display;
 use watchdog_facts::phase_words::{PHASES, is_phase_name};
+use watchdog_git::is_absent;
 use watchdog_process::MirrorTarget;
 
 use super::fleet::copies;
@@ -68,7 +69,7 @@ fn request(command_env: &CommandEnv, args: LoopArgs, vars: &BTreeMap<String, Str
     let of_set = |name: &str| -> Result<Option<(String, String)>, CommandFailure> {
         let Some(folder) = &args.prompts else { return Ok(None) };
         let path = folder.join(name);
-        if !path.exists() {
+        if is_absent(&path) {
             return Ok(None);
         }
         Ok(Some((path.display().to_string(), read_prompt(&path)?)))

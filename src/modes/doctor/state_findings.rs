@@ -10,6 +10,7 @@ use super::finding::{DoctorFinding, SafeMend};
 use crate::clock::now;
 use watchdog_facts::display::plural;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
+use watchdog_git::is_absent;
 use watchdog_process::still_runs;
 use watchdog_store::{LocalStore, STORE_FORMAT, StateDir, lock, open_store, outbox};
 
@@ -44,7 +45,7 @@ pub(super) fn state_findings(state: &StateDir, commands: &WorktreeCommands) -> V
 fn open_to_others(state: &StateDir) -> Vec<PathBuf> {
     let mut found = Vec::new();
     // Without records the directory may serve others, too.
-    if !state.database().exists() {
+    if is_absent(&state.database()) {
         return found;
     }
     let is_open = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_symlink() && meta.permissions().mode() & 0o077 != 0);

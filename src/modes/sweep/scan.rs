@@ -24,7 +24,7 @@ use watchdog_core::decision::machine::{CheckMachine, DriveOutcome, MachineAction
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::refused_tool::ToolRefusals;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
-use watchdog_git::{FoundWorktree, RepoCache, WorktreeState};
+use watchdog_git::{FoundWorktree, RepoCache, WorktreeState, is_absent};
 use watchdog_store::baseline;
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
 
@@ -85,7 +85,9 @@ impl SweepShared<'_> {
             WorktreeState::Broken { why } if !watched && !self.was_watched(&found.root) => {
                 return row(SweepOutcome::Unwatched { note: Some(why.clone()) });
             }
-            WorktreeState::Broken { why } => return judged(Verdict::unreadable(unreadable(FaultKind::Git, why))),
+            WorktreeState::Broken { why } | WorktreeState::Unlisted { why } => {
+                return judged(Verdict::unreadable(unreadable(FaultKind::Git, why)));
+            }
             WorktreeState::Nothing { why } => {
                 let verdict = Verdict::unreadable(unreadable(FaultKind::NotARepository, why));
                 return row(SweepOutcome::Judged(Box::new(bare_judgement(&found.root, verdict))));
@@ -108,9 +110,9 @@ impl SweepShared<'_> {
         if let Some(verdict) = self.memory.recall(found, &id) {
             return row(SweepOutcome::Again { verdict: Box::new(verdict) });
         }
-        self.judge(found, repo_cache, id, lock).unwrap_or_else(|unreadable| match found.root.exists() {
-            true => judged(self.unreadable(&found.root, unreadable)),
-            false => row(SweepOutcome::Gone { why: VANISHED.into() }),
+        self.judge(found, repo_cache, id, lock).unwrap_or_else(|unreadable| match is_absent(&found.root) {
+            false => judged(self.unreadable(&found.root, unreadable)),
+            true => row(SweepOutcome::Gone { why: VANISHED.into() }),
         })
     }
 
@@ -262,7 +264,7 @@ fn unreadable(kind: FaultKind, why: &str) -> UnreadableFact {
 
 fn judged_row(worktree: PathBuf, judgement: Judgement) -> SweepRow {
     // Removed during the scan: this is no fault of git or the agent.
-    if judgement.verdict.status() == Status::Error && !worktree.exists() {
+    if judgement.verdict.status() == Status::Error && is_absent(&worktree) {
         return SweepRow { worktree, outcome: SweepOutcome::Gone { why: VANISHED.into() } };
     }
     SweepRow { worktree, outcome: SweepOutcome::Judged(Box::new(judgement)) }

@@ -95,7 +95,9 @@ impl Discovery {
         }
         let why = search.worktrees.iter().find_map(|worktree| match &worktree.standing {
             WorktreeState::There => None,
-            WorktreeState::Gone { why } | WorktreeState::Broken { why } => Some(format!("{}: {why}", worktree.root.display())),
+            WorktreeState::Gone { why } | WorktreeState::Broken { why } | WorktreeState::Unlisted { why } => {
+                Some(format!("{}: {why}", worktree.root.display()))
+            }
             WorktreeState::Nothing { why } => Some(why.clone()),
         });
         let why = why.unwrap_or_else(|| "no worktree was found".into());

@@ -30,7 +30,7 @@ use crate::watch::{FsMovement, WatchDepth};
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::{Reason, Verdict};
-use watchdog_git::{HistoryPoint, SearchResult};
+use watchdog_git::{HistoryPoint, SearchResult, WorktreeState};
 use watchdog_store::LocalStore;
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::journal::{is_ours, kind};
@@ -450,6 +450,12 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         let before = self.watch_set.size();
         for note in search.notes {
             self.around.tell(&note);
+        }
+        for found in &search.worktrees {
+            // Those that are known stay watched.
+            if let WorktreeState::Unlisted { why } = &found.standing {
+                self.around.tell(&format!("{}: {why}", found.root.display()));
+            }
         }
         let roots = self.watch_set.roots_beside(&search.worktrees);
         let left = spawn_io(move || still_there(roots)).await;

@@ -16,7 +16,7 @@ use crate::session::recorded;
 use crate::wire::verdict_json::Judgement;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::Reason;
-use watchdog_git::{HistoryPoint, Worktree};
+use watchdog_git::{HistoryPoint, Worktree, is_absent};
 use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
@@ -125,7 +125,7 @@ fn scan_here(task: &ScanTask) -> WatchScanOutcome {
 }
 
 fn unreadable_scan(subject: &ScanSubject, why: UnreadableFact) -> WatchScanOutcome {
-    WatchScanOutcome::Unreadable { why, is_gone: !subject.root.exists() }
+    WatchScanOutcome::Unreadable { why, is_gone: is_absent(&subject.root) }
 }
 
 /// The reason why git became unreadable during a judgement: a worktree is broken for a moment while it is being removed.

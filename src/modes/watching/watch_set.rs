@@ -53,9 +53,8 @@ impl WatchSet {
     pub fn replace(&mut self, found: &[FoundWorktree], is_left: &dyn Fn(&Path) -> bool) -> Vec<String> {
         let mut old = std::mem::take(self).watched;
         let mut new = Vec::new();
-        for worktree in
-            found.iter().filter(|worktree| !matches!(worktree.standing, WorktreeState::Gone { .. } | WorktreeState::Nothing { .. }))
-        {
+        let is_worktree = |worktree: &&FoundWorktree| matches!(worktree.standing, WorktreeState::There | WorktreeState::Broken { .. });
+        for worktree in found.iter().filter(is_worktree) {
             let id = worktree.worktree_id();
             let dirs = GitDirs { git_dir: worktree.git_dir.clone(), common_dir: worktree.common_dir.clone() };
             let watched = match old.remove(&id) {
