@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use memchr::memchr;
+
 use super::stream::{SessionSummary, StreamReader};
 
 /// Bytes of a transcript that are read, from its end, by default.
@@ -39,7 +41,7 @@ pub fn read(path: &Path, window: u64) -> io::Result<SessionSummary> {
         };
         let mut bytes = &buffer[..count];
         if within_line {
-            match bytes.iter().position(|byte| *byte == b'\n') {
+            match memchr(b'\n', bytes) {
                 Some(end) => bytes = &bytes[end + 1..],
                 None => continue,
             }

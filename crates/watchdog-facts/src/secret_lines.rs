@@ -1,7 +1,9 @@
 //! Masks a text that comes line by line: what [`mask`] finds in a line, and the lines of a private key. Pure.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
+use aho_corasick::AhoCorasick;
 use serde_json::Value;
 
 use super::secret_shapes::{mask, mask_value};
@@ -19,7 +21,7 @@ pub struct LineMasker {
 impl LineMasker {
     /// Whether whole lines that come next have no secret at all: a quick look at many of them.
     pub fn needs_none(&self, lines: &str) -> bool {
-        !self.in_key && !lines.contains("PRIVATE KEY") && !may_quote_a_secret(lines) && matches!(mask(lines), Cow::Borrowed(_))
+        !self.in_key && !CLOSER_LOOK.is_match(lines) && matches!(mask(lines), Cow::Borrowed(_))
     }
 
     /// The line without secrets. A line that is a JSON document stays one.
@@ -40,10 +42,18 @@ impl LineMasker {
     }
 }
 
-/// Whether a text within a document could name a secret in quotes, which the document escapes: no pattern sees it there.
-fn may_quote_a_secret(lines: &str) -> bool {
-    const BEGINS: [&str; 4] = ["=\\\"", "= \\\"", ":\\\"", ": \\\""];
-    BEGINS.iter().any(|begin| lines.contains(begin))
+/// How a secret in quotes begins, which a document escapes: no pattern sees it there.
+const BEGINS_QUOTED: [&str; 4] = ["=\\\"", "= \\\"", ":\\\"", ": \\\""];
+
+/// What in many lines asks for a look at each of them, in one pass.
+static CLOSER_LOOK: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    let words = BEGINS_QUOTED.into_iter().chain(["PRIVATE KEY"]);
+    AhoCorasick::new(words).expect("the words are constants")
+});
+
+/// Whether a text within a document could name a secret in quotes.
+fn may_quote_a_secret(line: &str) -> bool {
+    BEGINS_QUOTED.iter().any(|begin| line.contains(begin))
 }
 
 /// A document without the secrets of its texts.

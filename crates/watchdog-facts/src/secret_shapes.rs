@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::sync::{LazyLock, OnceLock};
 
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::bytes::{Captures, Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 use serde_json::Value;
 
@@ -98,6 +99,24 @@ static ALL: LazyLock<RegexSet> = LazyLock::new(|| {
 /// Each is made when it is first needed.
 static EACH: LazyLock<Vec<OnceLock<Regex>>> = LazyLock::new(|| RULES.iter().chain(&TEXT_RULES).map(|_| OnceLock::new()).collect());
 
+/// The words of all rules in one pass, large or small, and whose each of them is: a session may print gigabytes.
+static WORDS: LazyLock<(AhoCorasick, Vec<usize>)> = LazyLock::new(|| {
+    let of_rule = |(n, (_, words, _)): (usize, &'static SecretRule)| words.iter().map(move |word| (*word, n));
+    let (words, rules): (Vec<&str>, Vec<usize>) = RULES.iter().chain(&TEXT_RULES).enumerate().flat_map(of_rule).unzip();
+    let any_case = AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(words);
+    (any_case.expect("the words are constants"), rules)
+});
+
+/// The rules of which a word is in the text, in their order.
+fn due(text: &str) -> Vec<usize> {
+    let (words, rules) = &*WORDS;
+    let mut is_due = [false; RULES.len() + TEXT_RULES.len()];
+    for found in words.find_overlapping_iter(text) {
+        is_due[rules[found.pattern().as_usize()]] = true;
+    }
+    is_due.iter().enumerate().filter_map(|(n, is_due)| is_due.then_some(n)).collect()
+}
+
 fn each(rule: usize) -> &'static Regex {
     let (_, _, pattern) = RULES.iter().chain(&TEXT_RULES).nth(rule).expect("rules are counted from these lists");
     let build = || RegexBuilder::new(pattern).unicode(false).size_limit(64 << 20).build().expect("the rules are constants");
@@ -144,16 +163,14 @@ fn from_utf16(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(text.trim_start_matches('\u{feff}').as_bytes().to_vec())
 }
 
-/// A text with every secret replaced by the name of its rule. Only searches for a few words where there is none.
+/// A text with every secret replaced by the name of its rule. One pass over it where there is none.
 pub fn mask(text: &str) -> Cow<'_, str> {
     if text.len() < SHORTEST {
         return Cow::Borrowed(text);
     }
-    let small = text.to_ascii_lowercase();
-    let due: Vec<(usize, &SecretRule)> =
-        RULES.iter().chain(&TEXT_RULES).enumerate().filter(|(_, (_, words, _))| words.iter().any(|word| small.contains(word))).collect();
     let mut masked = Cow::Borrowed(text.as_bytes());
-    for (n, (name, ..)) in due {
+    for n in due(text) {
+        let (name, ..) = RULES.iter().chain(&TEXT_RULES).nth(n).expect("rules are counted from these lists");
         let changed = replaced(each(n), name, &masked).into_owned();
         if changed[..] != masked[..] {
             masked = Cow::Owned(changed);

@@ -3,6 +3,8 @@
 //! Memory is bounded for any input: long strings are shortened on the way, and longer documents are skipped. The boundaries of chunks
 //! make no difference. A document must begin a line and end one, so that an object quoted in prose is none.
 
+use memchr::memchr;
+
 use super::shortened_document::ShortenedDocument;
 
 /// Bytes of one document, long strings shortened.
@@ -186,7 +188,7 @@ impl DocumentScanner {
     }
 
     fn rest_of_text(&mut self, bytes: &[u8], found: &mut impl FnMut(OutputPiece<'_>)) -> usize {
-        match bytes.iter().position(|byte| *byte == b'\n') {
+        match memchr(b'\n', bytes) {
             None => bytes.len(),
             Some(at) => {
                 found(OutputPiece::Text);

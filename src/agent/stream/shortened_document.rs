@@ -1,5 +1,7 @@
 //! A JSON document of bounded size: long strings lose their middle while they come, everything else is kept as it is.
 
+use memchr::memchr3;
+
 /// Bytes of a string that are kept from its beginning, and twice at most from its end.
 pub(super) const HEAD: usize = 64 << 10;
 pub(super) const TAIL: usize = 32 << 10;
@@ -76,7 +78,7 @@ impl ShortenedDocument {
         let mut at = 0;
         while at < bytes.len() {
             if self.string.escape == EscapeState::None || self.string.escape == EscapeState::Paired {
-                let plain = bytes[at..].iter().position(|byte| matches!(byte, b'"' | b'\\' | b'\n')).unwrap_or(bytes.len() - at);
+                let plain = memchr3(b'"', b'\\', b'\n', &bytes[at..]).unwrap_or(bytes.len() - at);
                 if plain > 0 {
                     self.string.escape = EscapeState::None;
                     self.plain(&bytes[at..at + plain]);
