@@ -407,3 +407,52 @@ pub enum CommandSuccess {
     /// This regular expression in its output, and exit code 0.
     Regex(String),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse::testing::criterion;
+    use super::*;
+
+    #[test]
+    fn every_type_says_whether_the_worktree_alone_decides_it_and_whether_it_starts_a_program() {
+        for (entry, of_worktree, runs_programs) in [
+            (r#""type": "command", "run": "x""#, true, true),
+            (r#""type": "feature_list""#, true, false),
+            (r#""type": "git""#, true, false),
+            (r#""type": "files", "paths": ["a"]"#, true, false),
+            (r#""type": "plan", "path": "p.md""#, true, false),
+            (r#""type": "plan""#, false, false),
+            (r#""type": "signal", "text": "D""#, false, false),
+            (r#""type": "issue", "number": 7"#, false, true),
+            (r#""type": "structured", "tag": "t""#, false, false),
+            (r#""type": "sql_result""#, false, false),
+            (r#""type": "judge", "question": "q""#, false, true),
+            (r#""type": "phase""#, false, false),
+            (r#""type": "phase", "project": 9, "field": "Status""#, false, true),
+            (r#""type": "iterations", "count": 1"#, false, false),
+            (r#""type": "custom", "run": "x""#, false, true),
+            (r#""type": "always""#, false, false),
+        ] {
+            let found = criterion(&format!("{{{entry}}}"));
+            assert_eq!((found.of_worktree(), found.runs_programs()), (of_worktree, runs_programs), "{entry}");
+            assert!(entry.contains(&format!("\"{}\"", found.kind())), "{entry}");
+        }
+        let registered = CheckKind::Registered { kind: "weather".into(), keys: Map::new() };
+        assert_eq!((registered.kind(), registered.of_worktree(), registered.runs_programs()), ("weather", false, true));
+    }
+
+    #[test]
+    fn a_check_of_git_asks_for_something_as_soon_as_one_of_its_keys_does() {
+        let nothing = GitCriterion { min_commits: 0, ..GitCriterion::default() };
+        assert!(nothing.is_empty());
+        for something in [
+            GitCriterion { min_commits: 1, ..nothing.clone() },
+            GitCriterion { require_clean: true, ..nothing.clone() },
+            GitCriterion { require_pushed: true, ..nothing.clone() },
+            GitCriterion { no_conflict_markers: true, ..nothing.clone() },
+            GitCriterion { protected: vec!["a".into()], ..nothing },
+        ] {
+            assert!(!something.is_empty(), "{something:?}");
+        }
+    }
+}

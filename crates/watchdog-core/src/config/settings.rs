@@ -395,3 +395,77 @@ fn collect_commands(checks: &[CheckSpec], found: &mut Vec<String>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::message_template::MessageForm;
+    use super::super::parse::testing::reads;
+    use super::*;
+
+    #[test]
+    fn the_agent_that_ran_a_session_is_asked_about_it_unless_a_program_answers_for_all() {
+        let claude = ConfigSettings::default().agent;
+        let codex = AgentSettings { preset: PresetName::CODEX, model: Some("o".into()), probe: None };
+        let program = AgentSettings { probe: Some(vec!["ask".into()]), ..codex.clone() };
+        let other = AgentSettings { preset: PresetName::CODEX, model: None, probe: None };
+        for (configured, ran, asked) in [
+            (&claude, None, &claude),
+            (&codex, Some(PresetName::CODEX), &codex),
+            (&claude, Some(PresetName::CODEX), &other),
+            (&codex, Some(PresetName::CLAUDE), &claude),
+            (&program, Some(PresetName::CLAUDE), &program),
+            (&program, Some(PresetName::CODEX), &program),
+        ] {
+            assert_eq!(configured.about_session(ran.as_ref()), *asked, "{configured:?} of a session of {ran:?}");
+        }
+    }
+
+    #[test]
+    fn programs_get_each_event_by_itself_and_people_one_message_for_all() {
+        let url = || "http://x".to_owned();
+        for (target, for_people) in [
+            (NotifyTarget::Command(vec!["x".into()]), false),
+            (NotifyTarget::Url(url()), false),
+            (NotifyTarget::Service { url: url(), form: MessageForm::parse("slack").expect("it is a ready form") }, true),
+            (NotifyTarget::Desktop, true),
+            (NotifyTarget::Mail(vec!["a@b".into()]), true),
+        ] {
+            assert_eq!(target.is_for_people(), for_people, "{target:?}");
+        }
+    }
+
+    #[test]
+    fn everything_that_runs_or_leaves_the_machine_is_shown_before_it_is_trusted() {
+        let found = reads(
+            r#"{"agent": {"probe": ["ask", "me"]}, "rescue": {"mode": "command"}, "fleet": {"push_snapshots": true},
+                "agents": [{"name": "a", "command": ["my-agent"]}],
+                "notify": [{"on": ["review", "failed"], "command": ["n"]}, {"on": ["review"], "url": "http://x"}, {"on": ["review"], "desktop": true},
+                           {"on": ["review"], "mail": ["a@b", "c@d"]}],
+                "checks": [{"mode": "any", "checks": [{"type": "command", "name": "t", "run": "x"}]}]}"#,
+        );
+        let shown = [
+            "agent.probe: ask me",
+            "rescue.command: scripts/commit-rescue of the worktree, because none is given",
+            "agent a: my-agent",
+            "fleet.push_snapshots: pushes snapshots of uncommitted work on tasks",
+            "notify on review, failed: n",
+            "notify on review: POST http://x",
+            "notify on review: notify-send",
+            "notify on review: sendmail, to a@b, c@d",
+            "check t: x",
+        ];
+        assert_eq!(found.commands(), shown);
+        let own = reads(r#"{"rescue": {"mode": "command", "command": ["./mine"]}}"#);
+        assert_eq!((own.commands(), own.rescue.default_script()), (vec!["rescue.command: ./mine".to_owned()], None));
+        assert_eq!(ConfigSettings::default().commands(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_last_phases_of_checks_are_known_at_any_depth() {
+        let found = reads(
+            r#"{"checks": [{"type": "phase", "final": "Shipped"}, {"type": "always"},
+                           {"mode": "any", "checks": [{"type": "git"}, {"type": "phase"}]}]}"#,
+        );
+        assert_eq!(found.last_phases(), ["Shipped", "complete"]);
+    }
+}

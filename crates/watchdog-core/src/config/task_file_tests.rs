@@ -27,6 +27,63 @@ fn the_smallest_task_has_an_id_a_title_and_defaults() {
 }
 
 #[test]
+fn words_of_statuses_and_priorities_are_those_of_files_and_of_common_boards() {
+    use TaskStatus::{Assigned, Blocked, Complete, Failed, InProgress, Pending, Review};
+    let words = ["pending", "blocked", "assigned", "in_progress", "review", "failed", "complete"];
+    let statuses = [Pending, Blocked, Assigned, InProgress, Review, Failed, Complete];
+    assert_eq!(statuses.map(TaskStatus::as_str), words);
+    assert_eq!(words.map(TaskStatus::from_word), statuses.map(Some));
+    assert_eq!(["todo", "doing", "done", "later"].map(TaskStatus::from_word), [Some(Pending), Some(InProgress), Some(Complete), None]);
+    for word in ["critical", "high", "medium", "low"] {
+        assert_eq!(reads(&format!("{LEAST}\npriority: {word}")).priority.as_str(), word);
+    }
+    for unsaid in ["priority:", "priority: ''", "priority: ' '"] {
+        assert_eq!(reads(&format!("{LEAST}\n{unsaid}")).priority, TaskPriority::Medium, "{unsaid}");
+    }
+}
+
+/// Reads a text in which `«…»` encloses the status, or `‸` stands where one belongs.
+#[track_caller]
+fn has_status_at(marked: &str, position: impl Fn(usize, usize) -> StatusPosition) {
+    let text = marked.replace(['«', '»', '‸'], "");
+    let task = parse_task(text.as_bytes(), Path::new("t.md")).unwrap_or_else(|error| panic!("{marked}\n{error}"));
+    let start = marked.find(['«', '‸']).expect("the text has a mark");
+    let end = marked.find('»').map_or(start, |end| end - '«'.len_utf8());
+    assert_eq!(task.status_position, position(start, end), "{marked}");
+}
+
+#[test]
+fn the_next_status_belongs_in_the_place_of_the_last_or_where_a_key_may_stand() {
+    for of in
+        ["status: «review»", "status: '«todo»'", "\"status\":  \"«done»\" # now", "status: «~»", "status: «null»", "status: «NULL» # none"]
+    {
+        for front in [format!("{LEAST}\n{of}"), format!("{of}\n{LEAST}")] {
+            has_status_at(&format!("---\n{front}\n---\nx\n"), |start, end| StatusPosition::At(start..end));
+        }
+    }
+    has_status_at("---\n{id: T, title: ü, status: «review»}\n---\n", |start, end| StatusPosition::At(start..end));
+    for of in ["status:‸", "status:‸ # none", "'status' :‸", "\"status\":‸"] {
+        for front in [format!("{LEAST}\n{of}"), format!("{of}\n{LEAST}")] {
+            has_status_at(&format!("---\n{front}\n---\nx\n"), |at, _| StatusPosition::Behind(at));
+        }
+    }
+    has_status_at("---\n{id: T, status:‸ , title: t}\n---\n", |at, _| StatusPosition::Behind(at));
+    has_status_at("---\n{id: T, title: t, status:‸ }\n---\n", |at, _| StatusPosition::Behind(at));
+    has_status_at("---\n# é\n{‸id: T, title: t}\n---\n", |at, _| StatusPosition::FirstInBraces(at));
+    has_status_at("---\n&keys {‸id: T, title: t}\n---\n", |at, _| StatusPosition::FirstInBraces(at));
+    has_status_at("---\nid: T\ntitle: t\n‸---\nx\n", |at, _| StatusPosition::Line(at, 0));
+    has_status_at("---\n  id: T\n  title: t\n‸---\nx\n", |at, _| StatusPosition::Line(at, 2));
+    has_status_at("---\n# é\n‸  id: T\n  title: t\n...\n---\nx\n", |at, _| StatusPosition::Line(at, 2));
+}
+
+#[test]
+fn a_status_that_cannot_be_written_back_in_place_is_refused() {
+    let words = "t.md:4:1: status: write it as one plain word, such as `status: pending`";
+    fails(&format!("{LEAST}\nstatus: \"pend\\u0069ng\""), words);
+    fails("&all\nid: T\ntitle: t", "the keys as a whole have an anchor or a tag; remove it");
+}
+
+#[test]
 fn every_key_is_read() {
     let task = reads(
         "id: 7\ntitle: 'Login: the form'\npriority: critical\nworkstream: backend\ndepends_on: [T-0, 6]\nstatus: review\n\
@@ -50,6 +107,14 @@ fn checks_are_those_of_completion_json() {
     let both = reads(&format!("{LEAST}\nmode: any\nchecks: [{{type: always}}]\ncompletion: {{verify: x}}"));
     assert!(matches!(&both.checks[0], CheckSpec::Group { mode: Mode::Any, .. }), "{both:?}");
     assert_eq!((both.mode, both.checks.len()), (Mode::All, 2));
+    let names = |task: &TaskFile| -> Vec<String> {
+        let name = |check: &CheckSpec| if let CheckSpec::Single { name, .. } = check { name.clone() } else { "a group".into() };
+        task.checks.iter().map(name).collect()
+    };
+    let all = reads(&format!("{LEAST}\nchecks: [{{type: always}}]\ncompletion: {{verify: x}}"));
+    assert_eq!((all.mode, names(&all)), (Mode::All, vec!["always".to_owned(), "verify".to_owned()]));
+    let block_alone = reads(&format!("{LEAST}\nmode: any\ncompletion: {{verify: x, signal: D}}"));
+    assert_eq!((block_alone.mode, names(&block_alone)), (Mode::Any, vec!["signal".to_owned(), "verify".to_owned()]));
     fails(
         &format!("{LEAST}\nchecks:\n  - type: comand"),
         "t.md:5:11: checks[0].type: no type of check is named \"comand\", did you mean `command`?",
@@ -78,7 +143,7 @@ fn what_is_missing_or_wrong_is_named_with_line_and_key() {
         assert!(why_no_id(id).is_some(), "{id}");
     }
     assert!(why_no_id(&"x".repeat(101)).is_some());
-    for id in ["T1", "TASK-001", "1.2_b"] {
+    for id in ["T1", "TASK-001", "1.2_b", &"x".repeat(100)] {
         assert_eq!(why_no_id(id), None, "{id}");
     }
 }
@@ -101,7 +166,11 @@ fn a_file_that_is_no_task_says_why() {
         assert!(error.contains(words), "{text}\n{error}");
     }
     assert!(parse_task(b"---\nid: \xff", Path::new("t.md")).expect_err("no UTF-8").to_string().contains("t.md:2:5: the file is not UTF-8"));
-    assert!(parse_task(&vec![b' '; MAX_BYTES + 1], Path::new("t.md")).is_err());
+    let least = "---\nid: T\ntitle: t\n---\n";
+    let with_length = |length: usize| least.to_owned() + &"x".repeat(length - least.len());
+    assert!(parse_task(with_length(MAX_BYTES).as_bytes(), Path::new("t.md")).is_ok());
+    let error = parse_task(with_length(MAX_BYTES + 1).as_bytes(), Path::new("t.md")).expect_err("it is too long").to_string();
+    assert!(error.contains("the file is 1048577 bytes long; at most 1048576 are read"), "{error}");
 }
 
 #[test]
