@@ -191,6 +191,14 @@ mod tests {
     }
 
     #[test]
+    fn a_text_that_is_json_with_its_values_is_taken_for_json() {
+        let own = |text: &str| if let Ok(MessageForm::Own(own)) = MessageForm::parse(text) { own.is_json() } else { panic!("{text}") };
+        assert!(own(r#"{"x": "{text}"}"#) && own(r#"["{text}"]"#));
+        assert!(!own("{text}") && !own(r#""{text}""#) && !own("see {text}"));
+        assert!(MessageForm::parse(&format!("{:LONGEST$}", "{text}")).is_ok(), "of the greatest length");
+    }
+
+    #[test]
     fn a_mistake_names_the_nearest_word() {
         for (text, said) in [
             ("slak", "no ready template has this name, did you mean `slack`?"),

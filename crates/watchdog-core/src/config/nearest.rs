@@ -42,7 +42,7 @@ pub fn misspelt<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opt
 fn distance(a: &str, b: &str) -> usize {
     let edits = strsim::damerau_levenshtein(a, b);
     // `probes` for `max_probes`: a missing word is a smaller difference than its number of edits.
-    let part = a.len() >= 4 && b.split('_').count() > 1 && (b.ends_with(&format!("_{a}")) || b.starts_with(&format!("{a}_")));
+    let part = a.len() >= 4 && (b.ends_with(&format!("_{a}")) || b.starts_with(&format!("{a}_")));
     if part { edits.min(1) } else { edits }
 }
 
@@ -81,6 +81,23 @@ mod tests {
         assert_eq!(nearest("x", []), None);
         assert_eq!(hint("max_probse", known), ", did you mean `max_probes`?");
         assert_eq!(hint("zzz", known), ", the nearest known one is `max_probes`");
+    }
+
+    #[test]
+    fn known_words_are_sorted_by_how_near_they_are() {
+        let known = ["max_files", "protect", "max_bytes", "keep_days"];
+        assert_eq!(nearest_first("maxByte", known), ["max_bytes", "max_files", "protect", "keep_days"]);
+        assert_eq!(nearest_first("", known)[0], "protect");
+    }
+
+    #[test]
+    fn gaps_in_a_word_may_be_written_in_any_way() {
+        for word in ["maxCostInUsd", "max-cost-in-usd", "max cost in usd", "MAX_COST_IN_USD"] {
+            assert_eq!(misspelt(word, ["max_cost_in_usd"]), Some("max_cost_in_usd"), "{word}");
+        }
+        assert_eq!(misspelt("step1Of2Or3Of4", ["step1_of2_or3_of4"]), Some("step1_of2_or3_of4"));
+        assert_eq!(misspelt("dit", ["dir"]), None, "a word of three letters has too many neighbours");
+        assert_eq!(misspelt("DIR", ["dir"]), Some("dir"));
     }
 
     #[test]

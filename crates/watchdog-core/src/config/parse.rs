@@ -266,6 +266,8 @@ mod tests {
         assert!(bytes(&[0xff, 0xfe, b'{', 0]).contains("UTF-16"));
         assert!(bytes(&vec![b' '; MAX_BYTES + 1]).contains("bytes long"));
         assert!(parse_bytes(b"{}", Path::new("c")).is_ok());
+        let longest = format!("{{}}{}", " ".repeat(MAX_BYTES - 2));
+        assert!(parse(&longest, Path::new("c")).is_ok() && parse_bytes(longest.as_bytes(), Path::new("c")).is_ok());
     }
 
     #[test]
@@ -288,13 +290,31 @@ mod tests {
     }
 
     #[test]
+    fn a_list_has_a_thousand_entries_at_most() {
+        let list = |length: usize| format!(r#"{{"guards": [{}]}}"#, vec!["\"a\""; length].join(","));
+        assert_eq!(reads(&list(1000)).guards.len(), 1000);
+        fails(&list(1001), "guards: has 1001 entries; at most 1000 are read");
+        fails(&list(1500), "guards: has 1500 entries; at most 1000 are read");
+    }
+
+    #[test]
     fn several_blocks_join_with_mode_all() {
         let found = reads(r#"{"mode": "any", "checks": [{"type": "always"}, {"type": "git"}], "completion": {"verify": "x"}}"#);
         assert_eq!(found.mode, Mode::All);
         assert!(matches!(&found.checks[0], CheckSpec::Group { mode: Mode::Any, checks } if checks.len() == 2));
         assert!(matches!(&found.checks[1], CheckSpec::Single { criterion: CheckKind::Command(_), .. }));
         let found = reads(r#"{"completion": {"verify": "x"}, "behavior": {"completionType": "issue"}, "checks": [{"type": "git"}]}"#);
-        assert_eq!(found.checks.len(), 3);
+        let kinds: Vec<&str> = found
+            .checks
+            .iter()
+            .map(|check| match check {
+                CheckSpec::Single { criterion, .. } => criterion.kind(),
+                CheckSpec::Group { .. } => "group",
+            })
+            .collect();
+        assert_eq!(kinds, ["git", "command", "issue"]);
+        let found = reads(r#"{"mode": "any", "completion": {"verify": "x"}}"#);
+        assert_eq!((found.mode, found.checks.len(), found.commands()), (Mode::All, 1, vec!["check verify: x".to_owned()]));
     }
 
     #[test]

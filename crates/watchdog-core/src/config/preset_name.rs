@@ -86,6 +86,7 @@ mod tests {
     fn a_name_is_a_word_or_the_path_of_a_file() {
         for text in ["claude", "opencode", "my-agent", "2nd", "agents/mine.json", "/etc/x.json", "a.json"] {
             assert_eq!(PresetName::parse(text).as_ref().map(PresetName::as_str), Some(text));
+            assert_eq!(PresetName::parse(text).map(|name| name.to_string()).as_deref(), Some(text));
         }
         assert!(PresetName::parse("agents/mine.json").is_some_and(|name| name.is_path()));
         assert!(PresetName::parse("json").is_some_and(|name| !name.is_path() && !name.is_built_in()));

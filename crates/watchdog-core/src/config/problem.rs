@@ -214,6 +214,18 @@ mod tests {
     }
 
     #[test]
+    fn no_more_notes_and_presets_are_kept_than_are_listed() {
+        let report = ProblemReport::new("x");
+        let name = PresetName::parse("my-agent").unwrap();
+        for n in 0..LISTED + 3 {
+            report.note(format!("note {n}"));
+            report.preset(0, &format!("agents[{n}]"), &name);
+        }
+        assert_eq!(report.take_presets().len(), LISTED);
+        assert_eq!(report.finish(Path::new("c.json")).unwrap().len(), LISTED);
+    }
+
+    #[test]
     fn text_from_the_file_cannot_steer_a_terminal() {
         assert_eq!(shown("a\u{1b}[2J\u{202e}b"), "\"a\\u{1b}[2J\\u{202e}b\"");
         assert_eq!(shown_key("max_probes"), "max_probes");

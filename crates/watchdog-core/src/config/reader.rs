@@ -240,11 +240,8 @@ impl<'a> ConfigNode<'a> {
         let mut argv = Vec::with_capacity(items.len());
         for (n, item) in items.iter().enumerate() {
             let node = self.item(n, item);
-            match &item.kind {
-                // Empty arguments are fine, an empty program is not.
-                ValueKind::Text(text) if n > 0 && text.is_empty() => argv.push(String::new()),
-                _ => argv.push(if n == 0 { node.text()? } else { node.argument()? }),
-            }
+            // Empty arguments are fine, an empty program is not.
+            argv.push(if n == 0 { node.text()? } else { node.argument()? });
         }
         Some(argv)
     }

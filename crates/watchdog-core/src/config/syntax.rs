@@ -178,6 +178,7 @@ mod tests {
         check("{\"a\": 1} {}", "1:10", "end of the file");
         check("// why\n{}", "1:1", "expected a value");
         check("{\"a\": \"x", "1:8", "inside a text");
+        check("{\"a\": \"é", "1:8", "inside a text");
         check("{\"a\": nul}", "1:10", "expected true, false or null");
         check("[{} {}]", "1:5", "expected `,` or `]`");
         check("{\"a\": 1e999}", "1:11", "number out of range");

@@ -204,6 +204,7 @@ mod tests {
             ("a: 2025-01-31\nb: yes", json!({"a": "2025-01-31", "b": "yes"})),
             ("run: |\n  one\n  two\n", json!({"run": "one\ntwo\n"})),
             ("é: ü # comment\nb: 1", json!({"é": "ü", "b": 1})),
+            ("!!map {a: !!seq [1]}\n", json!({"a": [1]})),
             ("# nothing\n", json!({})),
             ("", json!({})),
             ("a: 1\r\nb: x\r\n", json!({"a": 1, "b": "x"})),

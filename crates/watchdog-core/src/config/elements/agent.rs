@@ -118,7 +118,8 @@ mod tests {
             r#"{"agent": {"probe": "ask"}}"#,
             "agent.probe: expected a list of texts, the program and its arguments, found the text \"ask\"",
         );
-        fails(r#"{"agent": {"probe": ["a\u0000"]}}"#, "NUL");
+        fails(r#"{"agent": {"probe": ["a\u0000"]}}"#, "agent.probe[0]: must not contain a NUL character");
+        fails(r#"{"agent": {"probe": ["a", "b\u0000"]}}"#, "agent.probe[1]: must not contain a NUL character");
     }
 
     #[test]
@@ -156,6 +157,8 @@ mod tests {
         };
         assert_eq!(found[0], gemini);
         assert_eq!((found[1].role.as_deref(), &found[1].preset), (None, &PresetName::CLAUDE));
+        let usual = reads(r#"{"agent": {"preset": "codex"}, "agents": [{"name": "a"}, {"name": "b", "preset": "gemini"}]}"#).agents;
+        assert_eq!([&usual[0].preset, &usual[1].preset], [&PresetName::CODEX, &PresetName::GEMINI]);
         fails(r#"{"agents": [{"name": "a"}, {"name": "a"}]}"#, "agents: two agents are named \"a\"");
         fails(r#"{"agents": [{"role": "a"}]}"#, "agents[0].name: missing");
         let own = reads(r#"{"agents": [{"name": "a", "command": ["my-agent", "{prompt}"], "worktree": "../a"}]}"#);

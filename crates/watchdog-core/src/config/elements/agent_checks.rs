@@ -214,6 +214,15 @@ mod tests {
         assert_eq!(criterion(r#"{"type": "signal", "text": "DONE", "match": "tag"}"#), wanted("promise"));
         assert_eq!(criterion(r#"{"type": "signal", "text": "DONE", "tag": "vow"}"#), wanted("vow"));
         assert_eq!(criterion(r#"{"type": "signal", "text": "<vow> DONE </vow>", "match": "tag"}"#), wanted("vow"));
+        let whole = |text: &str| SignalTextCriterion { text: text.into(), ..SignalTextCriterion::new("D", SignalMatch::Tag) };
+        for text in ["<vow></vow>", "<a b>DONE</a b>", "<1>DONE</1>"] {
+            let found = criterion(&format!(r#"{{"type": "signal", "text": "{text}", "match": "tag"}}"#));
+            assert_eq!(found, CheckKind::Signal(whole(text)), "it is no element with a content");
+        }
+        for tag in ["a b", "1a", "-", "a/"] {
+            let words = "checks[0].tag: must be the name of an element";
+            refuses(&format!(r#"{{"type": "signal", "text": "D", "tag": "{tag}"}}"#), words);
+        }
         refuses(r#"{"type": "signal", "text": "D", "match": "tag", "tag": "<p>"}"#, "checks[0].tag: must be the name of an element");
         refuses(r#"{"type": "signal", "text": "D", "match": "line", "tag": "p"}"#, "checks[0].tag: is for `match`: \"tag\" alone");
     }

@@ -24,6 +24,8 @@ fn an_agents_description_is_read_for_its_behavior_and_must_be_whole() {
     fails(&file("", "my-agent"), "version: missing");
     fails(&file(r#""version": "1.0.0","#, "MyAgent"), "kebab-case");
     fails(r#"{"displayName": "x", "behavior": {"completionType": "issue"}, "prompts": {}}"#, "logging: missing");
+    let part = r#"{"displayName": "x", "behavior": {"completionType": "issue"}}"#;
+    assert_eq!(reads(part).checks.len(), 1, "with one key of a whole file it need not be whole");
 }
 
 /// A description with this verdict.
@@ -129,6 +131,12 @@ fn a_short_description_is_read_and_the_rest_of_it_is_noted_once() {
         found,
         ["not read, as it says nothing of when the work is complete: `runner.boundaries`, `runner.flow`, `runner.verdict.config.type`"]
     );
+    let many = |count: usize| {
+        let keys = (10..10 + count).map(|n| format!(r#""z{n}zzz": 1, "#)).collect::<String>();
+        notes(&format!(r#"{{"name": "a", {keys} "behavior": {{"completionType": "issue"}}}}"#)).remove(0)
+    };
+    assert!(many(20).ends_with("`z28zzz`, `z29zzz`"), "{}", many(20));
+    assert!(many(22).ends_with("`z28zzz`, `z29zzz` and 2 more"), "{}", many(22));
     fails(r#"{"behavior": {"completionType": "issue", "tone": "dry"}}"#, "behavior.tone: unknown key");
 }
 

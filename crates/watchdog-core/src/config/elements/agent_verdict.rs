@@ -63,14 +63,14 @@ const RESOURCES: &[(&str, Option<VerdictWord>)] =
 
 const OPERATORS: &[(&str, Mode)] = &[("and", Mode::All), ("or", Mode::Any), ("first", Mode::First)];
 
-/// What the description says beside the verdict that bears on it.
+/// What the description says beside the verdict that bears on it. By default a block without a description around it.
 #[derive(Debug, Default)]
 pub(super) struct DescribedAgent {
     /// The folder that handlers are in, with a slash at its end; empty for the root of the worktree.
     pub(super) handlers: String,
     /// The labels that an issue has when its work is done.
     pub(super) labels: Vec<String>,
-    /// Whether an issue is closed then.
+    /// Whether an issue with these labels is closed then, too.
     pub(super) closes: bool,
     /// The number of the issue, where the description has one.
     pub(super) issue: Option<u64>,
@@ -88,11 +88,6 @@ pub(in super::super) struct LoweredVerdict {
 }
 
 impl DescribedAgent {
-    /// Those of a block without a description around it: every key is known.
-    pub(super) fn none() -> Self {
-        DescribedAgent { closes: true, ..DescribedAgent::default() }
-    }
-
     /// The object with its keys: an unknown one is an error, or noted where the file is another program's. A slip of a known key is always
     /// an error, because it would otherwise be an ignored criterion.
     pub(super) fn section<'a>(&self, node: &ConfigNode<'a>, known: &[&str]) -> Option<ConfigSection<'a>> {

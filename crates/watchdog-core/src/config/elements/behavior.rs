@@ -13,7 +13,7 @@ pub(in super::super) fn schema() -> serde_json::Value {
 
 /// Reads the block of a configuration file.
 pub(in super::super) fn read(node: &ConfigNode<'_>) -> LoweredVerdict {
-    read_within(node, &DescribedAgent::none())
+    read_within(node, &DescribedAgent::default())
 }
 
 /// Reads the block, with what the file around it says.

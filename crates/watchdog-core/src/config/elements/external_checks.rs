@@ -183,6 +183,18 @@ mod tests {
     }
 
     #[test]
+    fn a_repository_is_an_owner_and_a_name_perhaps_behind_a_host() {
+        let entry = |repo: &str| format!(r#"{{"type": "issue", "number": 7, "repo": "{repo}"}}"#);
+        for repo in ["me/it", "my-org/a_b.c", "git.example.org/me/it"] {
+            let CheckKind::Issue(found) = criterion(&entry(repo)) else { panic!("{repo} makes another type") };
+            assert_eq!(found.repo.as_deref(), Some(repo));
+        }
+        for repo in ["it", "me/", "/it", "me//it", "a/b/c/d", "-me/it", "me/--web", "me/a b", "me/it;x", "mé/it"] {
+            refuses(&entry(repo), "checks[0].repo: must be a repository as `owner/name`");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         for (entry, words) in [
             (r#"{"type": "issue"}"#, "checks[0].number: missing"),

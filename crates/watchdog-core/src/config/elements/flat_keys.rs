@@ -92,6 +92,9 @@ mod tests {
         let both = |n: u32| format!(r#"{{"completion_check": {{"max_probes": 5}}, "completion_check_max_probes": {n}}}"#);
         assert_eq!(reads(&both(5)).completion_check.max_probes, 5);
         fails(&both(7), "completion_check_max_probes: contradicts `completion_check.max_probes`; keep one");
+        let both = |n: u32| format!(r#"{{"completion_check": {{"probe_interval_seconds": 5}}, "completion_check_probe_interval": {n}}}"#);
+        assert_eq!(reads(&both(5)).completion_check.probe_interval, Duration::from_secs(5));
+        fails(&both(7), "completion_check_probe_interval: contradicts `completion_check.probe_interval_seconds`; keep one");
         fails(r#"{"completion_check_max_probes": "7"}"#, "completion_check_max_probes: expected a whole number");
         fails(r#"{"enable_smart_completion_check": 1}"#, "enable_smart_completion_check: expected true or false");
         fails(r#"{"completion_check_probes": 1}"#, "did you mean `completion_check_max_probes`?");

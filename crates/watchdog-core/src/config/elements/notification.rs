@@ -317,6 +317,16 @@ mod tests {
     }
 
     #[test]
+    fn every_word_that_is_listed_sets_it_off() {
+        let words = super::notification_words();
+        assert!(["complete", "review", "breaker_open", "iteration"].iter().all(|word| words.contains(word)), "{words:?}");
+        for word in words {
+            let found = reads(&format!(r#"{{"notify": [{{"on": ["{word}"], "command": ["x"]}}]}}"#)).notify;
+            assert_eq!(found[0].on, [*word]);
+        }
+    }
+
+    #[test]
     fn an_address_has_a_scheme_and_a_host() {
         for url in ["http://127.0.0.1:8080/hook", "https://example.invalid", "https://u:p@example.invalid/a?b=c#d", "http://[::1]:9"] {
             let text = format!(r#"{{"notify": [{{"on": ["failed"], "url": "{url}", "timeout_seconds": 3, "retries": 0}}]}}"#);
