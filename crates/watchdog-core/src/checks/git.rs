@@ -131,13 +131,14 @@ impl GitCheck {
         unmet(Some(feedback))
     }
 
-    fn markers(context: &CheckContext<'_>) -> Result<(), CheckJudgement> {
+    /// Looks for marks of a conflict in what changed, in files of so many bytes together.
+    fn markers(context: &CheckContext<'_>, most: u64) -> Result<(), CheckJudgement> {
         let touched = context.capabilities.touched(&|_| true).map_err(|error| unreadable("changed paths", &error))?;
         let mut marked = Vec::new();
         let mut unknown = None;
         let mut read = 0;
         for path in &touched.paths {
-            if read > SEARCHED_IN_ALL {
+            if read > most {
                 unknown.get_or_insert(format!("there is too much to search for marks of a conflict, from `{}` on", one_line(path)));
                 break;
             }
@@ -176,7 +177,7 @@ impl GitCheck {
             self.commits(context)?;
         }
         if criterion.no_conflict_markers {
-            Self::markers(context)?;
+            Self::markers(context, SEARCHED_IN_ALL)?;
         }
         if criterion.require_clean {
             Self::clean(context)?;
@@ -314,6 +315,12 @@ mod tests {
             "uncommitted changes (1 file); commit the work",
         );
         check(0, true, done(), untracked(&["a", "b", "c", "d"]), Unmet, "(4 files): a, b, c, ... (1 more)");
+        let twice = Changes { staged: 1, unstaged: 1, work: 1, work_paths: vec!["a".into()], ..Changes::default() };
+        check(0, true, done(), Ok(twice), Unmet, "uncommitted changes (1 file): a; commit the work");
+        let names: Vec<String> = (0..Changes::LISTED).map(|n| format!("f{n}")).collect();
+        let many = |listed: usize| Changes { untracked: 5000, work: 5000, work_paths: names[..listed].to_vec(), ..Changes::default() };
+        check(0, true, done(), Ok(many(Changes::LISTED)), Unmet, "uncommitted changes (5000 files): f0, f1, f2, ... (997 more)");
+        check(0, true, done(), Ok(many(Changes::LISTED - 1)), Unmet, "uncommitted changes (999 files): f0, f1, f2, ... (996 more)");
         let rebase = Changes { operation: Some(GitOperation::Rebase), ..Changes::default() };
         check(1, true, done(), Ok(rebase), Unmet, "a rebase is half done");
         check(1, true, done(), Err(broken("index is unreadable")), Failed, "the uncommitted changes cannot be read: index is unreadable");
@@ -386,6 +393,56 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_that_is_none_protects_nothing_and_is_named() {
+        let criterion = GitCriterion { protected: vec!["tests/**".into(), "a[".into()], ..GitCriterion::default() };
+        let fake = Fake { touched: Some(Ok(Vec::new())), ..Fake::default() };
+        let judgement = only(criterion).check(&CheckContext::new(&fake));
+        assert_eq!(judgement.outcome(), CheckOutcome::Unrunnable, "{judgement:?}");
+        assert!(judgement.feedback().starts_with("`a[` is not a valid glob: "), "{judgement:?}");
+    }
+
+    #[test]
+    fn of_many_paths_the_first_are_named_and_the_rest_are_counted() {
+        for (listed, total, words) in [
+            (&["a"][..], 1, "a"),
+            (&["a", "b", "c"], 3, "a, b, c"),
+            (&["a", "b", "c", "d"], 4, "a, b, c, ... (1 more)"),
+            (&["a", "b", "c"], 7, "a, b, c, ... (4 more)"),
+            (&["a", "b", "c", "d"], 7, "a, b, c, ... (4 more)"),
+            (&["a", "b"], 7, "a, b"),
+        ] {
+            let paths = listed.iter().map(|path| (*path).to_owned()).collect();
+            assert_eq!(named(&TouchedPaths { total, paths }), words);
+        }
+    }
+
+    #[test]
+    fn files_that_nobody_resolves_by_hand_are_passed_over_and_others_are_unknown() {
+        let conflict = "<<<<<<< a\n=======\n>>>>>>> b\n";
+        let large = "x\n".repeat(3 << 20);
+        let fake = |touched: Vec<&'static str>| Fake {
+            touched: Some(Ok(touched)),
+            contents: vec![("large", large.clone()), ("marked", conflict.into()), ("half", conflict[..18].into())],
+            unreadable: vec!["locked"],
+            ..Fake::default()
+        };
+        let judge = |fake: &Fake, most| match GitCheck::markers(&CheckContext::new(fake), most) {
+            Ok(()) => String::new(),
+            Err(judgement) => judgement.feedback().to_owned(),
+        };
+        assert_eq!(judge(&fake(vec!["large", "half"]), SEARCHED_IN_ALL), "", "a large file has no conflict of hands");
+        assert_eq!(judge(&fake(vec!["locked"]), SEARCHED_IN_ALL), "`locked` cannot be read: permission denied");
+        assert_eq!(judge(&fake(vec!["locked", "marked"]), SEARCHED_IN_ALL), "marks of a conflict are left in marked; resolve it");
+        let unlisted = Fake { touched_unlisted: 9, ..fake(vec!["half"]) };
+        assert_eq!(judge(&unlisted, SEARCHED_IN_ALL), "10 changed paths are too many to search for marks of a conflict");
+        // The file that exceeds the bound is read; the one behind it is not.
+        let three = || fake(vec!["half", "half", "marked"]);
+        assert_eq!(judge(&three(), 35), "there is too much to search for marks of a conflict, from `marked` on");
+        assert_eq!(judge(&three(), 36), "marks of a conflict are left in marked; resolve it");
+        assert_eq!(judge(&three(), 17), "there is too much to search for marks of a conflict, from `half` on");
+    }
+
+    #[test]
     fn no_conflict_is_left_in_what_changed() {
         use CheckOutcome::{Failed, Pass, Unmet};
         let conflict = "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> other\nd\n";
@@ -401,6 +458,10 @@ mod tests {
         assert_eq!(judge(conflict).feedback(), "marks of a conflict are left in x.rs; resolve it");
         assert_eq!(judge(&conflict.replace('\n', "\r\n")).outcome(), Unmet);
         assert_eq!(judge(&conflict.replace("=======", "||||||| base\nb0\n=======")).outcome(), Unmet);
+        assert_eq!(judge("<<<<<<< a\n=======\n>>>>>>>\n").outcome(), Unmet, "an end without a name");
+        let half =
+            ["<<<<<<< a\nx\n>>>>>>> b\n", "<<<<<<< a\n=======\nx\n", "<<<<<<< a\n======= x\n>>>>>>> b\n", "<<<<<<< a\n=======\n>>>>>>>x"];
+        assert!(half.iter().all(|text| judge(text).outcome() == Pass), "{half:?}");
         for text in ["", "Title\n=======\ntext", "<<<<<<< HEAD\nonly", "=======\n>>>>>>> x\n<<<<<<< y", " <<<<<<< a\n=======\n>>>>>>> b"] {
             assert_eq!(judge(text).outcome(), Pass, "{text}");
         }

@@ -235,7 +235,6 @@ fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> 
 ///
 /// They are never asked side by side: one that passes makes the others needless.
 fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> SubtreeResult {
-    let mut gravest = CheckOutcome::Unmet;
     let mut parts: Vec<Option<SubtreeResult>> = members.iter().map(|_| None).collect();
     for n in sequence(mode, members, order) {
         let mut part = members[n].judge(order, context);
@@ -246,11 +245,9 @@ fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckCont
             parts[n] = Some(part);
             return SubtreeResult { outcome, evidence, results: results(parts), feedback, winner, passed_before, notes };
         }
-        if gravity(part.outcome) > gravity(gravest) {
-            gravest = part.outcome;
-        }
         parts[n] = Some(part);
     }
+    let gravest = parts.iter().flatten().map(|part| part.outcome).max_by_key(|outcome| gravity(*outcome)).unwrap_or(CheckOutcome::Unmet);
     let words: Vec<String> = parts.iter().flatten().map(|part| part.feedback.clone()).collect();
     let notes = notes(&mut parts);
     SubtreeResult {

@@ -28,6 +28,8 @@ pub(super) struct Fake {
     /// Whether the baseline commit cannot be read.
     pub(super) baseline_broken: bool,
     pub(super) touched: Option<ReadFact<Vec<&'static str>>>,
+    /// How many more paths changed than are listed.
+    pub(super) touched_unlisted: u64,
     pub(super) pushed: Option<ReadFact<PushState>>,
     pub(super) diff: Option<ReadFact<BoundedText>>,
     pub(super) judge: Option<JudgeAnswer>,
@@ -114,7 +116,7 @@ impl Capabilities for Fake {
         self.note("touched".into());
         let all = self.touched.clone().expect("touched paths are not to be read")?;
         let paths: Vec<String> = all.into_iter().filter(|path| wanted(path)).map(str::to_owned).collect();
-        Ok(TouchedPaths { total: paths.len() as u64, paths })
+        Ok(TouchedPaths { total: paths.len() as u64 + self.touched_unlisted, paths })
     }
 
     fn protected(&self, globs: &[String]) -> ReadFact<TouchedPaths> {
@@ -395,10 +397,13 @@ fn expensive_checks_run_side_by_side_and_report_in_their_order() {
         (pass(), unmet("B"), CheckOutcome::Unmet, "B"),
         (unmet("A"), unmet("B"), CheckOutcome::Unmet, "A"),
     ] {
-        let members = vec![expensive("a", first), scripted("p", Some(pass())), expensive("b", second)];
-        let found = CheckTree::Group { mode: Mode::All, members }.evaluate(CheckOrder::CheapFirst, &context);
-        assert_eq!((found.outcome, found.feedback.as_str()), (outcome, feedback));
-        assert_eq!(found.results.iter().map(|result| result.name.as_str()).collect::<Vec<_>>(), ["a", "p", "b"]);
+        let alone = vec![expensive("a", first.clone()), expensive("b", second.clone())];
+        let beside = vec![expensive("a", first), scripted("p", Some(pass())), expensive("b", second)];
+        for (members, names) in [(alone, &["a", "b"][..]), (beside, &["a", "p", "b"])] {
+            let found = CheckTree::Group { mode: Mode::All, members }.evaluate(CheckOrder::CheapFirst, &context);
+            assert_eq!((found.outcome, found.feedback.as_str()), (outcome, feedback));
+            assert_eq!(found.results.iter().map(|result| result.name.as_str()).collect::<Vec<_>>(), names);
+        }
     }
 }
 
