@@ -105,3 +105,76 @@ pub trait Capabilities: Sync {
         Ok(TestEdits::default())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::{CheckContext, CommandCheck, CommandOutput, CompletionCheck};
+    use crate::config::settings::CommandCriterion;
+    use watchdog_facts::evidence::ProcessExit;
+
+    /// A system that implements no more than it must.
+    struct LeastSystem;
+
+    impl Capabilities for LeastSystem {
+        fn clock(&self) -> Duration {
+            Duration::ZERO
+        }
+
+        fn run_command(&self, _: &CommandRequest<'_>) -> CommandRun {
+            CommandRun::Finished { exit: ProcessExit::Code(1), output: CommandOutput::default() }
+        }
+
+        fn commits(&self) -> ReadFact<Commits> {
+            Ok(Commits::default())
+        }
+
+        fn changes(&self) -> ReadFact<Changes> {
+            Ok(Changes::default())
+        }
+
+        fn files(&self, _: &str) -> io::Result<Vec<MatchedFile>> {
+            Ok(Vec::new())
+        }
+
+        fn read_file(&self, _: &str, _: u64) -> io::Result<Option<Vec<u8>>> {
+            Ok(None)
+        }
+
+        fn baseline_file(&self, _: &str, _: u64) -> ReadFact<Option<Vec<u8>>> {
+            Ok(None)
+        }
+
+        fn touched(&self, _: &dyn Fn(&str) -> bool) -> ReadFact<TouchedPaths> {
+            Ok(TouchedPaths::default())
+        }
+
+        fn protected(&self, _: &[String]) -> ReadFact<TouchedPaths> {
+            Ok(TouchedPaths::default())
+        }
+
+        fn pushed(&self) -> ReadFact<PushState> {
+            Ok(PushState::Unborn)
+        }
+
+        fn diff(&self, _: usize) -> ReadFact<BoundedText> {
+            Ok(BoundedText { text: String::new(), cut: false })
+        }
+
+        fn ask_judge(&self, _: &JudgeRequest<'_>) -> JudgeAnswer {
+            JudgeAnswer::TimedOut
+        }
+
+        fn exchange(&self, _: &CommandRequest<'_>, _: &str) -> LineOutcome {
+            LineOutcome::TimedOut
+        }
+    }
+
+    #[test]
+    fn a_system_that_remembers_nothing_runs_every_command_and_is_taken_to_know_its_baseline() {
+        assert!(LeastSystem.baseline_known());
+        let failing = CommandCheck::new(CommandCriterion::new(CommandLine::Shell("npm test".into())));
+        let judgement = failing.check(&CheckContext::new(&LeastSystem));
+        assert_eq!(judgement.feedback(), "`npm test` ended with exit 1, not 0", "no earlier pass stands in for it");
+    }
+}

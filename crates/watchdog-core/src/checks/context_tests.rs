@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::context_reader::{context_from_json, context_from_value};
+use super::context_reader::{MAX_CONTEXT_BYTES, context_from_json, context_from_value};
 use super::context_writer::context_to_json;
 use watchdog_facts::context::{AgentTodoPlan, ContextMessage, IterationSummary, PlanStep, SessionContext, SessionUsage, ToolResult};
 
@@ -77,6 +77,57 @@ fn content_may_be_a_text_or_blocks() {
     assert_eq!(found.output.as_deref(), Some("a\nb"));
     let texts: Vec<Option<&str>> = found.messages.iter().map(|message| message.text.as_deref()).collect();
     assert_eq!(texts, [Some("a\nb"), Some("c")]);
+}
+
+#[test]
+fn of_blocks_those_with_a_text_count_and_a_kind_that_is_no_word_is_unknown() {
+    let output = |blocks: Value| read(json!({"output": blocks})).output;
+    assert_eq!(
+        output(json!(["a", {"text": "b"}, {"type": "text", "text": "c"}, {"type": "refusal", "refusal": "d"}])).as_deref(),
+        Some("a\nb\nc\nd")
+    );
+    assert_eq!(output(json!([{"type": 5, "text": "a"}, {"type": "image", "text": "b"}, 5])).as_deref(), Some(""));
+    let content = json!([{"text": "a"}, {"type": "text", "text": "b"}]);
+    assert_eq!(read(json!({"messages": [{"role": "assistant", "content": content}]})).messages[0].text.as_deref(), Some("a\nb"));
+    let mixed = json!([{"type": "text", "text": "x"}, {"type": "image", "data": "y"}]);
+    let found = read(json!({"messages": [{"role": "tool", "tool_result": {"id": "1", "content": mixed}}]}));
+    let result = found.messages[0].tool_result.as_ref().expect("it is one");
+    assert_eq!(serde_json::from_str::<Value>(&result.content).ok(), Some(mixed), "nothing of a result is left out");
+}
+
+#[test]
+fn a_context_has_a_greatest_length_and_its_counts_are_exact() {
+    let why = |length: usize| context_from_json(&"x".repeat(length)).expect_err("it is no JSON").why;
+    assert!(why(MAX_CONTEXT_BYTES).starts_with("the context is not valid JSON"));
+    for more in [1, 2] {
+        let length = MAX_CONTEXT_BYTES + more;
+        assert_eq!(why(length), format!("the context is {length} bytes long; at most 67108864 are read"));
+    }
+    assert_eq!(read(json!({"iteration": 999_999_999_999_999.0})).iteration, Some(999_999_999_999_999));
+    let error = context_from_value(&json!({"iteration": 1e15})).expect_err("a count of this size was rounded somewhere");
+    assert_eq!(error.key, "iteration");
+}
+
+#[test]
+fn what_is_cut_from_a_context_is_marked_and_half_a_value_is_none() {
+    let steps = |count: usize| AgentTodoPlan { steps: vec![PlanStep::default(); count], ..AgentTodoPlan::default() };
+    let written = |plan: AgentTodoPlan, output: &str, tentative: &str| {
+        let tentative_output = Some(json!({"a": tentative}));
+        let context = SessionContext { plan: Some(plan), output: Some(output.into()), tentative_output, ..SessionContext::default() };
+        context_to_json(&context)
+    };
+    let long = "x".repeat(1 << 20);
+    for (value, kept, cut, tentative) in [
+        (written(steps(1), "o", "t"), 1, false, json!({"a": "t"})),
+        (written(steps(1000), "o", "t"), 1000, false, json!({"a": "t"})),
+        (written(steps(1001), "o", "t"), 1000, true, json!({"a": "t"})),
+        (written(steps(1), &long, "t"), 1, true, json!({"a": "t"})),
+        (written(steps(1), "o", &long), 1, true, Value::Null),
+        (written(steps(1), "o", &long[..(1 << 20) - 8]), 1, false, json!({"a": &long[..(1 << 20) - 8]})),
+    ] {
+        assert_eq!(value["plan"]["steps"].as_array().map(Vec::len), Some(kept));
+        assert_eq!((value.get("cut").is_some(), &value["tentative_output"] == &tentative), (cut, true), "{kept} steps");
+    }
 }
 
 #[test]

@@ -178,6 +178,22 @@ mod tests {
     }
 
     #[test]
+    fn what_it_says_beside_its_verdict_is_passed_on_and_silence_adds_nothing() {
+        let judge = |fake: &Fake| CustomCheck::new(criterion(CustomMode::Call)).check(&CheckContext::new(fake));
+        let verified = Evidence::Verified;
+        let said = |stdout: &str| judge(&ran(ProcessExit::Code(0), stdout, "noise"));
+        assert_eq!(said(r#"{"complete": true}"#), CheckJudgement::Pass { evidence: verified });
+        assert_eq!(said(r#"{"complete": true, "feedback": " "}"#), CheckJudgement::Pass { evidence: verified });
+        let found = CheckJudgement::PassWith { evidence: verified, found: "3 of 3 decisions".into() };
+        assert_eq!(said(r#"{"complete": true, "feedback": "3 of 3 decisions"}"#), found);
+        assert_eq!(judge(&ran(ProcessExit::Code(1), "", "")).feedback(), "`judge` ended with exit code 1");
+        let stdout = CapturedStream { head: b"{\"complete\": true}".to_vec(), dropped: 5, tail: Vec::new() };
+        let output = CommandOutput { stdout, ..CommandOutput::default() };
+        let cut = Fake { runs: vec![("judge", CommandRun::Finished { exit: ProcessExit::Code(0), output })], ..Fake::default() };
+        check(CustomMode::Call, &cut, Failed, "wrote too much to tell what it answered: 5 bytes were dropped");
+    }
+
+    #[test]
     fn it_reads_the_context_and_is_not_waited_for_without_end() {
         let fake = ran(ProcessExit::Code(0), "", "");
         check(CustomMode::Call, &fake, Pass, "");

@@ -190,6 +190,7 @@ mod tests {
         check(r#"[{"category": "x", "description": "Dark theme", "steps": ["1"], "passes": false}]"#, Unmet, &["Dark theme"]);
         check(r#"{"features": [{"name": "a", "passes": true}]}"#, Pass, &[]);
         check(r#"{"branchName": "x", "userStories": [{"id": "US-001", "title": "T", "passes": false}]}"#, Unmet, &["US-001 T"]);
+        check(r#"[{"id": 7, "name": "", "title": "T", "passes": false}]"#, Unmet, &["do not pass: 7 T"]);
         check(r#"[{"passes": false}]"#, Unmet, &["<unnamed>"]);
         check(r#"[{"name": "画面", "passes": false}]"#, Unmet, &["画面"]);
         check("\u{feff}[{\"name\": \"a\", \"passes\": true}]", Pass, &[]);
@@ -217,7 +218,10 @@ mod tests {
         let found = FeatureListCheck::new(FeatureListCriterion::default()).check(&CheckContext::new(&Fake::default()));
         assert_eq!(found.feedback(), "`feature_list.json` is not there; write the list of features");
         let locked = Fake { unreadable: vec!["feature_list.json"], ..Fake::default() };
-        assert_eq!(FeatureListCheck::new(FeatureListCriterion::default()).check(&CheckContext::new(&locked)).outcome(), Failed);
+        let found = FeatureListCheck::new(FeatureListCriterion::default()).check(&CheckContext::new(&locked));
+        assert_eq!(found, CheckJudgement::Failed { why: "`feature_list.json` cannot be read: permission denied".into() });
+        let large = " ".repeat(MAX_BYTES as usize + 1);
+        check(&large, Failed, &[&format!("`feature_list.json` is larger than {MAX_BYTES} bytes")]);
     }
 
     const BEFORE: &str = r#"[{"category": "f", "description": "A", "steps": ["1", "2"], "passes": false}, {"category": "s", "description": "B", "steps": ["1"], "passes": false}]"#;

@@ -229,6 +229,29 @@ mod tests {
     }
 
     #[test]
+    fn files_are_searched_up_to_a_size_for_each_and_for_all() {
+        let judge = |files: &[(&'static str, u64)]| {
+            let contents = vec![("z", "ok".to_owned())];
+            let fake = Fake { files: files.to_vec(), contents, ..Fake::default() };
+            let criterion = FilesCriterion { contains: Some("ok".into()), ..FilesCriterion::new(vec!["*".into()]) };
+            FilesCheck::new(criterion).check(&CheckContext::new(&fake))
+        };
+        const ALL: u64 = 256 << 20;
+        let too_much = |name: &str| format!("there is too much to search for the text, from `{name}` on");
+        assert_eq!(judge(&[("z", ALL)]).outcome(), CheckOutcome::Pass);
+        assert_eq!(judge(&[("z", ALL + 1)]).feedback(), too_much("z"));
+        assert_eq!(judge(&[("a", 2), ("z", ALL - 2)]).outcome(), CheckOutcome::Pass);
+        assert_eq!(judge(&[("a", 3), ("z", ALL - 2)]).feedback(), too_much("z"));
+        assert_eq!(judge(&[("a", 3), ("b", ALL - 2), ("z", 1)]).feedback(), too_much("b"));
+    }
+
+    #[test]
+    fn a_long_text_of_many_lines_is_looked_for() {
+        let text = "all of it passed\n".repeat(400);
+        holding(&text, &[("a", &text.replace('\n', "\r\n"))], CheckOutcome::Pass, "");
+    }
+
+    #[test]
     fn an_empty_file_counts_where_that_is_asked_for() {
         let fake = Fake { files: vec![("a", 0)], ..Fake::default() };
         let criterion = FilesCriterion { non_empty: false, ..FilesCriterion::new(vec!["a".into()]) };

@@ -42,8 +42,9 @@ pub fn test_lines(diff: &str) -> (u64, u64) {
     let (mut defines, mut skips) = (0_i64, 0_i64);
     for line in diff.lines() {
         let (sign, text) = match line.split_at_checked(1) {
-            Some(("+", text)) if !line.starts_with("+++ ") => (1, text),
-            Some(("-", text)) if !line.starts_with("--- ") => (-1, text),
+            // The names of the files, behind `+++` and `---`, begin like no definition and no mark.
+            Some(("+", text)) => (1, text),
+            Some(("-", text)) => (-1, text),
             _ => continue,
         };
         defines += if DEFINES.is_match(text) { sign } else { 0 };
@@ -68,6 +69,11 @@ mod tests {
             "spec/models/user_spec.rb",
             "src/test/java/FooTest.java",
             "ApiTests.cs",
+            "src/parser_tests.rs",
+            "lib/user_spec.rb",
+            "src/FooIT.java",
+            "specs/a.js",
+            "testing/a.py",
         ] {
             assert!(is_test_file(path), "{path}");
         }
@@ -91,6 +97,7 @@ mod tests {
             ("-@Test\n", 1, 0),
             ("+    @Disabled\n", 0, 1),
             ("-    [Fact]\n+    [Fact(Skip = \"x\")]\n", 0, 1),
+            ("--- a/it(1).js\n+++ b/#[ignore].rs\n", 0, 0),
             (" #[test]\n-let submit(1);\n+// it(\n", 0, 0),
         ] {
             assert_eq!(test_lines(diff), (removed, skipped), "{diff}");

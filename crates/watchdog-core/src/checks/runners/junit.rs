@@ -69,7 +69,8 @@ fn enter(
 ) -> Result<(), String> {
     let name = element.local_name();
     match name.as_ref() {
-        "testsuites" | "testsuite" if depth == 0 => *root = true,
+        // One inside of another changes nothing: without a root nothing stands inside.
+        "testsuites" | "testsuite" => *root = true,
         other if depth == 0 => return Err(format!("its first element is `{}`", other.chars().take(100).collect::<String>())),
         "testcase" => {
             close(case, counts);
@@ -113,19 +114,25 @@ mod tests {
             1,
             0,
         );
+        reads("<testsuite><testcase><properties></properties><failure>x</failure></testcase></testsuite>", 1, 1, 0);
+        reads("<testsuite><error/><skipped/><testcase/></testsuite>", 1, 0, 0);
+        reads("<testsuite><testcase><failure/><skipped/></testcase></testsuite>", 1, 1, 0);
         reads("<testsuites/>", 0, 0, 0);
+        reads(&format!("<testsuite>{}{}</testsuite>", "<a>".repeat(63), "</a>".repeat(63)), 0, 0, 0);
         reads("<testsuite tests=\"5\"></testsuite>", 0, 0, 0);
     }
 
     #[test]
     fn what_is_no_report_says_why() {
         let deep = format!("<testsuite>{}", "<a>".repeat(1_000_000));
+        let one_deeper = format!("<testsuite>{}{}</testsuite>", "<a>".repeat(64), "</a>".repeat(64));
         for (text, words) in [
             ("", "neither"),
             ("ok 12 tests", "neither"),
             ("<html><testcase/></html>", "first element is `html`"),
             ("<testsuite><testcase>", "in the middle"),
             ("<testsuite><testcase></testsuite>", "no XML"),
+            (one_deeper.as_str(), "more than 64 elements stand inside of each other"),
             (deep.as_str(), "inside of each other"),
         ] {
             let why = counts_in_report(text.as_bytes()).unwrap_err();

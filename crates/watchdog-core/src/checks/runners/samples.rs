@@ -109,22 +109,34 @@ fn the_figures_of_every_runner_are_read() {
         ("pytest in colours", PYTEST_COLOURED, (2, 1, 1)),
         ("pytest -q", "1 passed, 2 deselected in 0.03s\n", (1, 0, 0)),
         ("pytest of long", "3 passed, 2 warnings, 1 xfailed, 1 error in 75.10s (0:01:15)\n", (5, 1, 0)),
+        ("pytest of all kinds", "2 failed, 3 passed, 1 xfailed, 2 xpassed, 3 errors in 1.00s\n", (11, 5, 0)),
+        ("pytest of one error", "2 failed, 1 error in 1.00s\n", (3, 3, 0)),
+        ("cargo bench", "running 3 tests\ntest result: ok. 1 passed; 0 failed; 0 ignored; 2 measured; 0 filtered out\n", (3, 0, 0)),
         ("nextest", NEXTEST, (71, 1, 626)),
         ("nextest cut short", "     Summary [   0.1s] 3/9 tests run: 1 passed, 1 failed, 1 timed out, 2 skipped\n", (3, 2, 2)),
         ("unittest", UNITTEST, (2, 1, 1)),
+        ("unittest of errors", "Ran 5 tests in 0.001s\n\nFAILED (failures=1, errors=2, skipped=1)\n", (4, 3, 1)),
         ("go -v", GO_V, (4, 1, 1)),
+        ("go -v of a program that logs", &format!("{{\"level\":\"info\"}}\n{GO_V}\"Action\":\n"), (4, 1, 1)),
         ("go -json", GO_JSON, (1, 0, 0)),
         ("node", NODE_TAP, (3, 1, 2)),
         ("node's spec", NODE_SPEC, (2, 1, 1)),
         ("jest", JEST, (4, 1, 3)),
         ("vitest", VITEST, (4, 1, 2)),
+        ("vitest of expected failures", "      Tests  1 failed | 2 passed | 1 expected fail (4)\n", (4, 1, 0)),
         ("mocha", MOCHA, (4, 1, 1)),
         ("rspec", RSPEC, (4, 1, 1)),
         ("rspec outside", "0 examples, 0 failures, 1 error occurred outside of examples\n", (0, 1, 0)),
         ("surefire", SUREFIRE, (4, 1, 1)),
         ("gradle", GRADLE, (4, 1, 1)),
         ("gradle with a logger", "> Task :test\nSUCCESS: Executed 7 tests in 1.2s (2 skipped)\n", (5, 0, 2)),
+        ("surefire of errors", "[ERROR] Tests run: 7, Failures: 1, Errors: 2, Skipped: 0\n", (7, 3, 0)),
         ("ctest", CTEST, (2, 1, 1)),
+        (
+            "ctest of disabled ones",
+            &format!("4/5 Test #4: off ..............................***Not Run (Disabled)   0.00 sec\n{CTEST}"),
+            (2, 1, 2),
+        ),
         ("dotnet", DOTNET, (4, 1, 1)),
         ("dotnet's new logger", "Test summary: total: 4, failed: 0, succeeded: 3, skipped: 1, duration: 1.2s\n", (3, 0, 1)),
         ("dotnet's old one", "Total tests: 4\n     Passed: 3\n    Skipped: 1\n Total time: 0.7 Seconds\n", (3, 0, 1)),
@@ -188,6 +200,7 @@ fn what_is_not_counted_is_unknown_and_what_is_no_runner_is_none() {
         "test result: ok. 5 passed",
         "Compiling a v0.1\nFinished",
         "5 tests completed",
+        "# pass 3\n# fail 0\n",
     ] {
         assert_eq!(read(&output(none)), None, "{none}");
     }
@@ -217,6 +230,30 @@ fn the_first_failing_test_is_named_with_what_it_says() {
         ("dotnet", DOTNET, "Ex.SumTests.Adds", "Assert.Equal() Failure: Values differ"),
     ] {
         fails(name, text, test, message);
+    }
+}
+
+#[test]
+fn a_test_inside_of_a_suite_is_named_and_not_its_suite() {
+    let nested = "▶ sums\n  ✖ adds (1.2ms)\n✖ sums (2.1ms)\nℹ tests 1\nℹ pass 0\nℹ fail 1\n\n✖ failing tests:\n\ntest at a.test.js:2:20\n\
+        ✖ adds (1.2ms)\n  Error: boom\n";
+    fails("node's spec", nested, "adds", "Error: boom");
+}
+
+#[test]
+fn a_message_is_looked_for_near_the_name_of_its_test() {
+    let below = |lines: usize| format!(" FAIL  a.test.ts > adds\n{}Error: boom\n      Tests  1 failed (1)\n", "\n".repeat(lines));
+    fails("the last line that is near", &below(39), "a.test.ts > adds", "Error: boom");
+    fails("one that is not", &below(40), "a.test.ts > adds", "");
+    let panicked = |below: &str| {
+        format!(
+            "running 1 test\ntest t ... FAILED\n\n---- t stdout ----\nthread 't' panicked at src/lib.rs:7:9:\n{below}\n\n\
+             test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n"
+        )
+    };
+    fails("a panic with words", &panicked("boom"), "t", "src/lib.rs:7:9: boom");
+    for silent in ["", "  ", "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace"] {
+        fails("a panic without words", &panicked(silent), "t", "src/lib.rs:7:9");
     }
 }
 
