@@ -128,6 +128,13 @@ mod tests {
         assert_eq!(objects_of(text, None), [Some(json!({"a": {"b": 1}})), Some(json!({"c": 2})), Some(json!({"d": 3}))]);
     }
 
+    #[test]
+    fn an_element_is_quoted_as_a_whole_and_the_next_is_found_behind_it() {
+        let text = "so <a>{\"n\": 1}</a>, no: <a>{\"n\": 2}</a> <a>open";
+        let raw: Vec<String> = given(text, Some("a")).into_iter().map(|given| given.raw).collect();
+        assert_eq!(raw, ["<a>{\"n\": 1}</a>", "<a>{\"n\": 2}</a>"]);
+    }
+
     proptest! {
         #[test]
         fn no_text_is_too_odd(text in "[{}\"a:<>/`\n é]{0,300}") {

@@ -17,7 +17,7 @@ pub(super) fn said<'a>(session: &'a SessionContext, scope: TextScope) -> Vec<&'a
                 .last()
                 .filter(|last| last.iteration.is_none() || session.iteration.is_none() || last.iteration == session.iteration);
             let prompt = session.messages.iter().rposition(|message| message.role == "user" && message.text.is_some());
-            let since = &session.messages[prompt.map_or(0, |prompt| prompt + 1)..];
+            let since = &session.messages[prompt.unwrap_or_default()..];
             let summed = of_iteration.into_iter().flat_map(|summary| summary.assistant_responses.iter().map(String::as_str));
             summed.chain(since.iter().filter_map(own)).collect()
         }
@@ -77,6 +77,11 @@ mod tests {
         assert_eq!(said(&without_output, TextScope::Last), ["a3"]);
         let third = SessionContext { iteration: Some(3), ..context() };
         assert_eq!(said(&third, TextScope::Iteration), ["a2", "a3", "o"]);
+        let uncounted = SessionContext { iteration: None, ..context() };
+        assert_eq!(said(&uncounted, TextScope::Iteration), ["s2", "a2", "a3", "o"], "the last summary is of this iteration");
+        let mut unnumbered = third;
+        unnumbered.summaries[1].iteration = None;
+        assert_eq!(said(&unnumbered, TextScope::Iteration), ["s2", "a2", "a3", "o"]);
         assert!(said(&SessionContext::default(), TextScope::Session).is_empty());
         assert_eq!(prompts(&context()), ["p", "u1", "u2"]);
     }

@@ -188,6 +188,12 @@ mod tests {
     }
 
     #[test]
+    fn a_dash_without_a_blank_is_no_bullet_that_opens_code() {
+        check("-```\n- [ ] a", &["a"]);
+        check("- ```\n- [ ] a\n- ```", &[]);
+    }
+
+    #[test]
     fn optional_sections_do_not_count_with_all_that_is_below_them() {
         check("# P\n- [x] a\n## OPTIONAL\n- [ ] b\n### More\n- [ ] c\n## Rest ##\n- [ ] d", &["(a)", "d"]);
         check("## Nice to Have ##\n- [ ] a\n# Next\n- [ ] b\n", &["b"]);

@@ -360,6 +360,18 @@ mod tests {
         let judgement =
             CommandCheck::new(super::CommandCriterion::new(CommandLine::Shell("npm test".into()))).check(&CheckContext::new(&fake));
         assert!(judgement.feedback().chars().count() < 8000);
+        let full = |letter: &str| format!("{}\n", letter.repeat(499)).repeat(4);
+        let said = |cwd: Option<String>, text: &str| {
+            let fake = Fake {
+                runs: vec![("npm test", finished(ProcessExit::Code(0), full("a").as_bytes(), full("b").as_bytes()))],
+                ..Fake::default()
+            };
+            let criterion = CommandCriterion { cwd, ..CommandCriterion::new(CommandLine::Shell("npm test".into())) };
+            let success = CommandSuccess::Contains(text.into());
+            CommandCheck::new(CommandCriterion { success, ..criterion }).check(&CheckContext::new(&fake)).feedback().to_owned()
+        };
+        assert!(said(None, "x").ends_with(full("a").trim_end()), "both ends are shown whole: {}", said(None, "x").len());
+        assert_eq!(said(Some("w".repeat(600)), &"x".repeat(600)).chars().count(), 5003, "a long sentence leaves less room for them");
     }
 
     #[test]
@@ -379,14 +391,18 @@ mod tests {
 
     #[test]
     fn what_passed_before_does_not_run_again() {
-        let judged = |changed: Vec<String>| {
-            let fake = Fake { passed_before: Some(CachedPass::default()), changed_scripts: Some(Ok(changed)), ..Fake::default() };
+        let judged = |changed: Vec<String>, removed| {
+            let edits = TestEdits { removed, ..TestEdits::default() };
+            let tests = Some(TestCounts { ran: 2, failed: 0, skipped: 0 });
+            let passed_before = Some(CachedPass { tests, ..CachedPass::default() });
+            let fake = Fake { passed_before, changed_scripts: Some(Ok(changed)), edits, ..Fake::default() };
             let judgement = CommandCheck::new(criterion(CommandSuccess::Exit(0))).check(&CheckContext::new(&fake));
             assert!(fake.asked().is_empty(), "nothing runs and nothing is remembered anew");
             judgement
         };
-        assert_eq!(judged(Vec::new()), CheckJudgement::PassedBefore { evidence: Evidence::Verified });
-        assert_eq!(judged(vec!["check.sh".into()]), CheckJudgement::PassedBefore { evidence: Evidence::Claimed });
+        assert_eq!(judged(Vec::new(), 0), CheckJudgement::PassedBefore { evidence: Evidence::Verified });
+        assert_eq!(judged(vec!["check.sh".into()], 0), CheckJudgement::PassedBefore { evidence: Evidence::Claimed });
+        assert_eq!(judged(Vec::new(), 1), CheckJudgement::PassedBefore { evidence: Evidence::Claimed });
     }
 
     #[test]

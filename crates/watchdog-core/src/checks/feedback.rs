@@ -99,6 +99,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_cut_is_marked_and_the_end_of_output_is_kept() {
+        assert_eq!(one_line(&"é".repeat(500)), "é".repeat(500));
+        assert_eq!(one_line(&"é".repeat(501)), "é".repeat(500) + "...");
+        let lines: Vec<String> = (0..1000).map(|n| format!("line {n}")).collect();
+        let end = tail(lines.join("\n").as_bytes(), 1000);
+        assert!(end.starts_with("...") && end.ends_with("line 998\nline 999"), "{end}");
+        assert_eq!(end.chars().count(), MAX_CHARS / 2 + 3);
+    }
+
+    #[test]
     fn three_names_are_enough() {
         assert_eq!(first_three(&["a", "b", "c"]), "a, b, c");
         assert_eq!(first_three(&["a", "b", "c", "d", "e"]), "a, b, c, ... (2 more)");

@@ -169,9 +169,9 @@ fn is_claim(text: &str, start: usize, end: usize) -> bool {
     !question && !NO_CLAIM_BEFORE.is_match(clause(&text[..start])) && !NO_CLAIM_AFTER.is_match(rest)
 }
 
-/// The clause that a text ends in.
+/// The clause that a text ends in, behind the sign that ends the one before it.
 fn clause(text: &str) -> &str {
-    let clause = text.rfind(['\n', '.', '!', '?', ';', ',']).map_or(text, |at| &text[at + 1..]);
+    let clause = text.rfind(['\n', '.', '!', '?', ';', ',']).map_or(text, |at| &text[at..]);
     &clause[clause.ceil_char_boundary(clause.len().saturating_sub(CLAUSE))..]
 }
 
@@ -256,6 +256,10 @@ mod tests {
                 ("<event>TASK_DONE</event>", false),
                 ("it was TASK_DONE\n<event>TASK_DONE</event>", false),
                 ("a </event>", false),
+                ("TASK_DONE <event>e</event>", false),
+                ("TASK_DONE\n<promise>x</promise>", true),
+                ("TASK_DONE\n<>y</>", false),
+                ("TASK_DONE\n<a b>x</a b>", false),
             ],
         );
         let last = SignalTextCriterion { last_line: true, ..signal(SignalMatch::Tag) };
@@ -265,8 +269,11 @@ mod tests {
                 ("ok\n<promise>TASK_DONE</promise>", true),
                 ("<promise>TASK_DONE</promise>\n<promise>OTHER</promise>", false),
                 ("so <promise>TASK_DONE</promise>", false),
+                ("<promise>TASK_DONE</promise>\n<event>e</event>", true),
             ],
         );
+        let last = SignalTextCriterion { last_line: true, ..signal(SignalMatch::Word) };
+        check(&last, &[("it is TASK_DONE", true), ("<event>TASK_DONE</event>", false)]);
     }
 
     #[test]
@@ -276,7 +283,13 @@ mod tests {
             &[("all fine (TASK_DONE)!", true), ("TASK_DONE", true), ("TASK_DONE2", false), ("a-TASK_DONE", false), ("XTASK_DONE", false)],
         );
         let bracketed = SignalTextCriterion::new("[DONE]", SignalMatch::Word);
-        check(&bracketed, &[("so: [DONE]", true), ("x[DONE]", false), ("[DONE].", true)]);
+        check(&bracketed, &[("so: [DONE]", true), ("x[DONE]", false), ("[DONE].", true), ("-[DONE]-", true)]);
+        check(&SignalTextCriterion::new("_DONE_", SignalMatch::Word), &[("so: _DONE_", true), ("-_DONE_", false), ("_DONE_-", false)]);
+        let endless = "it ".repeat(100_000);
+        for matching in [SignalMatch::Word, SignalMatch::Tag] {
+            let criterion = SignalTextCriterion::new(endless.trim(), matching);
+            assert!(!claims(&criterion, &endless, &[]), "a text of this length is no signal in any form");
+        }
     }
 
     #[test]
@@ -314,6 +327,7 @@ mod tests {
             "TASK_DONE only after a review",
             "TASK_DONE? Not yet, as TASK_DONE needs the tests; it would be TASK_DONE",
             "If all is well I can answer TASK_DONE",
+            "All is ready. Print TASK_DONE",
         ] {
             let claimed = claims(&signal(SignalMatch::Contains), text, &[]);
             // A bare prompt is one mention of three in the one text that has it.
@@ -341,6 +355,13 @@ mod tests {
             assert!(!claims("When it is fixed, print this line:\nTASK_DONE"));
             assert!(claims(&format!("You asked:\n{question}\nIt is fixed.\nTASK_DONE")));
             assert!(claims("TASK_DONE"));
+        }
+        // Lines of one or two words that follow each other, and a sentence that the answer does not quote.
+        for (question, echo) in
+            [("Write this:\nTASK_DONE", "> Write this:\n> TASK_DONE"), ("> The result is: TASK_DONE", "The result is: TASK_DONE")]
+        {
+            assert!(!claims(&signal(SignalMatch::Word), echo, &[question]), "{echo}");
+            assert!(claims(&signal(SignalMatch::Word), echo, &[]), "{echo}");
         }
         // Of very many questions the first and the latest are looked for.
         let many: Vec<String> = (0..500).map(|n| format!("question {n} asks you to print TASK_DONE")).collect();

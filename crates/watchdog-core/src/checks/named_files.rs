@@ -209,10 +209,15 @@ mod tests {
             ("sh \"ci\"/check.sh", vec!["ci/check.sh"]),
             ("D=ci; sh $D/check.sh", vec!["ci/check.sh"]),
             ("export D='ci' && sh \"${D}/check.sh\"", vec!["ci/check.sh"]),
+            ("MY_DIR=ci; sh $MY_DIR/check.sh", vec!["ci/check.sh"]),
             ("python3 -m ci.check", vec!["ci/check.py", "ci/check/__main__.py"]),
             ("python3 -c 'import ci.check; ci.check.run()'", vec!["ci/check.py", "ci/check/__init__.py"]),
         ] {
             names(shell(line), None, &wanted);
+        }
+        for line in ["a-b=ci; sh $a-b/check.sh", "=ci; sh $/check.sh", "D=; sh $D/ci/check.sh", "D=$E; sh $D/ci/check.sh"] {
+            let found = words(&shell(line), None);
+            assert!(!found.contains(&"ci/check.sh".to_owned()), "the shell reads no such path in {line}: {found:?}");
         }
         names(shell("sh ../check.sh x"), Some("web/app"), &["web/check.sh", "web/app/x"]);
         let argv = |argv: &[&str]| CommandLine::Argv(argv.iter().map(|&arg| arg.into()).collect());
@@ -231,6 +236,11 @@ mod tests {
         let checks = vec![group, single(CheckKind::Plan(plan)), single(CheckKind::FeatureList(FeatureListCriterion::default()))];
         let found = CriteriaFileNames::of(&ConfigSettings { checks, ..ConfigSettings::default() });
         assert_eq!((found.lists, found.words), (vec!["TODO.md".into(), "feature_list.json".into()], vec!["web/t.sh".into()]));
-        assert!(CriteriaFileNames::of(&ConfigSettings::default()).is_empty());
+        let is_empty = |check: CheckKind| {
+            CriteriaFileNames::of(&ConfigSettings { checks: vec![single(check)], ..ConfigSettings::default() }).is_empty()
+        };
+        assert!(!is_empty(CheckKind::FeatureList(FeatureListCriterion::default())));
+        assert!(!is_empty(CheckKind::Command(CommandCriterion::new(CommandLine::Shell("./t.sh".into())))));
+        assert!(is_empty(CheckKind::Always) && CriteriaFileNames::of(&ConfigSettings::default()).is_empty());
     }
 }

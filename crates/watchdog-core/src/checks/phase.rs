@@ -214,6 +214,35 @@ mod tests {
     }
 
     #[test]
+    fn of_what_a_program_detected_only_phases_count() {
+        for (action, met) in [
+            (json!({"type": "phase_change", "to": "Complete"}), true),
+            (json!({"type": "phase", "value": "complete"}), true),
+            (json!({"type": "decision", "phase": "complete"}), false),
+            (json!({"type": "phase"}), false),
+            (json!({"phase": "complete"}), false),
+        ] {
+            let mut context = session(&[&[]]);
+            context.summaries[0].detected_actions = vec![action.clone()];
+            let judgement = check().check(&CheckContext::new(&Fake::default()).with_session(&context));
+            assert_eq!(judgement.outcome() == CheckOutcome::Pass, met, "{action}");
+        }
+    }
+
+    #[test]
+    fn an_answer_of_github_that_was_cut_is_none() {
+        let line = "gh project item-list 9 --owner @me --limit 1000 --format json";
+        let whole = json!({"items": [{"title": "a", "phase": "complete"}]}).to_string().into_bytes();
+        for (dropped, outcome) in [(0, CheckOutcome::Pass), (7, CheckOutcome::Failed)] {
+            let stdout = CapturedStream { head: whole.clone(), dropped, tail: Vec::new() };
+            let output = CommandOutput { stdout, ..CommandOutput::default() };
+            let fake = Fake { runs: vec![(line, CommandRun::Finished { exit: ProcessExit::Code(0), output })], ..Fake::default() };
+            let criterion = PhaseCriterion { field: Some("Phase".into()), ..PhaseCriterion::new(Some(9)) };
+            assert_eq!(PhaseCheck::new(criterion).check(&CheckContext::new(&fake)).outcome(), outcome);
+        }
+    }
+
+    #[test]
     fn a_field_of_github_must_be_the_last_phase_in_every_item() {
         let line = "gh project item-list 9 --owner o --limit 1000 --format json";
         let criterion =

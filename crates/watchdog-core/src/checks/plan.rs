@@ -233,6 +233,7 @@ mod tests {
             "`todo.md` has 2 incomplete task(s) out of 3; do them and mark them there: b, c",
         );
         file("todo.md", "nothing here", Unmet, "has no steps");
+        file("todo.md", "5", Unmet, "`todo.md` has no steps");
         file("locked.md", "- [x] a", Failed, "`locked.md` cannot be read: permission denied");
         file("todo.md", &" ".repeat(5 << 20), Failed, "is larger than 4194304 bytes");
     }

@@ -185,6 +185,32 @@ mod tests {
     }
 
     #[test]
+    fn of_what_was_detected_the_last_iteration_counts_and_only_what_bears_the_mark() {
+        let action = |kind: &str| IterationSummary {
+            detected_actions: vec![json!({"type": kind, "status": "approved"})],
+            ..IterationSummary::default()
+        };
+        let outcome = |criterion: StructuredCriterion, kinds: &[&str]| {
+            let session = SessionContext { summaries: kinds.iter().map(|kind| action(kind)).collect(), ..SessionContext::default() };
+            judge(criterion, &session).outcome()
+        };
+        assert_eq!(outcome(approved(), &["other", "review"]), Pass);
+        assert_eq!(outcome(approved(), &["review", "other"]), Unmet);
+        assert_eq!(outcome(StructuredCriterion { scope: TextScope::Session, ..approved() }, &["review", "other"]), Pass);
+        let unmarked = criterion(None, &[("status", Some(json!("approved")))]);
+        assert_eq!(outcome(unmarked, &["review"]), Unmet, "without a mark anything that was detected would do");
+    }
+
+    #[test]
+    fn the_feedback_shows_the_form_that_is_wanted() {
+        let asked = |criterion: StructuredCriterion| judge(criterion, &output("done")).feedback().to_owned();
+        let said = "no such answer was given; when the work is done, give a JSON object";
+        assert_eq!(asked(approved()), format!("{said} in <review>...</review> with status: \"approved\""));
+        assert_eq!(asked(criterion(Some("done"), &[])), format!("{said} in <done>...</done>"));
+        assert_eq!(asked(criterion(None, &[("a", None), ("b", Some(json!(1)))])), format!("{said} with a, b: 1"));
+    }
+
+    #[test]
     fn a_schema_names_every_fault() {
         let schema = json!({"type": "object", "required": ["name", "age"], "properties": {"name": {"type": "string"}}});
         let with = |schema: Value| StructuredCriterion { schema: Some(schema), ..criterion(None, &[]) };
