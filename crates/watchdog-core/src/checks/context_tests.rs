@@ -126,7 +126,7 @@ fn what_is_cut_from_a_context_is_marked_and_half_a_value_is_none() {
         (written(steps(1), "o", &long[..(1 << 20) - 8]), 1, false, json!({"a": &long[..(1 << 20) - 8]})),
     ] {
         assert_eq!(value["plan"]["steps"].as_array().map(Vec::len), Some(kept));
-        assert_eq!((value.get("cut").is_some(), &value["tentative_output"] == &tentative), (cut, true), "{kept} steps");
+        assert_eq!((value.get("cut").is_some(), value["tentative_output"] == tentative), (cut, true), "{kept} steps");
     }
 }
 
