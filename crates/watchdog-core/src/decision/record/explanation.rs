@@ -246,3 +246,7 @@ pub fn next_words(action: &MachineAction) -> String {
         MachineAction::Conclude(verdict) => format!("{} ({})", verdict.status().as_str(), verdict.reason.as_str()),
     }
 }
+
+#[cfg(test)]
+#[path = "explanation_tests.rs"]
+mod tests;

@@ -61,9 +61,7 @@ fn by_commits(setup: &MachineSetup, commits: &Commits) -> Option<RuledOut> {
         Commits { made_here: 0, rescued, imported, .. } => {
             out(end, format!("of the new commits none was made here ({imported} imported, {rescued} made by rescue)"))
         }
-        Commits { made_here, .. } => {
-            out(end, format!("{} made here change nothing that differs from the baseline", plural(*made_here, "commit")))
-        }
+        Commits { made_here, .. } => out(end, format!("{} made here, and nothing differs from the baseline", plural(*made_here, "commit"))),
     }
 }
 

@@ -268,3 +268,7 @@ fn first_nothing_to_do(record: &mut JudgementRecord) -> bool {
 fn probing_allowed(record: &mut JudgementRecord) -> bool {
     std::mem::take(&mut record.setup.no_probe)
 }
+
+#[cfg(test)]
+#[path = "what_if_tests.rs"]
+mod tests;
