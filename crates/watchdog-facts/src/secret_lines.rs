@@ -21,7 +21,7 @@ pub struct LineMasker {
 impl LineMasker {
     /// Whether whole lines that come next have no secret at all: a quick look at many of them.
     pub fn needs_none(&self, lines: &str) -> bool {
-        !self.in_key && !CLOSER_LOOK.is_match(lines) && matches!(mask(lines), Cow::Borrowed(_))
+        !self.in_key && !SUSPECTED.is_match(lines) && matches!(mask(lines), Cow::Borrowed(_))
     }
 
     /// The line without secrets. A line that is a JSON document stays one.
@@ -46,7 +46,7 @@ impl LineMasker {
 const BEGINS_QUOTED: [&str; 4] = ["=\\\"", "= \\\"", ":\\\"", ": \\\""];
 
 /// What in many lines asks for a look at each of them, in one pass.
-static CLOSER_LOOK: LazyLock<AhoCorasick> = LazyLock::new(|| {
+static SUSPECTED: LazyLock<AhoCorasick> = LazyLock::new(|| {
     let words = BEGINS_QUOTED.into_iter().chain(["PRIVATE KEY"]);
     AhoCorasick::new(words).expect("the words are constants")
 });

@@ -241,7 +241,7 @@ fn a_test_inside_of_a_suite_is_named_and_not_its_suite() {
 }
 
 #[test]
-fn a_message_is_looked_for_near_the_name_of_its_test() {
+fn a_message_is_searched_near_the_name_of_its_test() {
     let below = |lines: usize| format!(" FAIL  a.test.ts > adds\n{}Error: boom\n      Tests  1 failed (1)\n", "\n".repeat(lines));
     fails("the last line that is near", &below(39), "a.test.ts > adds", "Error: boom");
     fails("one that is not", &below(40), "a.test.ts > adds", "");
