@@ -103,8 +103,8 @@ static EACH: LazyLock<Vec<OnceLock<Regex>>> = LazyLock::new(|| RULES.iter().chai
 static WORDS: LazyLock<(AhoCorasick, Vec<usize>)> = LazyLock::new(|| {
     let of_rule = |(n, (_, words, _)): (usize, &'static SecretRule)| words.iter().map(move |word| (*word, n));
     let (words, rules): (Vec<&str>, Vec<usize>) = RULES.iter().chain(&TEXT_RULES).enumerate().flat_map(of_rule).unzip();
-    let any_case = AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(words);
-    (any_case.expect("the words are constants"), rules)
+    let automaton = AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(words);
+    (automaton.expect("the words are constants"), rules)
 });
 
 /// The rules of which a word is in the text, in their order.
