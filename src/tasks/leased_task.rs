@@ -46,15 +46,17 @@ impl LeasedTask {
         self.store.renew(&self.lease, ttl)
     }
 
-    /// Writes down a step, with what else `change` sets.
+    /// Writes down a step, with what else `change` sets. Asked again, because its answer was lost, it changes nothing: whatever is written
+    /// under a lease is its holder's.
     ///
     /// # Errors
     /// [`TaskBoardError::Lost`] where another agent has taken the task since; nothing is written then.
     pub fn step(&self, to: TaskStatus, now: Timestamp, change: impl Fn(&mut TaskRecord)) -> Result<TaskTransition, TaskBoardError> {
         let illegal = Cell::new(None);
         let done = self.written(&|before| {
-            illegal.set(step(before.status, to).err());
-            illegal.get().is_none().then(|| {
+            let is_done = before.status == to && before.fence == Some(self.lease.fence);
+            illegal.set(step(before.status, to).err().filter(|_| !is_done));
+            (!is_done && illegal.get().is_none()).then(|| {
                 let mut after = TaskRecord { status: to, changed_at: now, ..before.clone() };
                 change(&mut after);
                 after

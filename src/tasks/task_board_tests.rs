@@ -113,6 +113,22 @@ fn a_task_is_taken_by_one_worker_and_its_end_unblocks_what_waits() {
 }
 
 #[test]
+fn a_step_whose_answer_was_lost_is_asked_again_and_done_once() {
+    let scene = Scene::new(&[("a", "")]);
+    let mut board = scene.settled();
+    let (held, _) = board.claim("a", &taker("be-1"), later(2)).expect("a store").expect("nobody has it");
+    for at in [3, 4] {
+        let change = held.step(TaskStatus::InProgress, later(at), |record| record.attempts += 1).expect("it is ours");
+        assert_eq!(change.to, TaskStatus::InProgress);
+    }
+    let board = scene.settled();
+    let record = &board.get("a").expect("it is there").record;
+    assert_eq!((record.attempts, record.changed_at), (1, later(3)));
+    let back = held.step(TaskStatus::Assigned, later(5), |_| ()).expect_err("no task goes back there");
+    assert!(matches!(back, TaskBoardError::Illegal { .. }), "{back}");
+}
+
+#[test]
 fn a_task_whose_worker_died_goes_back_and_the_dead_one_writes_nothing_any_more() {
     let scene = Scene::new(&[("a", "")]);
     let mut board = scene.settled();
