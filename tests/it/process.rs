@@ -79,6 +79,19 @@ fn stdin_of_64_mib_arrives_and_may_be_left_unread() {
 }
 
 #[test]
+fn a_program_in_path_is_told_the_name_that_was_asked_for_and_a_script_without_a_first_line_runs() {
+    let scene = Scene::new();
+    let (folder, mut program) = (tempfile::tempdir().unwrap(), scene.sh("echo \"$0\""));
+    assert_eq!(program.run().unwrap().stdout.bytes, b"sh\n");
+    let script = folder.path().join("unsaid");
+    std::fs::write(&script, "echo ran\n").unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    program.argv = vec!["unsaid".into()];
+    program.env.insert("PATH".into(), Some(folder.path().into()));
+    assert_eq!(program.run().unwrap().stdout.bytes, b"ran\n");
+}
+
+#[test]
 fn without_stdin_a_program_reads_its_end() {
     assert_eq!(Scene::new().sh("cat; echo end").run().unwrap().stdout.bytes, b"end\n");
 }

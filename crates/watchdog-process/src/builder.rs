@@ -13,6 +13,7 @@ use rustix::process::Pid;
 
 use super::process_tree::ProcessTree;
 use super::program::StartError;
+use super::program_search::startable;
 use super::tree_registry::{self, TREE_VARIABLE};
 
 /// Variables that point git at another repository, index or object store than the folder it is run in. A process that watchdog starts
@@ -128,15 +129,20 @@ pub fn start_detached(argv: &[OsString], cwd: &Path) -> io::Result<()> {
 
 /// Everything but the mark of the tree. In duct the innermost word counts, so nothing may be said twice.
 fn expression(plan: &LaunchPlan<'_>, stdin: Option<PipeReader>, stdout: PipeWriter, stderr: PipeWriter) -> duct::Expression {
-    let mut expression = duct::cmd(located(&plan.argv[0], plan.cwd), &plan.argv[1..])
-        .dir(plan.cwd)
-        .stdout_file(stdout)
-        .stderr_file(stderr)
-        .unchecked()
-        .before_spawn(|command| {
-            command.process_group(0);
-            Ok(())
-        });
+    let found = found_in_path(plan);
+    // Started by its path, it is still told the name that was asked for.
+    let name = found.is_some().then(|| plan.argv[0].clone());
+    let program = found.unwrap_or_else(|| located(&plan.argv[0], plan.cwd));
+    let mut expression =
+        duct::cmd(program, &plan.argv[1..]).dir(plan.cwd).stdout_file(stdout).stderr_file(stderr).unchecked().before_spawn(
+            move |command| {
+                if let Some(name) = &name {
+                    command.arg0(name);
+                }
+                command.process_group(0);
+                Ok(())
+            },
+        );
     expression = match (stdin, &plan.stdin) {
         (Some(pipe), _) => expression.stdin_file(pipe),
         (None, StdinSource::Inherit) if !io::stdin().is_terminal() => expression,
@@ -189,6 +195,19 @@ pub fn foreign_git_variables() -> Vec<OsString> {
 /// Whether a variable of our environment is set to something.
 pub fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
+/// The path of a program that is named without one, where no more than that has to be known to start it.
+fn found_in_path(plan: &LaunchPlan<'_>) -> Option<OsString> {
+    let name = &plan.argv[0];
+    if name.as_encoded_bytes().contains(&b'/') {
+        return None;
+    }
+    let search_path = match plan.env.get(OsStr::new("PATH")) {
+        Some(set) => set.clone(),
+        None => std::env::var_os("PATH"),
+    };
+    startable(name, &search_path?).map(PathBuf::into_os_string)
 }
 
 /// `PATH` resolves a name without a slash; a relative path is relative to the program's working folder.

@@ -114,7 +114,8 @@ impl Run {
         let stdin = self.keep.join(format!("{number}.stdin"));
         let create = |path: &Path| File::create(path).unwrap_or_else(|e| panic!("cannot create {}: {e}", path.display()));
         create(&stdin).write_all(&self.stdin).expect("the scratch folder takes a file");
-        let child = Command::new(&self.argv[0])
+        let child = Command::new(self.program())
+            .arg0(&self.argv[0])
             .args(&self.argv[1..])
             .current_dir(&self.cwd)
             .env_clear()
@@ -131,6 +132,16 @@ impl Run {
             .spawn()
             .unwrap_or_else(|e| panic!("cannot run {:?}: {e}", self.argv[0]));
         Running { child, argv: self.argv, stdout, stderr, deadline: Instant::now() + self.timeout, timeout: self.timeout }
+    }
+}
+
+impl Run {
+    /// Git by its path: tests start it tens of thousands of times, and by its name each costs a copy of this process's memory map.
+    fn program(&self) -> PathBuf {
+        let name = Path::new(&self.argv[0]);
+        let folders = self.vars.get(OsStr::new("PATH")).filter(|_| name == Path::new("git"));
+        let found = folders.and_then(|path| std::env::split_paths(path).map(|folder| folder.join(name)).find(|file| file.is_file()));
+        found.unwrap_or_else(|| name.to_owned())
     }
 }
 
