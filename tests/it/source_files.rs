@@ -31,13 +31,19 @@ impl Source {
         static DECLARED: LazyLock<Regex> = LazyLock::new(|| {
             Regex::new(r#"#\[cfg\((?:test|any\(test, feature = "conformance"\))\)\]\s*(?:#\[path = "([^"]+)"\]\s*)?(?:pub(?:\([a-z]+\))? )?mod (\w+);"#).expect("a fixed pattern")
         });
-        let (folder, file) = self.name.rsplit_once('/').expect("every source is in a folder");
-        let inner = if ["mod.rs", "lib.rs", "main.rs"].contains(&file) { folder.to_string() } else { self.name.replace(".rs", "") };
-        let files = DECLARED.captures_iter(&self.text).map(|found| match found.get(1) {
-            Some(path) => format!("{folder}/{}", path.as_str()),
-            None => format!("{inner}/{}.rs", &found[2]),
+        let folder = self.name.rsplit_once('/').expect("every source is in a folder").0;
+        let files = DECLARED.captures_iter(&self.text).flat_map(|found| match found.get(1) {
+            Some(path) => vec![format!("{folder}/{}", path.as_str())],
+            None => self.files_of_module(&found[2]).to_vec(),
         });
         files.collect()
+    }
+
+    /// Where the text of a module that this file declares may stand.
+    fn files_of_module(&self, module: &str) -> [String; 2] {
+        let (folder, file) = self.name.rsplit_once('/').expect("every source is in a folder");
+        let inner = if ["mod.rs", "lib.rs", "main.rs"].contains(&file) { folder } else { self.name.trim_end_matches(".rs") };
+        [format!("{inner}/{module}.rs"), format!("{inner}/{module}/mod.rs")]
     }
 }
 
@@ -62,10 +68,14 @@ pub fn sources(folders: &[&str]) -> Vec<Source> {
     assert!(!found.is_empty(), "no sources in {folders:?}");
     let mut tests: Vec<String> = found.iter().flat_map(Source::test_files).collect();
     // What a file of tests declares is for tests only, too.
-    let declared = Regex::new(r"(?m)^mod (\w+);").expect("a fixed pattern");
-    for source in found.iter().filter(|source| tests.contains(&source.name)).collect::<Vec<_>>() {
-        let folder = source.name.trim_end_matches(".rs");
-        tests.extend(declared.captures_iter(&source.text).map(|file| format!("{folder}/{}.rs", &file[1])));
+    let declared = Regex::new(r"(?m)^(?:pub(?:\([a-z]+\))? )?mod (\w+);").expect("a fixed pattern");
+    let mut looked_at = 0;
+    while looked_at < tests.len() {
+        if let Some(source) = found.iter().find(|source| source.name == tests[looked_at]) {
+            let more = declared.captures_iter(&source.text).flat_map(|file| source.files_of_module(&file[1]));
+            tests.extend(more.filter(|name| !tests.contains(name)).collect::<Vec<_>>());
+        }
+        looked_at += 1;
     }
     let inline = Regex::new(r"(?m)^\s*#\[cfg\(test\)\]\s*(pub(\([a-z]+\))? )?mod \w+ \{").expect("a fixed pattern");
     for source in found.iter_mut().filter(|source| !tests.contains(&source.name)) {
