@@ -132,3 +132,35 @@ pub struct SessionUsage {
     /// Seconds.
     pub wall_seconds: Option<f64>,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_task_runs_until_its_state_is_an_end_and_is_named_by_what_it_does() {
+        for (task, named) in [
+            (json!({"id": "a", "status": "running", "description": "the tests", "command": "npm test"}), Some("the tests")),
+            (json!({"id": "b", "status": "running", "description": " ", "command": "npm run build"}), Some("npm run build")),
+            (json!({"id": "c", "status": "some new word", "agent_type": "general"}), Some("general")),
+            (json!({"id": "d"}), Some("d")),
+            (json!({"status": "running"}), Some("a task")),
+            (json!(7), Some("a task")),
+            (json!({"id": "e", "status": "completed"}), None),
+            (json!({"id": "f", "status": "Killed"}), None),
+            (json!(null), None),
+        ] {
+            assert_eq!(running_tasks(std::slice::from_ref(&task), None), Vec::from_iter(named), "{task}");
+        }
+    }
+
+    #[test]
+    fn a_task_does_not_wait_for_itself() {
+        let tasks =
+            [json!({"id": "a", "description": "me"}), json!({"id": "b", "description": "another"}), json!({"description": "a third"})];
+        assert_eq!(running_tasks(&tasks, Some("a")), ["another", "a third"]);
+        assert_eq!(running_tasks(&tasks, None), ["me", "another", "a third"]);
+    }
+}
