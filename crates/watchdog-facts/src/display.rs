@@ -131,8 +131,21 @@ mod tests {
             ("\0\x7f", "\\x00\\x7f"),
             ("hid\u{e0041}den", "hid\\u{e0041}den"),
             ("two\n\tlines", "two\n\tlines"),
+            ("ad\u{200b}min", "ad\\u{200b}min"),
+            ("a\u{200e}b\u{200f}c\u{61c}d", "a\\u{200e}b\\u{200f}c\\u{61c}d"),
+            ("\u{feff}marked", "\\u{feff}marked"),
+            ("a\u{2060}b\u{fffb}c", "a\\u{2060}b\\u{fffb}c"),
+            ("\u{1f468}\u{200d}\u{1f4bb}", "\u{1f468}\u{200d}\u{1f4bb}"),
         ] {
             assert_eq!(escape_for_display(raw), shown);
+            assert_eq!(raw.contains(is_hostile), raw != shown, "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_time_in_the_log_is_in_milliseconds_to_the_microsecond() {
+        for (nanos, millis) in [(0, 0.0), (1_234_567, 1.235), (400, 0.0), (600, 0.001), (90_000_000_000, 90_000.0)] {
+            assert_eq!(log_millis(Duration::from_nanos(nanos)).to_bits(), f64::to_bits(millis), "{nanos}");
         }
     }
 
