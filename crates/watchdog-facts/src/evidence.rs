@@ -189,7 +189,7 @@ impl Changes {
 
     /// Whether anything is uncommitted. An operation in progress alone is not a change.
     pub fn any(&self) -> bool {
-        self.staged + self.unstaged + self.untracked + self.conflicted > 0
+        self.total() > 0
     }
 
     /// Whether work of the session is uncommitted.
@@ -487,3 +487,7 @@ impl ActivityFacts {
             .find_map(|(seen, name)| (seen == Some(true)).then_some(name))
     }
 }
+
+#[cfg(test)]
+#[path = "evidence_tests.rs"]
+mod tests;
