@@ -42,3 +42,23 @@ pub struct ToolRefusals {
     /// The option of that very program that allows them, as it is typed; `None` where it is not known.
     pub allow_with: Option<String>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cause_has_the_word_that_the_page_about_verdicts_gives_it() {
+        let page = include_str!("../../../docs/verdict.md");
+        let row = page.lines().find(|line| line.starts_with("| `refused_tools`")).expect("the page has the field");
+        for (cause, word) in [
+            (RefusalCause::Permission, "permission"),
+            (RefusalCause::NotOffered, "not_offered"),
+            (RefusalCause::ReadOnly, "read_only"),
+            (RefusalCause::ReadOnlyGit, "read_only_git"),
+        ] {
+            assert_eq!(cause.as_str(), word);
+            assert!(row.contains(&format!("`{word}`")), "{word}");
+        }
+    }
+}

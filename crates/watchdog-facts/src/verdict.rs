@@ -345,3 +345,49 @@ impl Verdict {
         self.reason.status()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_status_ends_with_the_exit_code_that_the_page_gives_it() {
+        let page = include_str!("../../../docs/exit-codes.md");
+        for status in Reason::ALL.iter().map(|reason| reason.status()) {
+            let row = page.lines().find(|line| line.split_whitespace().nth(1) == Some(status.as_str())).expect("the page has each status");
+            assert_eq!(row.split_whitespace().next(), Some(status.exit_code().to_string().as_str()), "{status:?}");
+        }
+    }
+
+    #[test]
+    fn only_an_answer_that_cost_no_question_stands_for_one() {
+        let why = || "x".to_owned();
+        let record = |outcome: &ProbeOutcome, requests, withheld| ProbeRecord {
+            at: Timestamp::UNIX_EPOCH,
+            duration: Duration::ZERO,
+            outcome: outcome.clone(),
+            disputed: None,
+            session_id: None,
+            usage: ProbeUsage { requests, ..ProbeUsage::default() },
+            withheld,
+        };
+        for (probe, stands) in [
+            (record(&ProbeOutcome::Empty, 0, false), true),
+            (record(&ProbeOutcome::Empty, 1, false), false),
+            (record(&ProbeOutcome::RateLimited { why: why(), retry_at: None }, 0, true), false),
+            (record(&ProbeOutcome::NotInstalled { why: why() }, 0, false), false),
+            (record(&ProbeOutcome::NoConversation { why: why() }, 0, false), false),
+        ] {
+            assert_eq!(probe.stands(), stands, "{probe:?}");
+        }
+    }
+
+    #[test]
+    fn a_sum_of_costs_has_each_figure_that_one_of_them_has() {
+        let usage = |requests, input_tokens, output_tokens, cost_usd| ProbeUsage { requests, input_tokens, output_tokens, cost_usd };
+        let (one, other) = (usage(1, Some(10), Some(3), None), usage(2, Some(5), None, Some(0.25)));
+        let sum = usage(3, Some(15), Some(3), Some(0.25));
+        assert_eq!((one.plus(other), other.plus(one)), (sum, sum));
+        assert_eq!(usage(1, None, None, None).plus(usage(1, None, None, None)), usage(2, None, None, None), "unknown is not zero");
+    }
+}
