@@ -162,6 +162,8 @@ mod tests {
         assert_eq!(named.watchdog("check"), "watchdog -C '/a b' --state-dir /s check");
         assert_eq!(named.watchdog_anywhere("status"), "watchdog --state-dir /s status");
         assert_eq!(WorktreeCommands::default().watchdog("check"), "watchdog check");
+        let (worktree, state) = named.parts();
+        assert_eq!(WorktreeCommands::from_parts(worktree, state).watchdog("check"), named.watchdog("check"), "written down and read again");
     }
 
     #[test]
