@@ -20,7 +20,7 @@ pub fn path_globs(patterns: &[String]) -> Result<GlobSet, (String, globset::Erro
 
 /// A pattern searched in a command's output: `^` and `$` match at the ends of each line. Bounded in size.
 pub fn output_regex(pattern: &str) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(pattern).multi_line(true).size_limit(1 << 20).dfa_size_limit(1 << 20).build()
+    RegexBuilder::new(pattern).multi_line(true).size_limit(1 << 20).build()
 }
 
 /// The reason why a path, relative to the root of the worktree, could leave it; `None` if its text cannot.
