@@ -301,6 +301,8 @@ mod tests {
             "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
             "commit 4b825dc642cb6eb9a060e54bf8d69288fbee4904",
             "git@github.com:owner/name.git",
+            "postgres://app:xxx@db.internal/x",
+            "postgres://app:...@db.internal/x",
         ] {
             assert_eq!(added(None, text.as_bytes()), None, "{text}");
             assert!(!mask(text).contains("[secret: private-key]"), "{text}");
@@ -338,6 +340,8 @@ mod tests {
             ("Authorization: Bearer abcDEF123456abcDEF123456", "abcDEF123456abcDEF123456"),
             ("{\"access_token\": \"a1b2c3d4e5f6a7b8c9d0\"}", "a1b2c3d4e5f6a7b8c9d0"),
             ("client_secret=a1b2c3d4e5f6a7b8c9d0", "a1b2c3d4e5f6a7b8c9d0"),
+            ("passphrase = correcthorse", "correcthorse"),
+            ("pwd=h0rs", "h0rs"),
         ] {
             let masked = mask(text);
             assert!(!masked.contains(secret) && masked.contains("[secret: "), "{masked}");
@@ -385,6 +389,22 @@ mod tests {
         }
         for bytes in [&b"\xff\xfe"[..], b"\xff\xfea", b"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"] {
             assert_eq!(added(None, bytes), None);
+        }
+    }
+
+    #[test]
+    fn text_is_in_utf_16_where_a_mark_says_so_or_most_of_it_looks_so() {
+        for (rule, text) in samples() {
+            let other_script = format!("{}\n{text}", "密码在这里".repeat(60));
+            let wide = |mark: &[u8], to_bytes: fn(u16) -> [u8; 2]| {
+                [mark.to_vec(), other_script.encode_utf16().flat_map(to_bytes).collect()].concat()
+            };
+            for bytes in [wide(b"\xff\xfe", u16::to_le_bytes), wide(b"\xfe\xff", u16::to_be_bytes)] {
+                assert_eq!(added(None, &bytes), Some(rule), "{text}");
+            }
+            let ended_by_nul = format!("{}{text}", "A=b\0".repeat(200));
+            let after = [b"\xff\xfe".to_vec(), ended_by_nul.encode_utf16().flat_map(u16::to_le_bytes).collect()].concat();
+            assert_eq!(added(Some(ended_by_nul.as_bytes()), &after), None, "only its encoding changed: {text}");
         }
     }
 
