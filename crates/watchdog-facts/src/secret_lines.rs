@@ -80,7 +80,7 @@ fn content_of_key(line: &str) -> KeyLine {
         return KeyLine::Other;
     }
     let is_header = ["Proc-Type: ", "DEK-Info: ", "Comment: ", "Version: "].iter().any(|head| inner.starts_with(head));
-    if inner.is_empty() && line.trim().is_empty() {
+    if line.trim().is_empty() {
         return KeyLine::Blank;
     }
     if is_header || inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)) {
@@ -126,14 +126,17 @@ mod tests {
     #[test]
     fn the_lines_of_a_private_key_are_masked_and_what_follows_is_not() {
         let line = "aB3d".repeat(16);
-        for lead in ["", "+", "  ", "> ", "12\t"] {
+        for (lead, tail) in [("", ""), ("+", ""), ("  ", ""), ("> ", ""), ("12\t", ""), ("\"", "\\n\" +"), ("'", "', ")] {
+            let content = ["Proc-Type: 4,ENCRYPTED", &line, "20261125/4711+0815", "aB="].map(|content| format!("{lead}{content}{tail}\n"));
+            let [header, content @ ..] = &content;
             let text = format!(
-                "before\n{lead}-----BEGIN RSA {0}-----\n{lead}Proc-Type: 4,ENCRYPTED\n\n{lead}{line}\n{lead}aB=\n{lead}-----END RSA {0}-----\nafter\n",
-                "PRIVATE KEY"
+                "before\n{lead}-----BEGIN RSA {0}-----{tail}\n{header}\n{1}{lead}-----END RSA {0}-----{tail}\nafter\n",
+                "PRIVATE KEY",
+                content.concat()
             );
             let shown = masked(&text);
-            assert!(!shown.contains("aB") && !shown.contains("ENCRYPTED"), "{shown}");
-            assert!(shown.starts_with("before\n") && shown.ends_with("after\n") && shown.lines().count() == 8, "{shown}");
+            assert!(["aB", "ENCRYPTED", "4711"].iter().all(|secret| !shown.contains(secret)), "{shown}");
+            assert!(shown.starts_with("before\n") && shown.ends_with("after\n") && shown.lines().count() == 9, "{shown}");
         }
         // Cut off: until something that is no key.
         assert_eq!(masked(&format!("-----BEGIN {}-----\n{line}\nand so on\n{line}\n", "PRIVATE KEY")).matches(&line).count(), 1);
@@ -148,6 +151,10 @@ mod tests {
             (r#"{"text":"DB_PASSWORD=h0rse-staple\""}"#.to_owned(), "h0rse"),
             (r#"{"access_token":"a1b2c3d4e5f6a7b8c9d0"}"#.to_owned(), "a1b2"),
             (format!(r#"{{"text":"-----BEGIN {}-----\n{}\n","b":"x"}}"#, "PRIVATE KEY", "aB3d".repeat(16)), "aB3d"),
+            (
+                format!(r#"{{"access_token":"a1b2c3d4e5f6a7b8c9d0","text":"-----BEGIN {}-----\n{}"}}"#, "PRIVATE KEY", "aB3d".repeat(16)),
+                "a1b2",
+            ),
         ] {
             let shown = LineMasker::default().mask(&line).into_owned();
             assert!(serde_json::from_str::<Value>(&shown).is_ok_and(|value| value.is_object()), "{shown}");
@@ -159,5 +166,23 @@ mod tests {
     fn a_line_without_a_secret_is_not_copied() {
         let mut masker = LineMasker::default();
         assert!(matches!(masker.mask("test result: ok. 12 passed"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn many_lines_are_passed_on_unread_only_where_each_would_stay_as_it_is() {
+        let key = format!("-----BEGIN {}-----\n", "PRIVATE KEY");
+        for (before, lines, unread) in [
+            ("", "test result: ok. 12 passed\n{\"text\":\"it is \\\"b\\\"\"}\n".into(), true),
+            ("", "DB_PASSWORD=h0rse-staple\n".into(), false),
+            ("", "{\"text\":\"DB_PASSWORD=\\\"h0rse-staple\\\"\"}\n".into(), false),
+            ("", key.clone(), false),
+            (&key, "and so on\n".into(), false),
+            (&key, format!("{}\n", "aB3d".repeat(16)), false),
+        ] {
+            let mut masker = LineMasker::default();
+            before.lines().for_each(|line| drop(masker.mask(line)));
+            assert_eq!(masker.needs_none(&lines), unread, "{lines}");
+            assert!(!unread || lines.lines().all(|line| masker.mask(line) == line), "{lines}");
+        }
     }
 }
