@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use aho_corasick::AhoCorasick;
 use serde_json::Value;
 
-use super::secret_shapes::{mask, mask_value};
+use super::secret_shapes::{mask, mask_value, rule_of_member, shown_for};
 
 /// What stands for a line of a private key.
 const KEY_LINE: &str = "[secret: private-key]";
@@ -107,10 +107,26 @@ fn as_document(line: &str, masked: String) -> String {
         return masked;
     }
     mask_value(&mut document);
-    let document = document.to_string();
-    match mask(&document) {
-        Cow::Owned(further) if serde_json::from_str::<Value>(&further).is_ok() => further,
-        _ => document,
+    mask_members(&mut document);
+    document.to_string()
+}
+
+/// A document without secrets in names of members, and in texts and numbers which only such a name makes secrets.
+fn mask_members(value: &mut Value) {
+    match value {
+        Value::Array(entries) => entries.iter_mut().for_each(mask_members),
+        Value::Object(members) => {
+            let masked = std::mem::take(members).into_iter().map(|(name, mut value)| {
+                let name = mask(&name).into_owned();
+                match rule_of_member(&name, &value) {
+                    Some(rule) => value = Value::String(shown_for(rule)),
+                    None => mask_members(&mut value),
+                }
+                (name, value)
+            });
+            *members = masked.collect();
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
@@ -150,6 +166,10 @@ mod tests {
             (r#"{"text":"DB_PASSWORD=\"h0rse-staple\" and on","n":1}"#.to_owned(), "h0rse"),
             (r#"{"text":"DB_PASSWORD=h0rse-staple\""}"#.to_owned(), "h0rse"),
             (r#"{"access_token":"a1b2c3d4e5f6a7b8c9d0"}"#.to_owned(), "a1b2"),
+            (r#"{"password":"h0rse\"staple"}"#.to_owned(), "h0rse"),
+            (r#"{"a":[{"user":"me","password":"h0rse\"staple"}]}"#.to_owned(), "staple"),
+            (r#"{"passwd":47114711,"n":1}"#.to_owned(), "4711"),
+            (format!(r#"{{"pwd":47114711,"{}{}":2}}"#, "ghp_", "aB3d".repeat(9)), "aB3d"),
             (format!(r#"{{"text":"-----BEGIN {}-----\n{}\n","b":"x"}}"#, "PRIVATE KEY", "aB3d".repeat(16)), "aB3d"),
             (
                 format!(r#"{{"access_token":"a1b2c3d4e5f6a7b8c9d0","text":"-----BEGIN {}-----\n{}"}}"#, "PRIVATE KEY", "aB3d".repeat(16)),
@@ -160,6 +180,8 @@ mod tests {
             assert!(serde_json::from_str::<Value>(&shown).is_ok_and(|value| value.is_object()), "{shown}");
             assert!(!shown.contains(secret) && shown.contains("[secret: "), "{shown}");
         }
+        let other_members = r#"{"a":[7,null,true,{"b":"c"}],"password":"[secret: password]"}"#;
+        assert_eq!(LineMasker::default().mask(&other_members.replace("[secret: password]", r#"h0rse\"staple"#)), other_members);
     }
 
     #[test]

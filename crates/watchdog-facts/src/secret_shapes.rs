@@ -117,6 +117,11 @@ fn due(text: &str) -> Vec<usize> {
     is_due.iter().enumerate().filter_map(|(n, is_due)| is_due.then_some(n)).collect()
 }
 
+fn name_of(rule: usize) -> &'static str {
+    let (name, ..) = RULES.iter().chain(&TEXT_RULES).nth(rule).expect("rules are counted from these lists");
+    name
+}
+
 fn each(rule: usize) -> &'static Regex {
     let (_, _, pattern) = RULES.iter().chain(&TEXT_RULES).nth(rule).expect("rules are counted from these lists");
     let build = || RegexBuilder::new(pattern).unicode(false).size_limit(64 << 20).build().expect("the rules are constants");
@@ -170,7 +175,7 @@ pub fn mask(text: &str) -> Cow<'_, str> {
     }
     let mut masked = Cow::Borrowed(text.as_bytes());
     for n in due(text) {
-        let (name, ..) = RULES.iter().chain(&TEXT_RULES).nth(n).expect("rules are counted from these lists");
+        let name = name_of(n);
         let changed = replaced(each(n), name, &masked).into_owned();
         if changed[..] != masked[..] {
             masked = Cow::Owned(changed);
@@ -180,6 +185,24 @@ pub fn mask(text: &str) -> Cow<'_, str> {
         Cow::Borrowed(_) => Cow::Borrowed(text),
         Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
     }
+}
+
+/// What stands for a secret that this rule found.
+pub(super) fn shown_for(rule: &str) -> String {
+    format!("[secret: {rule}]")
+}
+
+/// The rule that finds a secret in a text or number because of the name before it.
+pub(super) fn rule_of_member(name: &str, value: &Value) -> Option<&'static str> {
+    let pair = match value {
+        Value::String(text) => format!("{name}={text}"),
+        Value::Number(number) => format!("{name}={number}"),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
+    };
+    due(&pair).into_iter().map(|n| (name_of(n), each(n))).find_map(|(name, rule)| {
+        let masked = replaced(rule, name, pair.as_bytes());
+        (*masked != *pair.as_bytes()).then_some(name)
+    })
 }
 
 /// Replaces each match of the rule, or its group, with the rule's name; keeps placeholders and masked text.
@@ -192,7 +215,7 @@ fn replaced<'t>(rule: &Regex, name: &str, text: &'t [u8]) -> Cow<'t, [u8]> {
         if in_prose && !is_secret_in_text(name, secret.as_bytes()) {
             return whole.as_bytes().to_vec();
         }
-        let with = format!("[secret: {name}]");
+        let with = shown_for(name);
         [&whole.as_bytes()[..before], with.as_bytes(), &whole.as_bytes()[after..]].concat()
     })
 }
