@@ -92,8 +92,11 @@ const PLACEHOLDERS: [&str; 14] = [
 
 /// All of them in one pass, as nearly every file matches none; one by one only after a match.
 static ALL: LazyLock<RegexSet> = LazyLock::new(|| {
-    let rules = RULES.map(|(_, _, rule)| rule);
-    RegexSetBuilder::new(rules).unicode(false).size_limit(64 << 20).build().expect("the rules are constants")
+    RegexSetBuilder::new(RULES.map(|(_, _, pattern)| with_more_boundaries(pattern)))
+        .unicode(false)
+        .size_limit(64 << 20)
+        .build()
+        .expect("the rules are constants")
 });
 
 /// Each is made when it is first needed.
@@ -117,6 +120,16 @@ fn due(text: &str) -> Vec<usize> {
     is_due.iter().enumerate().filter_map(|(n, is_due)| is_due.then_some(n)).collect()
 }
 
+/// A pattern that begins at the boundary of a word, so that it begins after an escape of a document (`\n`, `\u003d`) and after a colour of a
+/// terminal as well: their last letter is none of the word.
+fn with_more_boundaries(pattern: &str) -> String {
+    let (flags, bare) = pattern.strip_prefix("(?i)").map_or(("", pattern), |bare| ("(?i)", bare));
+    match bare.strip_prefix(r"\b") {
+        Some(rest) => format!(r"{flags}(?:\b|\\(?:[bfnrt]|u[0-9A-Fa-f]{{4}})|\[[0-9;]*m)({rest})"),
+        None => pattern.to_owned(),
+    }
+}
+
 fn name_of(rule: usize) -> &'static str {
     let (name, ..) = RULES.iter().chain(&TEXT_RULES).nth(rule).expect("rules are counted from these lists");
     name
@@ -124,7 +137,8 @@ fn name_of(rule: usize) -> &'static str {
 
 fn each(rule: usize) -> &'static Regex {
     let (_, _, pattern) = RULES.iter().chain(&TEXT_RULES).nth(rule).expect("rules are counted from these lists");
-    let build = || RegexBuilder::new(pattern).unicode(false).size_limit(64 << 20).build().expect("the rules are constants");
+    let build =
+        || RegexBuilder::new(&with_more_boundaries(pattern)).unicode(false).size_limit(64 << 20).build().expect("the rules are constants");
     EACH[rule].get_or_init(build)
 }
 
@@ -142,7 +156,7 @@ fn added_as_is(before: Option<&[u8]>, after: &[u8]) -> Option<&'static str> {
     let known = |secret: &[u8]| before.windows(secret.len()).any(|part| part == secret);
     ALL.matches(after).into_iter().find_map(|rule| {
         let name = RULES[rule].0;
-        let mut found = each(rule).find_iter(after).map(|found| found.as_bytes());
+        let mut found = each(rule).captures_iter(after).filter_map(|found| found.iter().flatten().last()).map(|found| found.as_bytes());
         found.any(|secret| !is_placeholder(name, secret) && (before.is_empty() || !known(secret))).then_some(name)
     })
 }
@@ -210,7 +224,7 @@ fn replaced<'t>(rule: &Regex, name: &str, text: &'t [u8]) -> Cow<'t, [u8]> {
     let in_prose = TEXT_RULES.iter().any(|(in_prose, ..)| *in_prose == name);
     rule.replace_all(text, |found: &Captures<'_>| {
         let whole = found.get(0).expect("it was found");
-        let secret = found.get(1).unwrap_or(whole);
+        let secret = found.iter().flatten().last().unwrap_or(whole);
         let (before, after) = (secret.start() - whole.start(), secret.end() - whole.start());
         if in_prose && !is_secret_in_text(name, secret.as_bytes()) {
             return whole.as_bytes().to_vec();
@@ -343,6 +357,21 @@ mod tests {
         }
         let (one, two) = (format!("{}{}", "ghp_", "a".repeat(36)), format!("{}{}", "ghp_", "b".repeat(36)));
         assert_eq!(added(Some(one.as_bytes()), format!("{one} {two}").as_bytes()), Some("github-token"));
+    }
+
+    #[test]
+    fn a_secret_is_found_after_an_escape_of_a_document_and_after_a_colour() {
+        for (rule, text) in samples() {
+            for lead in ["a\\n", "\\t", "\\\\n", "\\u003d", "\x1b[32m", "\\u001b[1;32m", "\\x1b[m"] {
+                let text = format!("{lead}{text}");
+                assert_eq!(added(None, text.as_bytes()), Some(rule), "{text}");
+                let masked = mask(&text);
+                assert!(masked.starts_with(lead) && masked.contains(&format!("[secret: {rule}]")), "{masked}");
+            }
+        }
+        assert_eq!(mask("{\"text\":\"a\\nBearer abcDEF123456abcDEF123456\"}"), "{\"text\":\"a\\nBearer [secret: bearer-token]\"}");
+        let within_a_word = format!("n{}{}", "ghp_", "aB3d".repeat(9));
+        assert_eq!(mask(&within_a_word), within_a_word);
     }
 
     #[test]
