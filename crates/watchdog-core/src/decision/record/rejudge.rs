@@ -1,6 +1,6 @@
 //! A record with the setup of another configuration: what its owner would have been told with that one.
 
-use watchdog_facts::evidence::{CheckOutcome, CheckResult};
+use watchdog_facts::evidence::{CheckOutcome, CheckResult, OutcomeBeforeWork};
 use watchdog_facts::verdict::Evidence;
 
 use super::JudgementRecord;
@@ -51,24 +51,47 @@ pub fn with_settings(record: &JudgementRecord, settings: &ConfigSettings) -> Res
     if setup.has_checks {
         for step in &mut record.steps {
             if let Some(MachineEvent::Checks(judged)) = &mut step.event {
-                *judged = rejudged(judged, &wanted, all)?;
+                *judged = rejudged(judged, settings, &wanted, all)?;
             }
         }
     }
     Ok(record)
 }
 
+/// Whether checks that ended so make a pass, in the order of the configuration. One that was never run does not pass.
+fn passes<'r>(mode: Mode, checks: &[CheckSpec], results: &mut impl Iterator<Item = &'r Option<CheckResult>>) -> bool {
+    let each: Vec<bool> = checks
+        .iter()
+        .map(|check| match check {
+            CheckSpec::Group { mode, checks } => passes(*mode, checks, &mut *results),
+            CheckSpec::Single { .. } => results.next().is_some_and(|result| result.as_ref().is_some_and(passed)),
+        })
+        .collect();
+    match mode {
+        Mode::All => !each.contains(&false),
+        Mode::Any | Mode::First => each.contains(&true),
+    }
+}
+
 /// The outcome of these checks, taken from those that were judged. A check that was never run is unknown, never a pass; where one that was
 /// run is not met, and all must be, the unknown one is not needed.
-fn rejudged(judged: &ChecksResult, wanted: &[CheckName], all: bool) -> Result<ChecksResult, String> {
-    let names = |result: &CheckResult, name: &CheckName| result.name == name.0 && result.kind == name.1;
-    let results: Vec<CheckResult> =
-        wanted.iter().filter_map(|name| judged.results.iter().find(|result| names(result, name)).cloned()).collect();
-    let unknown = wanted.iter().find(|name| !judged.results.iter().any(|result| names(result, name)));
-    if results.len() == judged.results.len() && (unknown.is_none() || all && judged.outcome != CheckOutcome::Pass) {
+fn rejudged(judged: &ChecksResult, settings: &ConfigSettings, wanted: &[CheckName], all: bool) -> Result<ChecksResult, String> {
+    // Checks may share a name: each has a result of its own.
+    let mut left: Vec<&CheckResult> = judged.results.iter().collect();
+    let mut take = |(name, kind): &CheckName| {
+        let at = left.iter().position(|result| result.name == *name && result.kind == *kind)?;
+        Some(left.remove(at).clone())
+    };
+    let found: Vec<Option<CheckResult>> = wanted.iter().map(&mut take).collect();
+    let unknown = wanted.iter().zip(&found).find_map(|(name, result)| result.is_none().then_some(name));
+    let was_passed = judged.outcome == CheckOutcome::Pass;
+    // Those of the same name may have been put together in another way.
+    let same = unknown.is_none() && passes(settings.mode, &settings.checks, &mut found.iter()) == was_passed;
+    if left.is_empty() && (same || all && !was_passed) {
         return Ok(judged.clone());
     }
-    let unmet = results.iter().find(|result| result.outcome != CheckOutcome::Pass);
+    let results: Vec<CheckResult> = found.into_iter().flatten().collect();
+    let unmet = results.iter().find(|result| !passed(result));
     match (unknown, unmet) {
         _ if !all => Err("how groups of checks decide together that are not the recorded ones".into()),
         (Some(name), None) => Err(format!("check '{}'", name.0)),
@@ -87,6 +110,14 @@ fn rejudged(judged: &ChecksResult, wanted: &[CheckName], all: bool) -> Result<Ch
     }
 }
 
-fn passed_before(result: &CheckResult) -> bool {
-    result.outcome == CheckOutcome::Pass && result.before == watchdog_facts::evidence::OutcomeBeforeWork::Passed
+fn passed(result: &CheckResult) -> bool {
+    result.outcome == CheckOutcome::Pass
 }
+
+fn passed_before(result: &CheckResult) -> bool {
+    passed(result) && result.before == OutcomeBeforeWork::Passed
+}
+
+#[cfg(test)]
+#[path = "rejudge_tests.rs"]
+mod tests;
