@@ -3,7 +3,7 @@
 use watchdog_facts::evidence::{CheckOutcome, CheckResult, OutcomeBeforeWork};
 use watchdog_facts::verdict::Evidence;
 
-use super::JudgementRecord;
+use super::{JudgementRecord, RecordedStep};
 use crate::config::settings::{CheckSpec, ConfigSettings, Mode};
 use crate::decision::machine::{ChecksResult, ConfigTrust, CriteriaFilesRole, MachineEvent};
 
@@ -45,8 +45,11 @@ pub fn with_settings(record: &JudgementRecord, settings: &ConfigSettings) -> Res
     setup.trust = ConfigTrust::Settled;
     setup.has_checks = !wanted.is_empty();
     setup.checks_run_programs = runs_programs;
-    if !settings.guards.is_empty() && setup.criteria_files == CriteriaFilesRole::None {
+    if !settings.guards.is_empty() && setup.criteria_files != CriteriaFilesRole::Guarded {
         setup.criteria_files = CriteriaFilesRole::Guarded;
+        // Files that criteria name were compared, at most: nobody compared guarded ones.
+        let compared = |step: &&mut RecordedStep| matches!(step.event, Some(MachineEvent::Criteria(_)));
+        record.steps.iter_mut().filter(compared).for_each(|step| step.event = None);
     }
     if setup.has_checks {
         for step in &mut record.steps {

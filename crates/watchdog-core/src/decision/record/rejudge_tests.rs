@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use watchdog_facts::evidence::{Degradation, WarningCode};
+use watchdog_facts::evidence::{Commits, CriteriaChanged, Degradation, WarningCode};
+use watchdog_facts::verdict::Reason;
 
 use super::*;
 use crate::decision::machine::MachineSetup;
+use crate::decision::record::run::{RunEnd, run};
 
 const PASS: CheckOutcome = CheckOutcome::Pass;
 const UNMET: CheckOutcome = CheckOutcome::Unmet;
@@ -140,5 +142,32 @@ fn a_check_that_nobody_ran_is_named_and_so_is_a_choice_that_nobody_made() {
         (&mixed, "any", &["a", "b"], grouped),
     ] {
         assert_eq!(tried(recorded, mode, names), Err(missing.to_owned()), "{mode} of {names:?}");
+    }
+}
+
+#[test]
+fn guards_that_nobody_compared_are_named_and_those_that_were_compared_stay() {
+    let guarded = || settings(r#"{"guards": ["tests/**"]}"#);
+    let reason = |role: CriteriaFilesRole, guarded_total: usize, settings: &ConfigSettings| {
+        let setup = MachineSetup { criteria_files: role, ..MachineSetup::of(&ConfigSettings::default()) };
+        let mut record = JudgementRecord::new(setup);
+        record.add(0, MachineEvent::Commits(Ok(Commits { new_commits: 1, made_here: 1, net_change: true, ..Commits::default() })));
+        if role != CriteriaFilesRole::None {
+            record.add(1, MachineEvent::Criteria(Ok(CriteriaChanged { guarded_total, ..CriteriaChanged::default() })));
+        }
+        match run(&with_settings(&record, settings).expect("no check is wanted")).end {
+            RunEnd::Concluded(verdict) => Ok(verdict.reason),
+            RunEnd::NotRecorded { fact } => Err(fact),
+        }
+    };
+    for (role, changed, settings, end) in [
+        (CriteriaFilesRole::None, 0, guarded(), Err("criteria")),
+        (CriteriaFilesRole::Named, 0, guarded(), Err("criteria")),
+        (CriteriaFilesRole::Guarded, 0, guarded(), Ok(Reason::NewCommits)),
+        (CriteriaFilesRole::Guarded, 1, guarded(), Ok(Reason::CriteriaChanged)),
+        (CriteriaFilesRole::None, 0, ConfigSettings::default(), Ok(Reason::NewCommits)),
+        (CriteriaFilesRole::Named, 0, ConfigSettings::default(), Ok(Reason::NewCommits)),
+    ] {
+        assert_eq!(reason(role, changed, &settings), end, "{role:?}");
     }
 }
