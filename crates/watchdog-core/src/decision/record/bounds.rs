@@ -122,3 +122,7 @@ pub fn bound_verdict(verdict: &Verdict) -> Verdict {
     verdict.degraded.iter_mut().for_each(|note| note.detail = short(&note.detail, SAID));
     verdict
 }
+
+#[cfg(test)]
+#[path = "bounds_tests.rs"]
+mod tests;
