@@ -128,3 +128,7 @@ pub fn write_rescue(outcome: &RescueOutcome) -> Value {
 pub fn read_rescue(value: &Value) -> Option<RescueOutcome> {
     form::read_rescue(value)
 }
+
+#[cfg(test)]
+#[path = "form_tests.rs"]
+mod tests;

@@ -121,9 +121,8 @@ fn long_lists_are_cut_and_totals_stay() {
     assert_eq!((changes.work, changes.paths.len(), changes.work_paths.len()), (1000, 10, 10));
 }
 
-#[test]
-fn each_field_of_a_check_comes_back_from_its_record() {
-    let check = |name: &str, outcome, feedback: &str| CheckResult {
+fn check_result(name: &str, outcome: CheckOutcome, feedback: &str) -> CheckResult {
+    CheckResult {
         name: name.into(),
         kind: "command".into(),
         outcome,
@@ -134,14 +133,18 @@ fn each_field_of_a_check_comes_back_from_its_record() {
         before: OutcomeBeforeWork::Failed,
         tests: (outcome == CheckOutcome::Unmet).then_some(TestCounts { ran: 12, failed: 2, skipped: 1 }),
         tree: Some("a scratch checkout".into()),
-    };
+    }
+}
+
+#[test]
+fn each_field_of_a_check_comes_back_from_its_record() {
     // The feedback of all is that of one check, its own, or none.
     for feedback in ["two tests fail", "tests: two tests fail", ""] {
         let judged = ChecksResult {
             outcome: CheckOutcome::Unmet,
             evidence: Evidence::Verified,
             feedback: feedback.into(),
-            results: vec![check("lint", CheckOutcome::Pass, ""), check("tests", CheckOutcome::Unmet, "two tests fail")],
+            results: vec![check_result("lint", CheckOutcome::Pass, ""), check_result("tests", CheckOutcome::Unmet, "two tests fail")],
             all_passed_before: true,
             notes: vec![Degradation { code: WarningCode::TestsShrunk, detail: "12 tests, 14 before".into() }],
         };
@@ -196,9 +199,18 @@ fn a_list_that_was_cut_says_how_long_it_was() {
         let rescue = MachineEvent::Rescue(Ok(RescueOutcome { left_out, ..RescueOutcome::default() }));
         let commits = MachineEvent::Commits(Ok(Commits { conflicts, ..Commits::default() }));
         let text = |event| form::write(&recorded(&MachineSetup::of(&ConfigSettings::default()), [event])).to_string();
-        [text(rescue), text(commits)].map(|text| text.contains(&format!(",{count}]")))
+        let checks = MachineEvent::Checks(ChecksResult {
+            outcome: CheckOutcome::Unmet,
+            evidence: Evidence::None,
+            feedback: String::new(),
+            results: (0..count).map(|n| check_result(&n.to_string(), CheckOutcome::Unmet, "")).collect(),
+            all_passed_before: false,
+            notes: Vec::new(),
+        });
+        [text(rescue), text(commits), text(checks)].map(|text| text.contains(&format!(",{count}]")))
     };
-    assert_eq!((written(10), written(11)), ([false, false], [true, true]));
+    assert_eq!((written(10), written(11)), ([false; 3], [true, true, false]));
+    assert_eq!((written(40), written(41)), ([true, true, false], [true; 3]), "of checks more are kept");
 }
 
 #[test]
