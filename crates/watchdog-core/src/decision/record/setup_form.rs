@@ -229,3 +229,7 @@ fn read_session_end(value: &Value) -> Option<SessionEnd> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+#[path = "setup_form_tests.rs"]
+mod tests;
