@@ -169,3 +169,7 @@ fn find_out_of_order(record: &JudgementRecord, next: usize, action: &MachineActi
     let is_deed = *action == MachineAction::Rescue;
     (next..record.steps.len()).find(fits).or_else(|| (0..next.min(record.steps.len())).rev().find(fits).filter(|_| !is_deed))
 }
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;
