@@ -74,8 +74,8 @@ impl PromptTemplate {
             let found = tag(&rest[at..]);
             let (Some((tag, length)), false) = (found, escaped) else {
                 let plain = rest[..at].strip_suffix('\\').filter(|_| found_word(&rest[at..])).unwrap_or(&rest[..at]);
-                push_text(&mut pieces, plain);
-                push_text(&mut pieces, "{{");
+                pieces.push(TemplatePiece::Text(plain.to_owned()));
+                pieces.push(TemplatePiece::Text("{{".to_owned()));
                 rest = &rest[at + 2..];
                 continue;
             };
@@ -88,7 +88,7 @@ impl PromptTemplate {
                 None => (&rest[..at], &rest[at + length..]),
                 Some(_) => alone_on_its_line(&text[..text.len() - rest.len() + at], &rest[..at], &rest[at + length..]),
             };
-            push_text(&mut pieces, before);
+            pieces.push(TemplatePiece::Text(before.to_owned()));
             match tag.mark {
                 None => pieces.push(TemplatePiece::Value(tag.name.to_owned())),
                 Some('#') => open.push((tag.name.to_owned(), line, std::mem::take(&mut pieces))),
@@ -102,7 +102,7 @@ impl PromptTemplate {
             }
             rest = after;
         }
-        push_text(&mut pieces, rest);
+        pieces.push(TemplatePiece::Text(rest.to_owned()));
         match open.pop() {
             Some((name, line, _)) => Err(TemplateError::Unclosed { name, line }),
             None => Ok(PromptTemplate(pieces)),
@@ -173,14 +173,6 @@ fn alone_on_its_line<'t>(all_before: &str, before: &'t str, after: &'t str) -> (
     (before.trim_end_matches(' '), rest)
 }
 
-fn push_text(pieces: &mut Vec<TemplatePiece>, text: &str) {
-    match pieces.last_mut() {
-        _ if text.is_empty() => {}
-        Some(TemplatePiece::Text(last)) => last.push_str(text),
-        _ => pieces.push(TemplatePiece::Text(text.to_owned())),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -222,6 +214,8 @@ mod tests {
         assert_eq!(filled(text), "a\nb\nfound: {{task}} is red\nc");
         assert_eq!(filled("x{{#iteration}} no. {{iteration}}{{/iteration}}{{#task}} y{{/task}}."), "x no. 3.");
         assert_eq!(filled("{{#iteration}}a{{#task}}b{{/task}}c{{/iteration}}"), "ac");
+        // Only a tag that is alone on its line takes the line with it.
+        assert_eq!(filled("no. {{#iteration}}\n{{iteration}}\n  {{/iteration}}."), "no. \n3\n  .");
     }
 
     #[test]
