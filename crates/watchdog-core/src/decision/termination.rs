@@ -157,8 +157,9 @@ pub fn time_left(limits: &Limits, spent: &SpentUsage, now: Timestamp) -> Option<
     [wall, deadline].into_iter().flatten().min_by_key(|(left, _)| *left)
 }
 
+/// An amount above nothing, as every budget is: one below a cent is not shown as none.
 fn dollars(amount: f64) -> String {
-    if amount > 0.0 && amount < 0.01 { format!("{amount:.6} USD") } else { format!("{amount:.2} USD") }
+    if amount < 0.01 { format!("{amount:.6} USD") } else { format!("{amount:.2} USD") }
 }
 
 fn seconds(length: Duration) -> String {
@@ -205,6 +206,43 @@ mod tests {
         for (deadline, ends) in [(now() - second, true), (now(), true), (now() + second, false)] {
             let limits = Limits { deadline: Some(deadline), ..limits() };
             assert_eq!(reason(termination(&limits, &spent, now())), ends.then_some(Reason::DeadlineExceeded), "{deadline}");
+        }
+    }
+
+    #[test]
+    fn a_spent_budget_is_named_with_what_was_spent_of_it() {
+        let spent = SpentUsage { turns: 6, tokens: 11, cost_usd: 0.5, wall_seconds: 92.4, untold: UnknownUsage::default() };
+        let cost = |most, cost_usd| (Limits { max_cost_usd: Some(most), ..limits() }, SpentUsage { cost_usd, ..spent });
+        for ((limits, spent), words) in [
+            ((Limits { max_turns: Some(1), ..limits() }, spent), "the budget of 1 turn is spent: 6 were taken"),
+            ((Limits { max_total_tokens: Some(11), ..limits() }, spent), "the budget of 11 tokens is spent: 11 were used"),
+            (cost(0.25, 0.5), "the budget of 0.25 USD is spent: it cost 0.50 USD"),
+            (cost(0.01, 2.0), "the budget of 0.01 USD is spent: it cost 2.00 USD"),
+            (cost(0.0004, 0.009), "the budget of 0.000400 USD is spent: it cost 0.009000 USD"),
+            ((Limits { max_wall: Some(Duration::from_secs(90)), ..limits() }, spent), "the time budget of 90 s is spent: 92 s passed"),
+            ((Limits { deadline: Some(now()), ..limits() }, spent), "the deadline has passed: 2030-01-31T18:00:00Z"),
+        ] {
+            assert_eq!(termination(&limits, &spent, now()).map(|stop| stop.why).as_deref(), Some(words));
+        }
+    }
+
+    #[test]
+    fn what_several_sessions_spent_is_added_up_and_no_report_makes_another_ones_gap_known() {
+        let session =
+            SessionUsage { turns: Some(2), input_tokens: Some(30), output_tokens: Some(4), cost_usd: Some(0.5), wall_seconds: Some(3.0) };
+        let one = SpentUsage::of(&session);
+        assert_eq!(one, SpentUsage { turns: 2, tokens: 34, cost_usd: 0.5, wall_seconds: 3.0, untold: UnknownUsage::default() });
+        let all = SpentUsage { turns: 4, tokens: 68, cost_usd: 1.0, wall_seconds: 6.0, ..SpentUsage::default() };
+        assert_eq!(one.plus(one), all);
+        let untold = |turns, tokens, cost| UnknownUsage { turns, tokens, cost };
+        for (gap, untold) in [
+            (SessionUsage { turns: None, ..session }, untold(true, false, false)),
+            (SessionUsage { input_tokens: None, ..session }, untold(false, true, false)),
+            (SessionUsage { output_tokens: None, ..session }, untold(false, true, false)),
+            (SessionUsage { cost_usd: None, ..session }, untold(false, false, true)),
+        ] {
+            let gap = SpentUsage::of(&gap);
+            assert_eq!([gap, gap.plus(one), one.plus(gap)].map(|spent| spent.untold), [untold; 3]);
         }
     }
 
@@ -268,12 +306,14 @@ mod tests {
             time_left(&limits, &SpentUsage { wall_seconds, ..SpentUsage::default() }, now())
                 .map(|(left, stop)| (left.as_secs(), stop.reason))
         };
+        let ends = |limits: Limits| time_left(&limits, &SpentUsage::default(), now()).map(|(_, stop)| stop.why);
         let wall = Some(Duration::from_secs(100));
         assert_eq!(left(limits(), 0.0), None);
         assert_eq!(left(Limits { max_wall: wall, ..limits() }, 40.0), Some((60, Reason::BudgetExhausted)));
         assert_eq!(left(Limits { max_wall: wall, deadline: deadline(50), ..limits() }, 40.0), Some((50, Reason::DeadlineExceeded)));
         assert_eq!(left(Limits { max_wall: wall, deadline: deadline(70), ..limits() }, 140.0), Some((0, Reason::BudgetExhausted)));
         assert_eq!(left(Limits { deadline: deadline(-5), ..limits() }, 0.0), Some((0, Reason::DeadlineExceeded)));
+        assert_eq!(ends(Limits { max_wall: wall, ..limits() }).as_deref(), Some("the time budget of 100 s is spent"));
     }
 
     fn any_limits() -> impl Strategy<Value = Limits> {
