@@ -285,6 +285,7 @@ mod tests {
             (CommandSuccess::Exit(0), code(1), "", "", Unmet, "`npm test` ended with exit 1, not 0"),
             (CommandSuccess::Exit(0), code(1), "", "test foo ... FAILED", Unmet, "FAILED"),
             (CommandSuccess::Exit(0), code(0), RAN_NONE, "", Unmet, "`npm test` ran no test"),
+            (CommandSuccess::Exit(0), code(1), "9 passed in 0.1s", "", Unmet, "`npm test` ended with exit 1, not 0\n9 passed"),
             (CommandSuccess::Exit(0), code(5), "no tests ran in 0.01s", "", Unmet, "`npm test` ran no test (ended with exit 5, not 0)"),
             (
                 CommandSuccess::Exit(0),

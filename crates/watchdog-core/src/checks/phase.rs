@@ -182,7 +182,14 @@ mod tests {
     #[test]
     fn the_last_phase_must_be_claimed_not_announced_or_echoed() {
         let judge = |session: &SessionContext| check().check(&CheckContext::new(&Fake::default()).with_session(session));
-        for text in ["All is done.\nPhase: complete", "Project complete", "All tests pass. The project is complete.", "PROJECT COMPLETED"] {
+        for text in [
+            "All is done.\nPhase: complete",
+            "Project complete",
+            "All tests pass. The project is complete.",
+            "PROJECT COMPLETED",
+            // It is named again, and that is no claim.
+            "Phase: complete\nThe prompt said to write phase: complete",
+        ] {
             let met = judge(&session(&[&[text]]));
             assert_eq!((met.outcome(), met.evidence()), (CheckOutcome::Pass, Evidence::Claimed), "{text}: {met:?}");
         }

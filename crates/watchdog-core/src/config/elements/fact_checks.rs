@@ -57,6 +57,8 @@ pub(super) static FILES: CheckType<FilesCriterion> = CheckType {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::super::super::parse::testing::{criterion, fails};
     use super::*;
 
@@ -80,6 +82,9 @@ mod tests {
         fails(r#"{"checks": [{"type": "git", "min_commits": -2}]}"#, "checks[0].min_commits: expected a whole number");
         fails(r#"{"checks": [{"type": "git", "require_clen": true}]}"#, "did you mean `require_clean`?");
         fails(r#"{"checks": [{"type": "git", "protected": ["../x"]}]}"#, "checks[0].protected[0]: must be a path inside the worktree");
+        let text = r#"{"checks": [{"type": "git", "min_commits": 0, "require_clean": "yes"}]}"#;
+        let error = super::super::super::parse(text, Path::new("completion.json")).expect_err(text).to_string();
+        assert!(error.contains("require_clean") && !error.contains("asks for nothing"), "it may ask for something: {error}");
     }
 
     #[test]
