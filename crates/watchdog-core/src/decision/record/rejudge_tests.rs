@@ -72,6 +72,7 @@ fn the_same_checks_have_the_outcome_that_was_recorded() {
     let (passed, unmet) =
         (judged(PASS, vec![check("a", PASS), check("b", PASS)]), judged(UNMET, vec![check("a", PASS), check("b", UNMET)]));
     let one = judged(PASS, vec![check("a", UNMET), check("b", PASS)]);
+    let first = judged(PASS, vec![check("a", PASS)]);
     let namesakes = judged(UNMET, vec![check("a", PASS), check("a", UNMET)]);
     let group = format!(r#"{{"mode": "any", "checks": [{}]}}"#, checks(&["a", "b"]));
     for (recorded, mode, names) in [
@@ -84,6 +85,10 @@ fn the_same_checks_have_the_outcome_that_was_recorded() {
         (&one, "first", &["a", "b"]),
         (&one, "all", &[&group]),
         (&namesakes, "all", &["a", "a"]),
+        // One was enough, so that the others were not run.
+        (&first, "any", &["a", "b"]),
+        (&first, "first", &["b", "a"]),
+        (&passed, "all", &["b", &group.replace("\"b\"", "\"c\"")]),
     ] {
         assert_eq!(tried(recorded, mode, names).as_ref(), Ok(recorded), "{mode} of {names:?}");
     }
