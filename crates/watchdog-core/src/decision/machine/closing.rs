@@ -89,12 +89,13 @@ impl CheckMachine {
 
     /// The feedback of the configured checks, where they have some.
     pub(super) fn unmet(&self) -> Option<String> {
-        self.judged.as_ref().map(|judged| judged.feedback.clone()).filter(|text| !text.trim().is_empty())
+        let judged = self.judged.as_ref().filter(|_| self.checks_unmet())?;
+        Some(judged.feedback.clone()).filter(|text| !text.trim().is_empty())
     }
 
     /// Feedback that ends with what unmet checks miss.
     pub(super) fn and_what_is_unmet(&self, feedback: String) -> String {
-        match self.unmet().filter(|_| self.checks_unmet()) {
+        match self.unmet() {
             Some(unmet) => format!("{feedback}\n{unmet}"),
             None => feedback,
         }

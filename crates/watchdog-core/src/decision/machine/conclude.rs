@@ -376,7 +376,7 @@ impl CheckMachine {
     /// `what` makes it wait; `why` is the text of whoever says so.
     fn conclude_limit(&mut self, what: &str, why: &str, retry_at: Option<Timestamp>) -> MachineAction {
         let message = format!("{what}: {}{}", first_line(why), self.kept_in());
-        self.conclude(Verdict { retry_at, feedback: self.unmet(), ..Verdict::new(Reason::RateLimited, message) })
+        self.conclude(Verdict { retry_at, ..Verdict::new(Reason::RateLimited, message) })
     }
 
     /// The session's own last words: why its program cannot work.
@@ -413,8 +413,7 @@ impl CheckMachine {
             0 => self.kept_in(),
             n => format!("; {} made by rescue", plural(n, "commit")),
         };
-        let feedback = self.unmet().filter(|_| self.checks_unmet());
-        self.conclude(Verdict { feedback, ..Verdict::new(Reason::ProbeError, format!("{how}{rescued}")) })
+        self.conclude(Verdict { feedback: self.unmet(), ..Verdict::new(Reason::ProbeError, format!("{how}{rescued}")) })
     }
 
     /// The reason why no probe was possible, behind another reason.

@@ -62,6 +62,21 @@ fn a_pass_says_what_it_found_and_is_weaker_beside_files_in_no_commit() {
 fn a_check_without_a_result_says_what_it_lacked_and_its_feedback_goes_on() {
     for (outcome, reason, what) in [
         (CheckOutcome::Unrunnable, Reason::VerifyUnrunnable, "a check cannot be run"),
+    let world = World::dirty().checks(Criteria::Always(CheckOutcome::Pass)).rescue(Salvage::LeavesOut(left));
+    let apart = verdict(World { in_scratch: true, ..world });
+    assert_eq!((apart.evidence, apart.degraded), (Evidence::Verified, Vec::new()), "a scratch checkout had none of them");
+}
+
+#[test]
+fn what_a_passed_check_says_is_no_feedback() {
+    let passed = || World { finding: "12 tests ran", ..World::clean().checks(Criteria::PassedBefore) };
+    let unasked = verdict(passed().set(|setup| setup.no_probe = true));
+    assert_eq!(unasked.feedback.as_deref(), Some("No new commit was made. Finish the work and commit it."));
+    let limited = verdict(passed().replies([usage_limit()]));
+    assert_eq!((limited.reason, limited.feedback), (Reason::RateLimited, None));
+    let left = passed().session(SessionEnd::LeftWork { exit: ProcessExit::Code(0), what: "cargo test".into() });
+    let left = verdict(left);
+    assert_eq!((left.reason, left.feedback), (Reason::BackgroundWork, None));
         (CheckOutcome::TimedOut, Reason::VerifyTimeout, "a check did not end in time"),
         (CheckOutcome::Waiting, Reason::BackgroundWork, "a check waits"),
         (CheckOutcome::Failed, Reason::VerifyFailed, "a check could not tell"),

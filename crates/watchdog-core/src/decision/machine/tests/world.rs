@@ -38,6 +38,8 @@ pub(super) struct World {
     pub(super) checks: Criteria,
     /// What a passed check says.
     pub(super) finding: &'static str,
+    /// Checks run in a scratch checkout, where no uncommitted file is.
+    pub(super) in_scratch: bool,
     /// What changed of the files that say what done means.
     pub(super) changed: CriteriaChanged,
     pub(super) activity: ActivityFacts,
@@ -168,6 +170,7 @@ impl World {
             unreadable: Vec::new(),
             interrupt_at: None,
         }
+            in_scratch: false,
     }
 
     pub(super) fn dirty() -> World {
@@ -369,7 +372,7 @@ impl World {
             cached: false,
             before: if all_passed_before { OutcomeBeforeWork::Passed } else { OutcomeBeforeWork::Unknown },
             tests: None,
-            tree: None,
+            tree: self.in_scratch.then(|| "tree".into()),
         };
         ChecksResult { outcome, evidence, feedback, results: vec![result], all_passed_before, notes: Vec::new() }
     }
