@@ -148,8 +148,11 @@ impl CheckMachine {
             None if self.rescue_commits > 0 => "what rescue committed leaves the tree as it was at the baseline".to_string(),
             None => "rescue had nothing that it could commit".to_string(),
         };
-        let left = if self.work_left() { "uncommitted work is left; " } else { "" };
-        let message = format!("{left}{why}{}", self.kept_in());
+        let left = match self.rescue_commits {
+            0 => "uncommitted work is left".to_string(),
+            n => format!("{} made by rescue", plural(n, "commit")),
+        };
+        let message = format!("{left}; {why}{}", self.kept_in());
         self.conclude_with(Reason::RescueIncomplete, message)
     }
 

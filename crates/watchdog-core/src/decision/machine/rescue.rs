@@ -185,14 +185,7 @@ impl CheckMachine {
         if let Some(failed) = self.rescue_failed.clone().filter(|_| outcome.commits > 0) {
             self.note(WarningCode::RescueFailed, failed);
         }
-        match (why, outcome.commits > 0) {
-            // Some of it is committed, and some of it could not be: that is for a person, where it would complete something.
-            (RescueReason::Claim | RescueReason::ChecksPassed, true) if self.rescue_failed.is_some() && self.rescue_branch.is_none() => {
-                self.conclude_not_committed()
-            }
-            (_, true) => self.read_commits(CommitsPurpose::Rescued(why)),
-            (_, false) => self.rescue_decided_nothing(why),
-        }
+        if outcome.commits > 0 { self.read_commits(CommitsPurpose::Rescued(why)) } else { self.rescue_decided_nothing(why) }
     }
 
     /// A rescue ran, and made no commits.

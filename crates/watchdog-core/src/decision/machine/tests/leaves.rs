@@ -171,6 +171,19 @@ fn a_claim_beside_what_is_never_committed_needs_no_person() {
     check_table([
         ("a secret", leaves(&[LeftOutReason::Secret]), "complete/nothing_to_do claimed probes=1 rescues=1 snapshots=2"),
         ("excluded", leaves(&[LeftOutReason::Excluded]), "complete/nothing_to_do claimed probes=1 rescues=1 snapshots=2"),
+    let fails = |world: World| world.rescue(Salvage::CommitsIntoRebaseThenFails);
+    check_table([
+        (
+            "a claim, and the rescue fails",
+            fails(World::dirty().replies([complete()])),
+            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
+        ),
+        (
+            "the final rescue fails",
+            fails(World::dirty()).set(|setup| setup.completion.max_probes = 0),
+            "review/rescue_incomplete rescues=1 snapshots=1",
+        ),
+    ]);
         ("too large: it may be the work", leaves(&[LeftOutReason::TooLarge]), review),
         ("a secret, and a file that may be the work", leaves(&[LeftOutReason::Secret, LeftOutReason::Unreadable]), review),
     ]);

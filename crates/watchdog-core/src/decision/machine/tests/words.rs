@@ -41,6 +41,16 @@ fn a_verdict_names_what_was_made_and_what_is_left() {
         message(World::dirty().replies([complete()]).rescue(Salvage::Fails)),
         "uncommitted work is left; rescue failed: exit code 1; everything is kept, restore it with: watchdog rescue restore 2"
     );
+    let in_part = World::dirty().replies([complete()]).rescue(Salvage::CommitsThenFails).run().verdict;
+    assert_eq!(
+        in_part.message,
+        "1 commit made by rescue; rescue failed: exit code 1; everything is kept, restore it with: watchdog rescue restore 2"
+    );
+    assert_eq!(in_part.commits.map(|commits| commits.new_commits), Some(1), "read after the rescue");
+    assert_eq!(
+        message(World::dirty().replies([complete()]).unreadable(Kind::Rescue, 1)),
+        "uncommitted work is left; rescue failed: cannot read the Rescue; everything is kept, restore it with: watchdog rescue restore 2"
+    );
     let elsewhere = World::dirty().replies([complete()]).rescue(Salvage::Elsewhere(1)).run().verdict;
     assert_eq!(
         elsewhere.message,

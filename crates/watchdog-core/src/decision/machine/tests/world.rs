@@ -82,6 +82,8 @@ pub(super) enum Salvage {
     CommitsThenFails,
     /// It commits, and somebody begins a rebase meanwhile.
     CommitsIntoRebase,
+    /// The same, and the rest of the work could not be committed.
+    CommitsIntoRebaseThenFails,
     /// Its commits went to a branch of their own, after so many on the current one.
     Elsewhere(u64),
     Loses,
@@ -410,6 +412,10 @@ impl World {
                 (0..here).for_each(|_| self.happens(Effect::Rescued));
                 self.uncommitted = left;
                 let failed = Some("git commit ended with exit code 1\nlint: no".into());
+            Salvage::CommitsIntoRebaseThenFails => {
+                let rebasing = self.salvage(Salvage::CommitsIntoRebase);
+                RescueOutcome { failed: Some("exit code 1".into()), ..rebasing }
+            }
                 RescueOutcome { commits: here, failed, fallback_branch: Some("watchdog/rescue/auth".into()), ..nothing }
             }
             Salvage::Loses => {
