@@ -111,11 +111,9 @@ impl CheckMachine {
         match reply.status {
             ReplyStatus::Complete => self.secure(AfterSnapshot::Rescue(RescueReason::Claim)),
             ReplyStatus::Waiting | ReplyStatus::Working if self.over_and_unmet() && reply.should_continue != Some(false) => {
-                self.alive += 1;
                 self.rescue_unmet()
             }
             ReplyStatus::Working if self.setup.session_over && reply.should_continue != Some(false) => {
-                self.alive += 1;
                 self.secure(AfterSnapshot::Rescue(RescueReason::NotDone))
             }
             ReplyStatus::Waiting | ReplyStatus::Working => {

@@ -81,13 +81,13 @@ impl CheckMachine {
                     Reason::NoCriteria => JudgementRule::NoCriteriaConfigured,
                     _ => JudgementRule::EvidenceTooWeak,
                 });
-                Verdict { retry_at: verdict.retry_at, ..Verdict::new(reason, message) }
+                Verdict::new(reason, message)
             }
             None => verdict,
         }
     }
 
-    /// The feedback of the configured checks, where they have some.
+    /// The feedback of the configured checks that are not met, where they have some. What a passed check says is not missing.
     pub(super) fn unmet(&self) -> Option<String> {
         let judged = self.judged.as_ref().filter(|_| self.checks_unmet())?;
         Some(judged.feedback.clone()).filter(|text| !text.trim().is_empty())

@@ -145,7 +145,6 @@ impl CheckMachine {
         let why = match &self.rescue_failed {
             Some(why) => format!("rescue failed: {}", first_line(why)),
             None if !self.rescue_commits_allowed() => "rescue may not commit here".to_string(),
-            None if self.rescue_commits > 0 => "what rescue committed leaves the tree as it was at the baseline".to_string(),
             None => "rescue had nothing that it could commit".to_string(),
         };
         let left = match self.rescue_commits {

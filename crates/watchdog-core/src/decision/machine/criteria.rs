@@ -43,7 +43,7 @@ impl CheckMachine {
         }
         self.by(JudgementRule::GuardedFilesChanged);
         let message = format!("{}, but guarded files changed since the anchor: {guarded}; a person must look at them", verdict.message);
-        self.close(Verdict { retry_at: verdict.retry_at, ..Verdict::new(Reason::CriteriaChanged, message) })
+        self.close(Verdict::new(Reason::CriteriaChanged, message))
     }
 
     /// With guarded files, a verdict is complete only if they are known to be unchanged.

@@ -150,7 +150,6 @@ impl CheckMachine {
             (RescueReason::NotDone, _) => self.conclude_not_done(),
             (RescueReason::OverLimit, _) => self.conclude_over_limit(),
             (RescueReason::Last, _) => self.out_of_probes(),
-            (RescueReason::SessionCutoff, false) if !self.checks_unmet() && self.committed() => self.conclude_new_commits(),
             (RescueReason::SessionCutoff, false) => self.conclude_session_cut(),
             (RescueReason::SessionCutoff, true) => self.conclude_cut_short(),
             (RescueReason::ChecksPassed, _) => self.conclude_checks_passed(),
@@ -163,9 +162,7 @@ impl CheckMachine {
             Err(unreadable) => RescueOutcome { failed: Some(unreadable.why), ..RescueOutcome::default() },
         };
         let committed = self.committed();
-        if outcome.commits > 0 {
-            self.committed_before_rescue.get_or_insert(committed);
-        }
+        self.committed_before_rescue.get_or_insert(committed);
         self.rescue_commits += outcome.commits;
         self.left_out = outcome.left_out;
         for warning in outcome.warnings {

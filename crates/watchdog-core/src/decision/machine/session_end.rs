@@ -46,25 +46,22 @@ impl CheckMachine {
 
     /// Commits did not decide. What `run` saw of the session comes before a question to the agent.
     pub(super) fn ask_or_use_the_session(&mut self) -> MachineAction {
-        let of_the_session = match &self.setup.session {
-            Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => Some(JudgementRule::SessionCutShort),
-            Some(SessionEnd::RateLimited { .. }) => Some(JudgementRule::SessionMetLimit),
-            Some(SessionEnd::Unrunnable { .. }) => Some(JudgementRule::SessionUnrunnable),
-            Some(SessionEnd::LeftWork { .. }) => Some(JudgementRule::SessionLeftWork),
-            Some(SessionEnd::OverLimit { .. }) => Some(JudgementRule::SessionOverLimit),
-            _ => None,
-        };
-        of_the_session.into_iter().for_each(|rule| self.by(rule));
-        match &self.setup.session {
-            Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => self.secure(AfterSnapshot::Rescue(RescueReason::SessionCutoff)),
-            Some(SessionEnd::RateLimited { .. }) => self.secure(AfterSnapshot::RateLimited),
-            Some(SessionEnd::Unrunnable { .. }) => self.secure(AfterSnapshot::Unrunnable),
-            Some(SessionEnd::LeftWork { .. }) => self.secure(AfterSnapshot::LeftWork),
-            Some(SessionEnd::OverLimit { .. }) => self.secure(AfterSnapshot::Rescue(RescueReason::OverLimit)),
-            Some(SessionEnd::Ended { .. } | SessionEnd::CutShort { .. }) if self.was_refused_tools() => self.secure(AfterSnapshot::Refused),
+        let (rule, then) = match &self.setup.session {
+            Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => {
+                (JudgementRule::SessionCutShort, AfterSnapshot::Rescue(RescueReason::SessionCutoff))
+            }
+            Some(SessionEnd::RateLimited { .. }) => (JudgementRule::SessionMetLimit, AfterSnapshot::RateLimited),
+            Some(SessionEnd::Unrunnable { .. }) => (JudgementRule::SessionUnrunnable, AfterSnapshot::Unrunnable),
+            Some(SessionEnd::LeftWork { .. }) => (JudgementRule::SessionLeftWork, AfterSnapshot::LeftWork),
+            Some(SessionEnd::OverLimit { .. }) => (JudgementRule::SessionOverLimit, AfterSnapshot::Rescue(RescueReason::OverLimit)),
+            Some(SessionEnd::Ended { .. } | SessionEnd::CutShort { .. }) if self.was_refused_tools() => {
+                return self.secure(AfterSnapshot::Refused);
+            }
             Some(SessionEnd::Ended { .. } | SessionEnd::CutShort { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. })
-            | None => self.ask_unless_over(),
-        }
+            | None => return self.ask_unless_over(),
+        };
+        self.by(rule);
+        self.secure(then)
     }
 
     /// Whether the program refused the session tools, and nothing else kept it from its work.

@@ -429,8 +429,6 @@ impl CheckMachine {
         let activity_known = [activity.worktree, activity.processes, activity.transcript].iter().any(Option::is_some);
         let not_a_strike = if self.commits.as_ref().is_some_and(|commits| commits.new_commits > 0) {
             Some("new_commits")
-        } else if self.rescue_commits > 0 {
-            Some("rescued")
         } else if self.alive == 0 {
             Some("no_probe_answered_waiting_or_working")
         } else if self.rounds_left() > 0 {
