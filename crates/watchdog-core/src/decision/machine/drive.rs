@@ -63,7 +63,7 @@ mod tests {
     use super::*;
     use crate::config::settings::ConfigSettings;
     use crate::decision::machine::MachineSetup;
-    use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+    use watchdog_facts::evidence::{Commits, FaultKind, ReadFact, UnreadableFact};
     use watchdog_facts::verdict::Reason;
 
     /// Reads nothing, is interrupted before the given look, and holds the given look back.
@@ -115,6 +115,45 @@ mod tests {
         assert_eq!(steps, [MachineEvent::Start, unreadable()]);
         let (outcome, steps) = driven(ScriptedDriver { held_at: Some(1), ..ScriptedDriver::default() });
         assert_eq!((outcome, steps), (DriveOutcome::Held(MachineAction::ReadCommits), vec![MachineEvent::Start]));
+    }
+
+    /// Performs the looks at commits alone, and says nothing of signals.
+    struct CommitReader(ReadFact<Commits>);
+
+    impl MachineDriver for CommitReader {
+        fn perform(&mut self, action: &MachineAction, _machine: &CheckMachine) -> Option<MachineEvent> {
+            (*action == MachineAction::ReadCommits).then(|| MachineEvent::Commits(self.0.clone()))
+        }
+    }
+
+    /// Is interrupted once it has looked at the commits.
+    struct InterruptedReader {
+        reader: CommitReader,
+        looked: bool,
+    }
+
+    impl MachineDriver for InterruptedReader {
+        fn is_interrupted(&mut self) -> bool {
+            self.looked
+        }
+
+        fn perform(&mut self, action: &MachineAction, machine: &CheckMachine) -> Option<MachineEvent> {
+            self.looked = true;
+            self.reader.perform(action, machine)
+        }
+    }
+
+    #[test]
+    fn unless_a_driver_says_otherwise_nothing_interrupts_it_and_the_last_result_counts() {
+        let commits = Commits { new_commits: 1, made_here: 1, net_change: true, ..Commits::default() };
+        let mut machine = CheckMachine::new(MachineSetup::of(&ConfigSettings::default()));
+        let ended = drive(&mut machine, MachineEvent::Start, &mut CommitReader(Ok(commits.clone())));
+        assert!(matches!(&ended, DriveOutcome::Ended(verdict) if verdict.reason == Reason::NewCommits), "{ended:?}");
+        let mut machine = CheckMachine::new(MachineSetup::of(&ConfigSettings::default()));
+        let mut interrupted = InterruptedReader { reader: CommitReader(Ok(commits)), looked: false };
+        let ended = drive(&mut machine, MachineEvent::Start, &mut interrupted);
+        let found = matches!(&ended, DriveOutcome::Ended(verdict) if verdict.reason == Reason::NewCommits);
+        assert!(found, "the commits that it found are not forgotten: {ended:?}");
     }
 
     #[test]

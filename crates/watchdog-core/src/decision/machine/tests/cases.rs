@@ -9,8 +9,11 @@
 //! - where no probe is wanted, the verdict is `incomplete`, not a timeout.
 
 use watchdog_facts::evidence::{CheckOutcome, ProbeOutcome};
+use watchdog_facts::verdict::Evidence;
 
+use crate::config::settings::OnNoCriteria;
 use crate::decision::judgement_rule::JudgementRule;
+use crate::decision::machine::{ConfigTrust, MachineSetup};
 
 use super::world::*;
 
@@ -87,4 +90,28 @@ fn the_explanation_names_the_rule_by_which_a_pass_counts_or_does_not() {
     assert!(pass.contains(&JudgementRule::ChecksDecide) && !pass.contains(&JudgementRule::PassedBefore), "{pass:?}");
     let failed = rules(World::clean().checks(Criteria::Always(CheckOutcome::TimedOut)));
     assert!(failed.contains(&JudgementRule::NoPassWithoutResult), "{failed:?}");
+}
+
+#[test]
+fn the_explanation_names_the_rule_by_which_work_that_is_not_done_waits_or_ends() {
+    let applied = |over: bool| {
+        let rules = World::clean().replies([working()]).set(|setup| setup.session_over = over).run().rules;
+        [JudgementRule::NotDoneAfterEnd, JudgementRule::PauseAndRetry].map(|rule| rules.contains(&rule))
+    };
+    assert_eq!(applied(true), [true, false], "the session is over");
+    assert_eq!(applied(false), [false, true], "the session may go on");
+}
+
+#[test]
+fn the_explanation_names_the_rule_by_which_the_configuration_refuses_a_complete() {
+    let refusals = [JudgementRule::UntrustedFile, JudgementRule::NoCriteriaConfigured, JudgementRule::EvidenceTooWeak];
+    let refused_by = |change: fn(&mut MachineSetup)| {
+        let rules = World::committed().set(change).run().rules;
+        refusals.into_iter().filter(|rule| rules.contains(rule)).collect::<Vec<_>>()
+    };
+    assert_eq!(refused_by(|_| ()), []);
+    let untrusted = refused_by(|setup| setup.trust = ConfigTrust::Untrusted { allow_with: "watchdog trust".into() });
+    assert_eq!(untrusted, [JudgementRule::UntrustedFile]);
+    assert_eq!(refused_by(|setup| setup.on_no_criteria = OnNoCriteria::Review), [JudgementRule::NoCriteriaConfigured]);
+    assert_eq!(refused_by(|setup| setup.require_evidence = Evidence::Verified), [JudgementRule::EvidenceTooWeak]);
 }

@@ -95,6 +95,16 @@ fn checks_are_judged_again_when_head_moves() {
             "incomplete/checks_unmet probes=1 rescues=1 snapshots=2 checks=2",
         ),
         (
+            "the rescue meets it, and what it leaves is not rescued again",
+            World::dirty().checks(Criteria::NeedRescue).replies([complete()]).rescue(Salvage::CommitsAPart),
+            "complete/checks_passed verified probes=1 rescues=1 snapshots=2 checks=2",
+        ),
+        (
+            "a commit in the last wait meets it",
+            World::clean().checks(Criteria::NeedCommits).replies([working()]).during(During::Wait(3), Effect::Commit),
+            "complete/checks_passed verified probes=3 waits=3 checks=4",
+        ),
+        (
             "the final rescue meets it",
             World::dirty().checks(Criteria::NeedClean).replies([working()]),
             "incomplete/checks_unmet probes=3 rescues=1 waits=3 snapshots=4 checks=3",
@@ -169,6 +179,11 @@ fn a_fact_that_cannot_be_read_is_an_error_and_never_nothing() {
             "what a commit left uncommitted",
             World::committed().set(|setup| setup.read_leftovers = true).unreadable(Kind::Changes, 1),
             "error/git_error",
+        ),
+        (
+            "a snapshot of what is not the session's, beside its commits",
+            World { inherited: 1, ..World::committed() }.set(|setup| setup.read_leftovers = true).unreadable(Kind::Snapshot, 1),
+            "complete/new_commits committed snapshots=1",
         ),
     ]);
     assert_eq!(claims().unreadable(Kind::Commits, 2).run().verdict.commits, None);

@@ -38,6 +38,12 @@ fn a_pass_says_what_it_found_and_is_weaker_beside_files_in_no_commit() {
     let passed = World::clean().checks(Criteria::Always(CheckOutcome::Pass));
     assert_eq!(words(World { finding: "12 tests ran\nall of them", ..passed.clone() }).0, "every check passed (12 tests ran)");
     assert_eq!(words(passed).0, "every check passed");
+    let dirty = || World::dirty().checks(Criteria::Always(CheckOutcome::Pass));
+    assert_eq!(words(dirty().rescue(Salvage::Commits(2))).0, "every check passed; 2 commits made by rescue");
+    assert_eq!(
+        words(dirty().set(|setup| setup.no_rescue = true)).0,
+        "every check passed; 2 files left uncommitted; everything is kept, restore it with: watchdog rescue restore 1"
+    );
     let left: &[LeftOutReason] = &[
         LeftOutReason::Secret,
         LeftOutReason::Excluded,
@@ -56,12 +62,6 @@ fn a_pass_says_what_it_found_and_is_weaker_beside_files_in_no_commit() {
         assert_eq!(note.detail, format!("the checks passed beside files that are in no commit: {named}"));
         assert_eq!(verdict.evidence, Evidence::Committed, "a pass may depend on them");
     }
-}
-
-#[test]
-fn a_check_without_a_result_says_what_it_lacked_and_its_feedback_goes_on() {
-    for (outcome, reason, what) in [
-        (CheckOutcome::Unrunnable, Reason::VerifyUnrunnable, "a check cannot be run"),
     let world = World::dirty().checks(Criteria::Always(CheckOutcome::Pass)).rescue(Salvage::LeavesOut(left));
     let apart = verdict(World { in_scratch: true, ..world });
     assert_eq!((apart.evidence, apart.degraded), (Evidence::Verified, Vec::new()), "a scratch checkout had none of them");
@@ -77,6 +77,12 @@ fn what_a_passed_check_says_is_no_feedback() {
     let left = passed().session(SessionEnd::LeftWork { exit: ProcessExit::Code(0), what: "cargo test".into() });
     let left = verdict(left);
     assert_eq!((left.reason, left.feedback), (Reason::BackgroundWork, None));
+}
+
+#[test]
+fn a_check_without_a_result_says_what_it_lacked_and_its_feedback_goes_on() {
+    for (outcome, reason, what) in [
+        (CheckOutcome::Unrunnable, Reason::VerifyUnrunnable, "a check cannot be run"),
         (CheckOutcome::TimedOut, Reason::VerifyTimeout, "a check did not end in time"),
         (CheckOutcome::Waiting, Reason::BackgroundWork, "a check waits"),
         (CheckOutcome::Failed, Reason::VerifyFailed, "a check could not tell"),

@@ -86,6 +86,15 @@ fn a_commit_is_seen_whenever_it_lands() {
             World::clean().replies([claims_a_commit()]).during(Probe(1), Effect::Commit),
             "complete/new_commits committed probes=1",
         ),
+        (
+            "what was left beside commits is gone after the last wait",
+            World::committed()
+                .after(Effect::Edit)
+                .set(|setup| setup.read_leftovers = true)
+                .replies([waiting()])
+                .during(Wait(3), Effect::Discard),
+            "complete/new_commits committed probes=3 waits=3 snapshots=3",
+        ),
         ("a pull in the wait", World::clean().replies([working()]).during(Wait(1), Effect::Pull), "timeout/max_probes probes=3 waits=3"),
     ]);
 }
@@ -162,15 +171,6 @@ fn what_is_half_done_after_a_rescue_is_not_complete() {
             "incomplete/operation_in_progress rescues=1 snapshots=1",
         ),
     ]);
-}
-
-#[test]
-fn a_claim_beside_what_is_never_committed_needs_no_person() {
-    let leaves = |reasons| World::dirty().replies([complete()]).rescue(Salvage::LeavesOut(reasons));
-    let review = "review/rescue_incomplete probes=1 rescues=1 snapshots=2";
-    check_table([
-        ("a secret", leaves(&[LeftOutReason::Secret]), "complete/nothing_to_do claimed probes=1 rescues=1 snapshots=2"),
-        ("excluded", leaves(&[LeftOutReason::Excluded]), "complete/nothing_to_do claimed probes=1 rescues=1 snapshots=2"),
     let fails = |world: World| world.rescue(Salvage::CommitsIntoRebaseThenFails);
     check_table([
         (
@@ -184,6 +184,15 @@ fn a_claim_beside_what_is_never_committed_needs_no_person() {
             "review/rescue_incomplete rescues=1 snapshots=1",
         ),
     ]);
+}
+
+#[test]
+fn a_claim_beside_what_is_never_committed_needs_no_person() {
+    let leaves = |reasons| World::dirty().replies([complete()]).rescue(Salvage::LeavesOut(reasons));
+    let review = "review/rescue_incomplete probes=1 rescues=1 snapshots=2";
+    check_table([
+        ("a secret", leaves(&[LeftOutReason::Secret]), "complete/nothing_to_do claimed probes=1 rescues=1 snapshots=2"),
+        ("excluded", leaves(&[LeftOutReason::Excluded]), "complete/nothing_to_do claimed probes=1 rescues=1 snapshots=2"),
         ("too large: it may be the work", leaves(&[LeftOutReason::TooLarge]), review),
         ("a secret, and a file that may be the work", leaves(&[LeftOutReason::Secret, LeftOutReason::Unreadable]), review),
     ]);
@@ -381,6 +390,8 @@ fn only_a_genuine_timeout_is_a_strike() {
     assert_eq!(because(activity(Some(true), Some(true), None)), Some("activity_in_worktree"));
     assert_eq!(because(activity(Some(false), Some(true), None)), Some("activity_in_processes"));
     assert_eq!(because(activity(None, Some(false), Some(true))), Some("activity_in_transcript"));
+    let falls_silent = World::clean().set(|setup| setup.completion.max_probes = 5).replies([working(), garbage()]);
+    assert_eq!(because(falls_silent), Some("probes_left"), "the same unusable answer twice leaves probes unspent");
     assert_eq!(because(alive().after(Effect::Pull)), Some("new_commits"));
     assert_eq!(because(alive().during(During::Wait(1), Effect::EmptyCommit)), Some("new_commits"));
     assert_eq!(because(World::clean().set(|setup| setup.completion.max_probes = 0)), Some("no_probe_answered_waiting_or_working"));

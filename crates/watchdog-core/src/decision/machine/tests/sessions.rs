@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::decision::machine::EarlierRounds;
+use crate::decision::rounds;
 use watchdog_facts::evidence::StopReason;
 use watchdog_facts::evidence::{CheckOutcome, Degradation, ProcessExit, SessionEnd, WarningCode};
 use watchdog_facts::verdict::Reason;
@@ -52,6 +54,13 @@ fn a_session_cut_short_is_rescued_and_nobody_is_asked() {
     assert_eq!(verdict.message, "the session was ended by its timeout; 1 commit made by rescue");
     let nothing = cut_short(World::clean()).run().verdict;
     assert_eq!((nothing.strike, nothing.not_a_strike_because), (true, None), "the session came to nothing");
+    let pulled = cut_short(World::clean().after(Effect::Pull)).run().verdict;
+    assert_eq!((pulled.strike, pulled.not_a_strike_because), (false, Some("activity_of_the_session")));
+    let silent = World::clean().session(SessionEnd::Idle { after: Duration::from_secs(90) }).run().verdict;
+    assert_eq!(
+        (silent.reason, silent.message.as_str()),
+        (Reason::SessionIdle, "the session fell silent and was ended after 90 s of silence, with no commit and no change")
+    );
 }
 
 #[test]
@@ -159,6 +168,7 @@ fn a_spent_budget_is_never_success_and_loses_no_work() {
     ]);
     let verdict = over(World::committed().after(Effect::Commit).after(Effect::Edit)).run().verdict;
     assert_eq!(verdict.message, "the budget of 5 turns is spent: 5 were taken; 2 commits made since the baseline; 1 commit made by rescue");
+    assert_eq!(over(World::clean()).run().verdict.message, "the budget of 5 turns is spent: 5 were taken", "no commit, no word of any");
 }
 
 #[test]
@@ -174,6 +184,7 @@ fn work_that_outlives_its_session_is_waited_for_and_nobody_is_asked() {
         ("no probes", left(World::clean()).set(|setup| setup.completion.max_probes = 0), "waiting/background_work"),
     ]);
     assert!(left(World::clean()).run().verdict.message.contains("cargo test"));
+    assert_eq!(left(World::clean().checks(unmet)).run().verdict.feedback.as_deref(), Some("tests fail"), "what is missing is known");
 }
 
 #[test]
@@ -232,6 +243,23 @@ fn checks_that_a_pull_breaks_while_the_agent_answers_are_what_is_missing() {
     assert_eq!(over(usage_limit()).run().verdict.retry_at, Some(reset()));
 }
 
+#[test]
+fn the_third_session_in_a_row_that_ends_as_it_began_is_for_a_person() {
+    let ended = |before: EarlierRounds| {
+        let world = World::clean().session(SessionEnd::Ended { exit: ProcessExit::Code(0) }).checks(Criteria::Always(CheckOutcome::Unmet));
+        let run = world.set(|setup| (setup.session_over, setup.no_progress_limit, setup.earlier) = (true, Some(3), before)).run();
+        (rounds::after(before, &run.verdict), run)
+    };
+    let (earlier, first) = ended(EarlierRounds::default());
+    assert_eq!(first.summary(), "incomplete/checks_unmet STRIKE checks=1");
+    let (earlier, _) = ended(earlier);
+    let (_, third) = ended(earlier);
+    assert_eq!(third.summary(), "review/max_iterations STRIKE checks=1");
+    assert_eq!(third.verdict.message, "3 sessions in a row left the work as it was, and a check is not met: tests fail");
+    let note = third.verdict.degraded.iter().find(|note| note.code == WarningCode::NoProgress).expect("it is said");
+    assert_eq!(note.detail, "3 sessions in a row left the work as it was");
+}
+
 fn noted(world: World, code: WarningCode) -> World {
     let detail = "the agent was refused tools; allow them with --approval-mode yolo".to_string();
     world.set(|setup| setup.notes = vec![Degradation { code, detail }])
@@ -283,7 +311,14 @@ fn a_session_that_could_not_start_is_a_failure() {
         verdict.message.contains("Credit balance is too low") && verdict.snapshot.is_some() && verdict.probes.is_empty(),
         "{verdict:?}"
     );
-    assert_eq!(spent(World::committed()).run().verdict.reason, Reason::NewCommits);
+    check_table([
+        ("its commits decide", spent(World::committed()), "complete/new_commits committed"),
+        (
+            "its commits do not meet the checks, and no session can go on",
+            spent(World::committed().checks(Criteria::Always(CheckOutcome::Unmet))),
+            "failed/agent_unrunnable checks=1",
+        ),
+    ]);
     let verdict = World::dirty().session(SessionEnd::NotStarted { why: "no such program: agent".into(), shortage: false }).run().verdict;
     assert_eq!(verdict.reason, Reason::AgentUnrunnable);
     assert_eq!(verdict.message, "the agent cannot be run: no such program: agent");

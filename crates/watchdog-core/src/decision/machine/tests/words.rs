@@ -1,9 +1,9 @@
 //! What a verdict says besides its reason: counts, changes, feedback, messages of one line.
 
 use crate::config::settings::OnNoCriteria;
-use crate::decision::machine::{CheckMachine, ChecksResult, ConfigTrust, MachineEvent};
+use crate::decision::machine::{CheckMachine, ChecksResult, ConfigTrust, MachineAction, MachineEvent, SurvivorFacts};
 use watchdog_facts::evidence::{
-    CheckOutcome, Degradation, GitOperation, LeftOutReason, ProbeOutcome, Reply, ReplyStatus, SessionEnd, WarningCode,
+    Changes, CheckOutcome, Degradation, GitOperation, LeftOutReason, ProbeOutcome, ProcessExit, Reply, ReplyStatus, SessionEnd, WarningCode,
 };
 use watchdog_facts::verdict::Evidence;
 
@@ -79,6 +79,12 @@ fn a_verdict_says_what_became_of_the_work_and_why() {
         message(claims().rescue(Salvage::Loses)),
         format!("after the rescue lib.rs is neither in HEAD nor in the work tree as it was before{kept} 2")
     );
+    for (count, named) in [(3, "1.rs, 2.rs, 3.rs"), (5, "1.rs, 2.rs, 3.rs and 2 more")] {
+        assert_eq!(
+            message(claims().rescue(Salvage::LosesMany(count))),
+            format!("after the rescue {named} is neither in HEAD nor in the work tree as it was before{kept} 2")
+        );
+    }
     assert_eq!(
         message(World::dirty().replies([gives_up()]).rescue(Salvage::Fails)),
         format!("the agent says that it should not go on; rescue failed: exit code 1{kept} 2")
@@ -126,6 +132,25 @@ fn a_half_done_operation_is_named_with_its_first_conflicts() {
 }
 
 #[test]
+fn whoever_words_the_question_sees_the_facts_as_last_read() {
+    let world = World::dirty().session(SessionEnd::Ended { exit: ProcessExit::Code(0) });
+    let holding = vec!["cargo (process 7)".to_string()];
+    let mut machine = CheckMachine::new(world.set(|setup| setup.survivors = holding.clone()).setup);
+    let _ = machine.step(MachineEvent::Start);
+    assert_eq!((machine.commits(), machine.changes(), machine.survivors()), (None, None, &holding[..]));
+    let commits = World::clean().commits;
+    let _ = machine.step(MachineEvent::Commits(Ok(commits.clone())));
+    let changes = Changes { unstaged: 2, work: 2, ..Changes::default() };
+    let _ = machine.step(MachineEvent::Changes(Ok(changes.clone())));
+    assert_eq!((machine.commits(), machine.changes()), (Some(&commits), Some(&changes)));
+    let waits = machine.step(MachineEvent::Snapshot(Ok(Some("refs/watchdog/rescue/1".into()))));
+    assert!(matches!(waits, MachineAction::Wait(_)), "{waits:?}");
+    let _ = machine.step(MachineEvent::WaitOver);
+    let _ = machine.step(MachineEvent::Survivors(SurvivorFacts { session_over: true, ..SurvivorFacts::default() }));
+    assert!(machine.survivors().is_empty(), "they have ended");
+}
+
+#[test]
 fn changes_of_another_head_are_not_shown_as_still_there() {
     let rescued = World::dirty().replies([complete()]).run().verdict;
     assert_eq!((rescued.rescue_commits, rescued.changes), (1, None));
@@ -165,7 +190,7 @@ fn feedback_of_incomplete_is_never_blank() {
         all_passed_before: false,
         notes: Vec::new(),
     };
-    let crate::decision::machine::MachineAction::Conclude(verdict) = machine.step(MachineEvent::Checks(silent)) else { panic!("it ends") };
+    let MachineAction::Conclude(verdict) = machine.step(MachineEvent::Checks(silent)) else { panic!("it ends") };
     assert_eq!(verdict.feedback.as_deref(), Some("A configured check is not met."));
 }
 
@@ -221,4 +246,11 @@ fn what_weakens_the_facts_is_passed_on_once() {
         world.set(|setup| setup.notes = vec![note(WarningCode::CriteriaChanged), note(WarningCode::HistoryRewritten)]).run().verdict;
     let codes: Vec<&str> = verdict.degraded.iter().map(|note| note.code.as_str()).collect();
     assert_eq!(codes, ["criteria_changed", "history_rewritten", "rescue_failed"]);
+    let failed = World::dirty().replies([complete()]).rescue(Salvage::Fails).run().verdict;
+    assert_eq!(failed.degraded, [], "the message says that the rescue failed");
+    let overwritten = |world: World| World { changes_note: Some(WarningCode::InheritedOverwritten), ..world }.run().verdict;
+    let once = [noted_as(WarningCode::InheritedOverwritten)];
+    assert_eq!(overwritten(World::dirty().replies([working(), complete()])).degraded, once, "although it was read several times");
+    let rescued = overwritten(World::dirty().replies([complete()]));
+    assert_eq!((rescued.changes, rescued.degraded.as_slice()), (None, &once[..]), "a rescue does not replace what was overwritten");
 }

@@ -87,6 +87,8 @@ pub(super) enum Salvage {
     /// Its commits went to a branch of their own, after so many on the current one.
     Elsewhere(u64),
     Loses,
+    /// So many files are lost.
+    LosesMany(usize),
     /// All that is uncommitted is left out, for these reasons.
     LeavesOut(&'static [LeftOutReason]),
 }
@@ -96,6 +98,8 @@ pub(super) enum Criteria {
     Always(CheckOutcome),
     NeedCommits,
     NeedClean,
+    /// What a rescue commits meets them.
+    NeedRescue,
     /// They passed already when the work began.
     PassedBefore,
     /// They did, until what was pulled broke them.
@@ -166,13 +170,13 @@ impl World {
             rescues: vec![Salvage::Commits(1)],
             checks: Criteria::Always(CheckOutcome::Pass),
             finding: "",
+            in_scratch: false,
             changed: CriteriaChanged::default(),
             activity: ActivityFacts { worktree: Some(false), processes: Some(false), transcript: None },
             survivors_end: 0,
             unreadable: Vec::new(),
             interrupt_at: None,
         }
-            in_scratch: false,
     }
 
     pub(super) fn dirty() -> World {
@@ -360,6 +364,7 @@ impl World {
             Criteria::PassedBeforePull => met(self.commits.imported == 0),
             Criteria::NeedCommits => met(self.commits.made_here > 0),
             Criteria::NeedClean => met(self.uncommitted == 0),
+            Criteria::NeedRescue => met(self.commits.rescued > 0),
         };
         let feedback = if outcome == CheckOutcome::Pass { self.finding } else { "tests fail" }.to_string();
         let evidence = Evidence::Verified;
@@ -407,21 +412,22 @@ impl World {
                 self.commits.operation = Some(GitOperation::Rebase);
                 RescueOutcome { commits: 1, ..nothing }
             }
+            Salvage::CommitsIntoRebaseThenFails => {
+                let rebasing = self.salvage(Salvage::CommitsIntoRebase);
+                RescueOutcome { failed: Some("exit code 1".into()), ..rebasing }
+            }
             Salvage::Elsewhere(here) => {
                 let left = self.uncommitted;
                 (0..here).for_each(|_| self.happens(Effect::Rescued));
                 self.uncommitted = left;
                 let failed = Some("git commit ended with exit code 1\nlint: no".into());
-            Salvage::CommitsIntoRebaseThenFails => {
-                let rebasing = self.salvage(Salvage::CommitsIntoRebase);
-                RescueOutcome { failed: Some("exit code 1".into()), ..rebasing }
-            }
                 RescueOutcome { commits: here, failed, fallback_branch: Some("watchdog/rescue/auth".into()), ..nothing }
             }
             Salvage::Loses => {
                 self.happens(Effect::Rescued);
                 RescueOutcome { commits: 1, lost: vec!["lib.rs".into()], ..nothing }
             }
+            Salvage::LosesMany(count) => RescueOutcome { lost: (1..=count).map(|n| format!("{n}.rs")).collect(), ..nothing },
             Salvage::LeavesOut(reasons) => {
                 let left_out = reasons.iter().map(|&why| LeftOut { path: format!("{}.txt", why.as_str()), why }).collect();
                 RescueOutcome { left_out, ..nothing }
