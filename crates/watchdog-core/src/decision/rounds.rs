@@ -63,7 +63,7 @@ pub fn unmet_checks(results: &[CheckResult]) -> u64 {
     }
     let mut hasher = DefaultHasher::new();
     unmet.for_each(|check| check.name.hash(&mut hasher));
-    hasher.finish() | 1
+    hasher.finish().max(1)
 }
 
 /// The state for the first call with a new baseline: rounds belong to a baseline, the streak to the spec.

@@ -319,10 +319,8 @@ impl LoopMachine {
     }
 
     fn judged(&mut self, outcome: IterationOutcome, now: Timestamp) -> LoopAction {
-        let wall = self.standing.spent.wall_seconds;
         // The sessions' own times are a part of the loop's.
-        self.standing.spent = self.standing.spent.plus(SpentUsage { wall_seconds: 0.0, ..outcome.spent });
-        self.standing.spent.wall_seconds = wall;
+        self.standing.spent = SpentUsage { wall_seconds: self.standing.spent.wall_seconds, ..self.standing.spent.plus(outcome.spent) };
         if let Some(name) = &self.standing.ran {
             let standing = standing_mut(&mut self.standing.agents, name);
             standing.spent = standing.spent.plus(outcome.spent);
