@@ -97,6 +97,26 @@ fn an_agent_whose_budget_is_spent_has_no_session_and_all_spent_ends_the_loop() {
     assert!(stop.why.starts_with("the budgets of a and b are spent"), "{}", stop.why);
     let of = |name: &str| standing_of(&looped.standing().agents, name).map(|agent| (agent.sessions, agent.spent.cost_usd));
     assert_eq!((of("a"), of("b")), (Some((2, 1.0)), Some((1, 2.0))), "each agent pays for its own sessions");
+    let mut alone = with(vec![RankedAgent { name: "a".into(), max_cost_usd: Some(1.0) }]);
+    begun(&mut alone);
+    let LoopAction::End(LoopEnd::AgentsSpent(stop)) = judged(&mut alone, 1, cost(2.0)) else { panic!("it is spent") };
+    assert_eq!(stop.why, "the budget of a is spent (agents[].max_cost_usd)");
+}
+
+#[test]
+fn the_only_agent_is_waited_for_at_its_limit_and_asked_again_by_the_next_start() {
+    let limit = || ended(Reason::RateLimited, Some(1000));
+    let waits = LoopAction::Pause { length: PauseLength::Until(after(1005)), why: PauseReason::UsageLimit };
+    let mut with_budget = with(vec![RankedAgent { name: "a".into(), max_cost_usd: Some(1.0) }]);
+    begun(&mut with_budget);
+    assert_eq!(judged(&mut with_budget, 10, limit()), waits);
+    let mut alone = with(ranked(&["a"]));
+    begun(&mut alone);
+    assert_eq!(judged(&mut alone, 10, limit()), waits);
+    assert_eq!(alone.standing().agents[0].hold, None, "nothing keeps the next start from asking it");
+    let standing = LoopStanding { agents: vec![held("a", 1000)], ..LoopStanding::default() };
+    let mut again = LoopMachine::new(with(ranked(&["a"])).policy().clone(), standing);
+    assert_eq!(begun(&mut again), "a");
 }
 
 #[test]
@@ -124,7 +144,12 @@ fn a_limit_moves_the_next_session_on_and_its_reset_brings_it_back() {
     assert_eq!(begun(&mut looped), "a");
     let action = judged(&mut looped, 10, ended(Reason::RateLimited, Some(1000)));
     assert_eq!(action, LoopAction::Iterate { number: 1 }, "a limit is no iteration");
+    assert_eq!(looped.standing().waits, 0, "nor a wait, where the next agent takes over");
+    let until = Some(after(1005));
+    let change = AgentChange { from: "a".into(), to: "b".into(), why: ChangeReason::Held(HoldReason::UsageLimit), until };
+    assert_eq!(looped.agent_change(after(10)), Some(change));
     assert_eq!(begins(&mut looped, &action), "b");
+    assert_eq!(looped.agent_change(after(11)), None, "it has the session");
     let action = judged(&mut looped, 500, ended(Reason::Working, None));
     assert_eq!(begins(&mut looped, &action), "b", "never before the reset");
     let action = judged(&mut looped, 1005, ended(Reason::Working, None));
@@ -142,6 +167,16 @@ fn two_limits_are_waited_for_until_the_earlier_reset() {
     assert_eq!(action, LoopAction::Pause { length: PauseLength::Until(after(1005)), why: PauseReason::UsageLimit });
     let action = looped.step(after(1005), Duration::ZERO, LoopEvent::PauseOver);
     assert_eq!(begins(&mut looped, &action), "b", "its limit ended first");
+
+    let mut looped = with(ranked(&["a", "b"]));
+    begun(&mut looped);
+    let action = judged(&mut looped, 10, ended(Reason::RateLimited, Some(1000)));
+    begins(&mut looped, &action);
+    let action = judged(&mut looped, 20, ended(Reason::RateLimited, Some(9000)));
+    assert_eq!(action, LoopAction::Pause { length: PauseLength::Until(after(1005)), why: PauseReason::UsageLimit });
+    assert_eq!(looped.standing().waits, 1);
+    let action = looped.step(after(1005), Duration::ZERO, LoopEvent::PauseOver);
+    assert_eq!(begins(&mut looped, &action), "a", "though it met its limit first");
 }
 
 #[test]
@@ -190,6 +225,16 @@ fn an_overload_moves_on_only_after_three_pauses_and_only_to_an_agent_that_is_fre
     let action = judged(&mut looped, 1900, ended(Reason::Working, None));
     assert_eq!(begins(&mut looped, &action), "a", "half an hour later it is tried again");
 
+    let mut looped = with(ranked(&["a", "b"]));
+    looped.held_by_account(&[("b".into(), after(5 * 3600))]);
+    begun(&mut looped);
+    for pause in 1..=5 {
+        let action = judged(&mut looped, 0, overload());
+        assert!(matches!(action, LoopAction::Pause { why: PauseReason::Overload, .. }), "b is held, pause {pause}: {action:?}");
+        let action = looped.step(after(0), Duration::ZERO, LoopEvent::PauseOver);
+        assert_eq!(begins(&mut looped, &action), "a");
+    }
+
     let mut alone = with(ranked(&["a"]));
     begun(&mut alone);
     for _ in 0..20 {
@@ -233,9 +278,15 @@ fn a_question_that_may_be_asked_soon_is_waited_for_without_a_session_and_changes
     assert_eq!(begins(&mut looped, &later), "b", "the limit of another machine");
     let mut alone = with(ranked(&["a"]));
     begun(&mut alone);
-    let ends =
-        (1..=21).map(|wait| judged(&mut alone, wait * 60, unasked(wait * 60 + 30))).filter(|action| matches!(action, LoopAction::End(_)));
-    assert_eq!(ends.collect::<Vec<_>>(), [LoopAction::End(LoopEnd::WaitedInVain { waits: 20 })], "not for ever");
+    for wait in 1..=20 {
+        let action = judged(&mut alone, wait * 60, unasked(wait * 60 + 30));
+        assert!(matches!(action, LoopAction::Pause { .. }), "wait {wait}: {action:?}");
+    }
+    assert_eq!(judged(&mut alone, 21 * 60, unasked(21 * 60 + 30)), LoopAction::End(LoopEnd::WaitedInVain { waits: 20 }), "not for ever");
+    let mut now = with(ranked(&["a"]));
+    begun(&mut now);
+    let action = judged(&mut now, 40, unasked(40));
+    assert_eq!(action, LoopAction::Pause { length: PauseLength::Until(after(340)), why: PauseReason::UsageLimit }, "that time is over");
 }
 
 #[test]
@@ -248,7 +299,24 @@ fn a_change_tells_why_and_until_when() {
     let limit = ChangeReason::Held(HoldReason::UsageLimit);
     assert_eq!(told(Some("a"), "b", &[held("a", 60)]), change("a", "b", limit, Some(after(60))));
     assert_eq!(told(Some("b"), "a", &[held("a", -1)]), change("b", "a", ChangeReason::Reset, None));
+    assert_eq!(told(Some("b"), "a", &[held("b", 0)]), change("b", "a", ChangeReason::Reset, None), "a hold ends at its instant");
+    let spent = AgentStanding { spent: SpentUsage { cost_usd: 1.0, ..SpentUsage::default() }, ..held("a", 60) };
+    let order = [RankedAgent { name: "a".into(), max_cost_usd: Some(1.0) }, RankedAgent { name: "b".into(), max_cost_usd: None }];
+    let moved = agent_change(after(0), (Some("a"), Some("b")), &order, &[spent]);
+    assert_eq!(moved, change("a", "b", ChangeReason::Budget, None), "the end of its limit would not bring it back");
     assert_eq!(told(Some("gone"), "a", &[held("gone", 60)]), change("gone", "a", ChangeReason::Configured, None));
+}
+
+#[test]
+fn each_reason_of_a_hold_and_a_change_has_its_word() {
+    for (why, word) in [(HoldReason::UsageLimit, "usage_limit"), (HoldReason::Overload, "overload")] {
+        assert_eq!((why.as_str(), HoldReason::from_word(word)), (word, Some(why)));
+        assert_eq!(ChangeReason::Held(why).as_str(), word);
+    }
+    assert_eq!(HoldReason::from_word("unknown"), None);
+    for (why, word) in [(ChangeReason::Budget, "budget"), (ChangeReason::Reset, "reset"), (ChangeReason::Configured, "configured")] {
+        assert_eq!(why.as_str(), word);
+    }
 }
 
 #[derive(Debug, Clone)]

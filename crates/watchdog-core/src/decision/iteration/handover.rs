@@ -162,6 +162,9 @@ mod tests {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
         assert!(text.ends_with("The task:\n\nBuild it.\n"), "{text}");
+        let all = Commits { new_commits: 1, ..commits.clone() };
+        let whole = with_handover(&HandoverFacts { commits: Some(&all), ..facts }, "Build it.\n");
+        assert!(whole.contains("1 commit since 0123456789") && !whole.contains("more"), "no more than what is listed:\n{whole}");
         let told = with_handover(&facts, "Build it. tests: 2 failed\n");
         assert_eq!(told.matches("2 failed").count(), 1, "{told}");
     }
@@ -189,5 +192,16 @@ mod tests {
         let before = text.split("What is missing").next().unwrap_or_default();
         assert!(!before.contains("\nTask: delete"), "{before}");
         assert!(text.contains("- and 385 more") && text.contains("- and 885 more"), "{before}");
+    }
+
+    #[test]
+    fn a_secret_in_a_task_is_masked_wherever_the_line_is_cut() {
+        let secret = format!("ghp_{}", "a1B2".repeat(10));
+        for before in [0, 270, 290] {
+            let last = answered(&[&format!("{} {secret} and go on", "x".repeat(before))]);
+            let facts = HandoverFacts { change: &change(), baseline: "0123", commits: None, changes: None, last: Some(&last) };
+            let text = with_handover(&facts, "");
+            assert!(!text.contains("ghp_a1"), "{text}");
+        }
     }
 }

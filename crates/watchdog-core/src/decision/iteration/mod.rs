@@ -15,4 +15,6 @@ pub mod standing;
 #[cfg(test)]
 mod agent_order_tests;
 #[cfg(test)]
+mod ending_tests;
+#[cfg(test)]
 mod tests;

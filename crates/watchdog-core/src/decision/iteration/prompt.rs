@@ -309,6 +309,35 @@ mod tests {
     }
 
     #[test]
+    fn a_plain_task_keeps_its_braces_and_values_of_the_users_make_it_a_template() {
+        let first = |set: PromptSet| set.compose(&PromptFacts { iteration: 1, ..PromptFacts::default() });
+        assert!(first(PromptSet::of_plain_task("Fix {{issue}}.")).starts_with("Fix {{issue}}.\n"));
+        let none = PromptSet::of_task(("t", "Fix {{issue}}."), &BTreeMap::new()).expect("any text is a plain task");
+        assert!(first(none).starts_with("Fix {{issue}}.\n"));
+        let vars = BTreeMap::from([("issue".to_owned(), "7".to_owned())]);
+        assert!(first(PromptSet::of_task(("t", "Fix {{issue}}."), &vars).expect("a known name")).starts_with("Fix 7.\n"));
+        let error = PromptSet::of_task(("t", "Fix {{who}}."), &vars).expect_err("an unknown name").to_string();
+        assert!(error.starts_with("t: line 1: unknown placeholder '{{who}}'"), "{error}");
+    }
+
+    #[test]
+    fn of_the_checks_that_are_not_met_the_first_twenty_are_named_and_the_others_counted() {
+        let open = |count: usize| {
+            let last = unmet();
+            let checks = vec![last.checks[1].clone(); count];
+            let last = Verdict { checks, ..last };
+            let given = PromptTexts { continuation: Some(("c", "{{remaining}}")), ..TASK };
+            let set = PromptSet::new(given, &BTreeMap::new()).expect("good texts");
+            set.compose(&PromptFacts { iteration: 2, last: Some(&last), ..PromptFacts::default() })
+        };
+        let named = "- tests: unmet\n".repeat(20);
+        for (count, more) in [(20, ""), (21, "- and 1 more\n"), (23, "- and 3 more\n")] {
+            // An agent would take a dash for an option.
+            assert_eq!(open(count), format!("Task: {named}{more}"));
+        }
+    }
+
+    #[test]
     fn a_whole_set_of_ones_own_stands_alone() {
         let given = PromptTexts {
             initial: Some(("initial.md", "{{task}} now")),

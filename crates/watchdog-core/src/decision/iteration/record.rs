@@ -131,6 +131,16 @@ mod tests {
     }
 
     #[test]
+    fn checks_get_the_number_and_the_last_words() {
+        let said = |words| {
+            let summary = record(words).summary();
+            (summary.iteration, summary.assistant_responses)
+        };
+        assert_eq!(said(Some("two\nlines")), (Some(2), vec!["two lines".to_owned()]));
+        assert_eq!(said(None), (Some(2), Vec::new()));
+    }
+
+    #[test]
     fn a_session_that_did_not_begin_is_told_so() {
         let verdict = Verdict::new(Reason::AgentUnrunnable, "the agent cannot be run");
         let record = IterationRecord::new(1, Timestamp::UNIX_EPOCH, Duration::ZERO, &verdict);

@@ -1,17 +1,15 @@
-//! Tables and properties of the loop's state machine, and of the verdicts that it ends with.
+//! Tables and properties of the loop's state machine.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
-use super::ending::{is_over, verdict};
 use super::next::{IterationOutcome, LoopAction, LoopEnd, LoopEvent, LoopMachine, LoopPolicy, PauseLength, PauseReason};
 use super::standing::LoopStanding;
 use crate::config::settings::{ConfigSettings, Limits};
 use crate::decision::termination::SpentUsage;
-use watchdog_facts::evidence::{Degradation, WarningCode};
-use watchdog_facts::verdict::{Reason, Status, Verdict};
+use watchdog_facts::verdict::{Reason, Status};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -140,7 +138,26 @@ fn a_usage_limit_is_waited_for_and_is_no_iteration() {
     assert_eq!(pause(step(&mut looped, limit(3600))), (PauseLength::Until(after(3605)), PauseReason::UsageLimit));
     assert_eq!(looped.step(after(3605), HOUR, LoopEvent::PauseOver), LoopAction::Iterate { number: 1 });
     assert_eq!(looped.standing().finished, 0);
+    assert_eq!(pause(step(&mut looped, limit(6 * 3600))).0, PauseLength::Until(after(6 * 3600 + 5)), "as long as the longest wait");
     assert_eq!(step(&mut looped, limit(6 * 3600 + 60)), LoopAction::End(LoopEnd::LimitTooLong));
+    let without_room = IterationOutcome { overloaded: true, ..limit(60) };
+    assert_eq!(pause(step(&mut looped, without_room)), (PauseLength::Until(after(65)), PauseReason::UsageLimit), "the limit has an end");
+}
+
+#[test]
+fn a_limit_is_no_progress_and_no_lack_of_it() {
+    let sessions = |work_at_the_limit: Option<&str>| {
+        let mut looped = looping(limits());
+        for number in 2..=3 {
+            assert_eq!(step(&mut looped, judged(Reason::Working, "at first")), LoopAction::Iterate { number });
+        }
+        let limit = IterationOutcome { work: work_at_the_limit.map(Into::into), ..judged(Reason::RateLimited, "") };
+        assert_eq!(pause(step(&mut looped, limit)).1, PauseReason::UsageLimit);
+        step(&mut looped, judged(Reason::Working, "at first"))
+    };
+    assert_eq!(sessions(Some("at first")), LoopAction::End(LoopEnd::NoProgress { iterations: 3 }));
+    assert_eq!(sessions(None), LoopAction::End(LoopEnd::NoProgress { iterations: 3 }), "what could not be read is no progress");
+    assert_eq!(sessions(Some("other")), LoopAction::Iterate { number: 4 }, "the session before the limit changed the work");
 }
 
 #[test]
@@ -149,8 +166,9 @@ fn a_usage_limit_that_does_not_tell_its_end_is_asked_again_at_growing_distances(
     let limit = || judged(Reason::RateLimited, "at first");
     let waits: Vec<PauseLength> = (0..3).map(|_| pause(step(&mut looped, limit())).0).collect();
     assert_eq!(waits, [300, 600, 1200].map(|seconds| PauseLength::Until(after(seconds))));
-    let past = IterationOutcome { retry_at: Some(after(-60)), ..limit() };
-    assert_eq!(pause(step(&mut looped, past)).0, PauseLength::Until(after(2400)));
+    let past = |seconds: i64| IterationOutcome { retry_at: Some(after(seconds)), ..limit() };
+    assert_eq!(pause(step(&mut looped, past(-60))).0, PauseLength::Until(after(2400)));
+    assert_eq!(pause(step(&mut looped, past(0))).0, PauseLength::Until(after(4800)), "an end that is now is over");
     let last = (0..20).map(|_| step(&mut looped, limit())).last();
     assert_eq!(last, Some(LoopAction::End(LoopEnd::WaitedInVain { waits: 20 })));
 }
@@ -162,6 +180,35 @@ fn nobody_waits_for_what_lies_behind_the_deadline() {
     assert_eq!(stopped(&step(&mut looped, limit)), Some(Reason::DeadlineExceeded));
     let mut slow = looping(Limits { deadline: Some(after(10)), cooldown: HOUR, ..limits() });
     assert_eq!(stopped(&step(&mut slow, judged(Reason::Working, "x"))), Some(Reason::DeadlineExceeded));
+    let why = |limits, waited: u64| {
+        let limit = IterationOutcome { retry_at: Some(after(60)), ..judged(Reason::RateLimited, "x") };
+        match looping(limits).step(now(), Duration::from_secs(waited), LoopEvent::Judged(Box::new(limit))) {
+            LoopAction::End(LoopEnd::Stop(stop)) => stop.why,
+            other => panic!("it goes on: {other:?}"),
+        }
+    };
+    assert_eq!(
+        why(Limits { deadline: Some(after(65)), ..limits() }, 0),
+        "the deadline 2030-01-31T18:01:05Z would pass during the pause until 2030-01-31T18:01:05Z (usage_limit)",
+        "nothing begins at the deadline itself"
+    );
+    assert_eq!(
+        why(Limits { max_wall: Some(Duration::from_secs(70)), ..limits() }, 10),
+        "the time budget of 70 s would be spent during the pause until 2030-01-31T18:01:05Z (usage_limit)"
+    );
+}
+
+#[test]
+fn each_pause_has_its_word() {
+    for (reason, word) in [
+        (PauseReason::Cooldown, "cooldown"),
+        (PauseReason::UsageLimit, "usage_limit"),
+        (PauseReason::Overload, "overload"),
+        (PauseReason::Crash, "crash"),
+        (PauseReason::BackgroundWork, "background_work"),
+    ] {
+        assert_eq!(reason.as_str(), word);
+    }
 }
 
 #[test]
@@ -203,6 +250,10 @@ fn a_crash_is_an_iteration_and_the_next_one_comes_later_each_time() {
     assert_eq!(step(&mut looped, judged(Reason::Working, "c")), LoopAction::Iterate { number: 4 });
     assert_eq!(attempt(step(&mut looped, crash("d"))), 1);
     assert_eq!(stopped(&step(&mut looped, crash("e"))), Some(Reason::MaxIterations));
+    let seconds = Duration::from_secs;
+    let after_crash = |cooldown| pause(step(&mut looping(Limits { cooldown: seconds(cooldown), ..limits() }), crash("a")));
+    assert_eq!(after_crash(299), (PauseLength::Backoff { attempt: 1, at_most: seconds(300) }, PauseReason::Crash));
+    assert_eq!(after_crash(300), (PauseLength::For(seconds(300)), PauseReason::Cooldown), "the cooldown is as long as any backoff");
 }
 
 #[test]
@@ -252,18 +303,6 @@ fn pauses_for_an_overload_are_together_no_longer_than_the_longest_wait() {
 }
 
 #[test]
-fn a_loop_that_waited_too_long_for_the_service_says_that_it_cannot_run_yet() {
-    let note = || Degradation { code: WarningCode::Overloaded, detail: "529".into() };
-    let working = Verdict { degraded: vec![note()], ..Verdict::new(Reason::Working, "the session was cut short") };
-    let ended = verdict(&LoopEnd::OverloadTooLong, Some(working));
-    assert_eq!((ended.reason, ended.degraded.len()), (Reason::RateLimited, 2));
-    assert!(ended.message.contains("--max-wait") && ended.message.ends_with("the last verdict: the session was cut short"), "{ended:?}");
-    assert!(!is_over(&LoopEnd::OverloadTooLong, &ended));
-    let no_room = verdict(&LoopEnd::OverloadTooLong, Some(Verdict::new(Reason::StoreError, "no further process")));
-    assert_eq!(no_room.reason, Reason::StoreError, "a machine without room is no service");
-}
-
-#[test]
 fn no_pause_goes_on_behind_the_time_budget_or_the_deadline() {
     let limit = |retry_at| LoopEvent::Judged(Box::new(IterationOutcome { retry_at, ..judged(Reason::RateLimited, "at first") }));
     let overload = || LoopEvent::Judged(Box::new(IterationOutcome { overloaded: true, ..judged(Reason::Working, "at first") }));
@@ -290,6 +329,12 @@ fn background_work_is_looked_at_again_without_a_session() {
     assert_eq!(looped.step(after(30), HOUR, LoopEvent::PauseOver), LoopAction::JudgeAgain);
     assert_eq!(pause(step(&mut looped, judged(Reason::BackgroundWork, "x"))).0, PauseLength::Until(after(60)));
     assert_eq!(step(&mut looped, judged(Reason::NewCommits, "x")), LoopAction::End(LoopEnd::Verdict));
+    let until = |seconds: i64| {
+        let outcome = IterationOutcome { retry_at: Some(after(seconds)), ..judged(Reason::BackgroundWork, "x") };
+        pause(step(&mut looping(limits()), outcome)).0
+    };
+    assert_eq!(until(100), PauseLength::Until(after(100)), "it says itself when it ends");
+    assert_eq!([until(0), until(-100)], [PauseLength::Until(after(30)); 2], "that time is over");
 }
 
 #[test]
@@ -300,41 +345,6 @@ fn an_open_breaker_ends_it_and_is_named_rather_than_the_lack_of_progress() {
     }
     let last = IterationOutcome { breaker_open: true, ..judged(Reason::MaxProbes, "at first") };
     assert_eq!(step(&mut looped, last), LoopAction::End(LoopEnd::BreakerOpen));
-}
-
-#[test]
-fn the_verdict_of_a_loop_keeps_the_facts_and_names_its_own_reason() {
-    let unmet = Verdict { feedback: Some("write it".into()), ..Verdict::new(Reason::ChecksUnmet, "a check is not met") };
-    let end = LoopEnd::NoProgress { iterations: 3 };
-    let found = verdict(&end, Some(unmet.clone()));
-    assert_eq!((found.reason, found.feedback.as_deref()), (Reason::MaxIterations, Some("write it")));
-    assert!(found.message.starts_with("no progress: 3 iterations in a row"), "{}", found.message);
-    assert!(found.message.ends_with("the last verdict: a check is not met"), "{}", found.message);
-    assert!(matches!(&found.degraded[..], [Degradation { code: WarningCode::NoProgress, .. }]));
-    assert!(is_over(&end, &found));
-    assert_eq!(verdict(&LoopEnd::Verdict, Some(unmet.clone())), unmet);
-    let limit = verdict(&LoopEnd::LimitTooLong, Some(Verdict { retry_at: Some(now()), ..Verdict::new(Reason::RateLimited, "limit") }));
-    assert_eq!((limit.reason, limit.retry_at), (Reason::RateLimited, Some(now())));
-    assert!(!is_over(&LoopEnd::LimitTooLong, &limit));
-}
-
-#[test]
-fn what_was_cut_short_goes_on_and_what_was_decided_begins_anew() {
-    for (reason, over) in [
-        (Reason::ChecksPassed, true),
-        (Reason::Disputed, true),
-        (Reason::VerifyUnrunnable, true),
-        (Reason::AgentUnrunnable, false),
-        (Reason::AgentStopped, true),
-        (Reason::Interrupted, false),
-        (Reason::BudgetExhausted, false),
-        (Reason::DeadlineExceeded, false),
-        (Reason::BreakerOpen, false),
-        (Reason::RateLimited, false),
-        (Reason::GitError, false),
-    ] {
-        assert_eq!(is_over(&LoopEnd::Verdict, &Verdict::new(reason, "")), over, "{reason:?}");
-    }
 }
 
 fn any_outcome() -> impl Strategy<Value = IterationOutcome> {

@@ -96,6 +96,8 @@ mod tests {
             let mut held = machine(agents);
             held.held_by_account(&agents.iter().map(|name| ((*name).to_owned(), at(9_000))).collect::<Vec<_>>());
             assert_eq!(begin(&mut held, 0), LoopAction::End(LoopEnd::LimitTooLong));
+            held.held_by_account(&agents.iter().map(|name| ((*name).to_owned(), at(3_600))).collect::<Vec<_>>());
+            assert_eq!(begin(&mut held, 0), waits_until(3_605), "as long as the longest wait");
         }
     }
 
