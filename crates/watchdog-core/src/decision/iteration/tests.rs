@@ -169,8 +169,10 @@ fn a_usage_limit_that_does_not_tell_its_end_is_asked_again_at_growing_distances(
     let past = |seconds: i64| IterationOutcome { retry_at: Some(after(seconds)), ..limit() };
     assert_eq!(pause(step(&mut looped, past(-60))).0, PauseLength::Until(after(2400)));
     assert_eq!(pause(step(&mut looped, past(0))).0, PauseLength::Until(after(4800)), "an end that is now is over");
-    let last = (0..20).map(|_| step(&mut looped, limit())).last();
-    assert_eq!(last, Some(LoopAction::End(LoopEnd::WaitedInVain { waits: 20 })));
+    for wait in 6..=20 {
+        assert_eq!(pause(step(&mut looped, limit())).1, PauseReason::UsageLimit, "wait {wait}");
+    }
+    assert_eq!(step(&mut looped, limit()), LoopAction::End(LoopEnd::WaitedInVain { waits: 20 }));
 }
 
 #[test]
