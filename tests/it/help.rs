@@ -22,7 +22,8 @@ fn the_exit_codes_are_explained_and_a_topic_that_is_not_known_names_the_nearest(
 fn each_script_of_this_repository_says_at_once_what_it_is_for() {
     let env = TestEnv::new();
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
-    for script in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_none()) {
+    let scripts = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    for script in scripts.filter(|path| path.is_file() && path.extension().is_none()) {
         let said = env.command(&script, &env.root()).args(["--help"]).timeout(std::time::Duration::from_secs(30)).run().expect(0).stdout;
         let name = script.file_name().unwrap().to_string_lossy().replace("nightly-", "nightly ");
         assert!(said.contains(&format!("scripts/{name}")), "{name} names itself in {said}");
