@@ -51,7 +51,12 @@ const RULES: [SecretRule; 24] = [
         &["private key"],
         r#"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:\\[nr]|[\s"'+,]|[A-Za-z-]+: [^\n]{0,200}\n)*[A-Za-z0-9+/]{24,}(?s:.*?-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|.*\z)"#,
     ),
-    (PASSWORD, &["://"], r#"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@"'<>`|\\]{0,100}:[^\s/@"'<>`|\\]{3,200}@[A-Za-z0-9\[]"#),
+    // Some writers of JSON put a backslash before each slash.
+    (
+        PASSWORD,
+        &["://", r":\/\/"],
+        r#"\b[A-Za-z][A-Za-z0-9+.-]{1,20}:(?://|\\/\\/)[^\s/:@"'<>`|\\]{0,100}:[^\s/@"'<>`|\\]{3,200}@[A-Za-z0-9\[]"#,
+    ),
 ];
 
 /// Further patterns to mask in texts. In source these are usually names and examples, so that a rescue ignores them.
@@ -273,6 +278,7 @@ fn is_placeholder(rule: &str, found: &[u8]) -> bool {
     if rule != PASSWORD {
         return false;
     }
+    let text = text.replace(r"\/", "/");
     let Some((user, password)) = text.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@')?.0.split_once(':')) else {
         return false;
     };
@@ -310,6 +316,7 @@ mod tests {
             ("private-key", format!("+-----BEGIN OPENSSH {}-----\n+{}\n", "PRIVATE KEY", long("aB3d", 16))),
             ("password-in-address", format!("DB=postgres://app:{}@db.internal:5432/x", "h0rse-staple")),
             ("password-in-address", format!("redis://:{}@cache/0", "h0rse-staple")),
+            ("password-in-address", format!(r"postgres:\/\/app:{}@db.internal\/x", "h0rse-staple")),
             ("azure-storage-key", format!("AccountName=x;AccountKey={}==", long("aB3d", 21))),
         ]
     }
@@ -329,6 +336,7 @@ mod tests {
             "if line.starts_with(\"-----BEGIN RSA PRIVATE KEY-----\") { read() }",
             "const RULE: &str = r\"\\bAKIA[0-9A-Z]{16}\\b\";",
             "postgres://user:password@localhost/db",
+            r"postgres:\/\/user:password@localhost\/db",
             "postgres://postgres:postgres@localhost/db",
             "https://user:${TOKEN}@example.com/",
             "ftp://{user}:{password}@{host}",
