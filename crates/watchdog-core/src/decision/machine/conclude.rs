@@ -174,7 +174,9 @@ impl CheckMachine {
         let named = lost.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
         let more = lost.len().saturating_sub(3);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let message = format!("after the rescue {named}{more} is neither in HEAD nor in the work tree as it was before{}", self.kept_in());
+        let (are, were) = if lost.len() == 1 { ("is", "it was") } else { ("are", "they were") };
+        let message =
+            format!("after the rescue {named}{more} {are} neither in HEAD nor in the work tree as {were} before{}", self.kept_in());
         self.conclude_with(Reason::RescueIncomplete, message)
     }
 

@@ -82,7 +82,7 @@ fn a_verdict_says_what_became_of_the_work_and_why() {
     for (count, named) in [(3, "1.rs, 2.rs, 3.rs"), (5, "1.rs, 2.rs, 3.rs and 2 more")] {
         assert_eq!(
             message(claims().rescue(Salvage::LosesMany(count))),
-            format!("after the rescue {named} is neither in HEAD nor in the work tree as it was before{kept} 2")
+            format!("after the rescue {named} are neither in HEAD nor in the work tree as they were before{kept} 2")
         );
     }
     assert_eq!(
