@@ -64,6 +64,8 @@ def scratch_room():
 def run_test(program, test, env, *options):
     """Runs the test once; None where it was interrupted. What it leaves when it is killed is removed."""
     with tempfile.TemporaryDirectory(prefix="watchdog-", dir=scratch_room(), ignore_cleanup_errors=True) as scratch:
+        # Some tests run programs as another user.
+        os.chmod(scratch, 0o755)
         return run_test_in(scratch, program, test, env, *options)
 
 

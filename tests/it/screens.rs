@@ -73,7 +73,7 @@ fn hold(env: &TestEnv, repo: &Repo<'_>, name: &str, args: &[&str], before: impl 
 
 /// Where git is the only program: what else a machine has would be on the screen.
 fn without_tools() -> TestEnv {
-    let mut env = TestEnv::new();
+    let mut env = scratch();
     env.set("PATH", env.root().join("bin"));
     env
 }
@@ -98,9 +98,14 @@ fn anew(repo: &Repo<'_>, start: &str) {
     repo.watchdog(&["trust"]).expect(0);
 }
 
+/// Where a line is broken depends on the length of the paths in it, so they are as long on every machine.
+fn scratch() -> TestEnv {
+    TestEnv::below(Path::new("/tmp"))
+}
+
 #[test]
 fn run_says_what_it_does_and_how_it_ended() {
-    let env = TestEnv::new();
+    let env = scratch();
     let repo = shop(&env);
     let start = repo.head();
     let before = || anew(&repo, &start);
@@ -115,7 +120,7 @@ fn run_says_what_it_does_and_how_it_ended() {
 
 #[test]
 fn check_says_what_is_missing() {
-    let env = TestEnv::new();
+    let env = scratch();
     let repo = shop(&env);
     let start = repo.head();
     hold(&env, &repo, "check-unmet", &["check", "--no-probe"], || {
@@ -138,7 +143,7 @@ fn check_says_what_is_missing() {
 
 #[test]
 fn status_and_sweep_say_where_everything_stands() {
-    let env = TestEnv::new();
+    let env = scratch();
     let repo = shop(&env);
     let elsewhere = env.repo_named("home/projects/a rather long name of a folder/that has worktrees/checkout");
     let unjudged = || {
@@ -155,14 +160,14 @@ fn status_and_sweep_say_where_everything_stands() {
     hold(&env, &repo, "status", &["-C", "/", "status"], unjudged);
     let projects = env.home().join("projects").display().to_string();
     hold(&env, &repo, "sweep", &["sweep", "--no-probe", &projects], unjudged);
-    let empty = TestEnv::new();
+    let empty = scratch();
     let nowhere = empty.repo_named("home/new");
     hold(&empty, &nowhere, "status-empty", &["status"], || {});
 }
 
 #[test]
 fn events_are_sentences() {
-    let env = TestEnv::new();
+    let env = scratch();
     let repo = shop(&env);
     let start = repo.head();
     let judged = || {
@@ -187,7 +192,7 @@ fn the_doctor_says_what_is_wrong_and_how_to_mend_it() {
 
 #[test]
 fn snapshots_and_figures_are_listed() {
-    let env = TestEnv::new();
+    let env = scratch();
     let repo = shop(&env);
     let start = repo.head();
     hold(&env, &repo, "rescue-list", &["rescue", "list"], || {

@@ -25,7 +25,12 @@ pub struct TestEnv {
 impl TestEnv {
     /// Makes the folders and the environment.
     pub fn new() -> Self {
-        let root = tempfile::Builder::new().prefix("watchdog-it-").tempdir().expect("the system has room for a scratch folder");
+        Self::below(&std::env::temp_dir())
+    }
+
+    /// The same below a folder of one's choice.
+    pub fn below(folder: &Path) -> Self {
+        let root = tempfile::Builder::new().prefix("watchdog-it-").tempdir_in(folder).expect("the system has room for a scratch folder");
         let at = fs::canonicalize(root.path()).expect("was just made");
         for folder in ["home", "tmp", "bin", "output", "state"] {
             fs::create_dir(at.join(folder)).expect("the scratch folder takes folders");
