@@ -23,21 +23,19 @@ pub struct LoggedMovement {
 pub struct MovementMeaning {
     /// Whether the commit was made by it.
     pub makes: bool,
-    /// Whether it brought what was pulled.
-    pub pulled: bool,
     /// All of it, for a message.
     pub words: String,
 }
 
 impl From<reflog::ReflogAction> for MovementMeaning {
     fn from(action: reflog::ReflogAction) -> Self {
-        MovementMeaning { makes: action.makes(), pulled: action.pulled(), words: format!("{action:?}") }
+        MovementMeaning { makes: action.makes(), words: format!("{action:?}") }
     }
 }
 
-/// What this message of a reflog says, where pulls are no local ones.
+/// What this message of a reflog says.
 pub fn meaning_of(message: &str) -> MovementMeaning {
-    reflog::action(message, false).into()
+    reflog::action(message).into()
 }
 
 /// The movements in the file of a reflog, oldest first.
@@ -54,7 +52,7 @@ pub fn movements(file: &Path) -> Result<Vec<LoggedMovement>, Error> {
 /// As [`movements`].
 pub fn movements_since(file: &Path, is_last: impl Fn(&str, &str) -> bool) -> Result<Vec<LoggedMovement>, Error> {
     let ids = |entry: &ReflogEntry| (entry.old.to_hex().to_string(), entry.new.to_hex().to_string());
-    let tail = reflog::read_tail(file, false, |entry| {
+    let tail = reflog::read_tail(file, |entry| {
         let (old, new) = ids(entry);
         is_last(&old, &new)
     })?;

@@ -62,7 +62,7 @@ pub(super) fn sort(
         None => entry.old.is_null(),
     };
     // The end of the log nearly always settles it: the session's own commits, back to the baseline.
-    let tail = reflog::read_tail(&log, false, here)?;
+    let tail = reflog::read_tail(&log, here)?;
     let since = tail.entries.first().filter(|entry| here(entry)).map(|entry| usize::from(Some(entry.new) == baseline));
     let recent = since.map_or(&[][..], |at| &tail.entries[at..]);
     let made_since = made(worktree, history, recent, &mut origins)?;
@@ -81,7 +81,7 @@ pub(super) fn sort(
     if open.is_empty() {
         return Ok(origins);
     }
-    let entries = if pulls_locally(worktree) { reflog::read(&log, true)? } else { tail.whole()? };
+    let entries = tail.whole()?;
     let made_here = made(worktree, history, &entries, &mut origins)?;
     open.retain(|node| !made_here.contains(node));
     if open.is_empty() {
@@ -180,7 +180,7 @@ fn commits_seen_by_others(
         let owner = owners.of(&name, worktree.common_dir());
         // That of its own branch has nothing that its own HEAD does not tell.
         if owner != RefOwner::This {
-            logs.push((name.starts_with("refs/"), owner, reflog::read(&path, false)?));
+            logs.push((name.starts_with("refs/"), owner, reflog::read(&path)?));
         }
     }
     // A commit on a checked-out branch has the same line in two logs: it belongs to the owner of that worktree.
@@ -249,7 +249,7 @@ fn arrivals(
         steps += brought.len() + before.len();
         brought.retain(|node| !(before.contains(node) || makes && *node == end));
         let by_name = !entry.sources.is_empty() && entry.sources.iter().all(|name| owners.may_be_helpers(name, worktree.common_dir()));
-        let how = if by_name && !entry.action.pulled() { CommitArrival::ByName } else { CommitArrival::Moved };
+        let how = if by_name { CommitArrival::ByName } else { CommitArrival::Moved };
         for node in brought {
             arrived.entry(node).or_insert(how);
         }
@@ -265,12 +265,6 @@ fn note_incomplete(origins: &mut CommitOrigins, complete: bool) {
                 .to_string(),
         });
     }
-}
-
-/// Whether a plain `git pull` on this branch takes from a branch of the same repository.
-fn pulls_locally(worktree: &Worktree) -> bool {
-    let remote = worktree.branch().map(|branch| format!("branch.{branch}.remote"));
-    remote.is_some_and(|key| worktree.repo.config_snapshot().string(key.as_str()).is_some_and(|value| *value == b"."[..]))
 }
 
 fn remote_tips(worktree: &Worktree) -> Result<Vec<ObjectId>, Error> {

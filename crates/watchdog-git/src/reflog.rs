@@ -34,15 +34,9 @@ pub(super) enum ReflogAction {
     /// git made the commit here, from work done here.
     Made,
     /// git made the commit here, by joining histories without anyone's help.
-    Merged {
-        /// Whether the other side was pulled.
-        pulled: bool,
-    },
+    Merged,
     /// The commit was there already.
-    Moved {
-        /// Whether it came out of another repository.
-        pulled: bool,
-    },
+    Moved,
     /// The message has no known meaning.
     Unknown,
 }
@@ -50,45 +44,31 @@ pub(super) enum ReflogAction {
 impl ReflogAction {
     /// Whether the commit that the entry arrives at was made by the action.
     pub(crate) fn makes(self) -> bool {
-        matches!(self, ReflogAction::Made | ReflogAction::Merged { .. })
-    }
-
-    /// Whether the message proves that what arrived was pulled.
-    pub(crate) fn pulled(self) -> bool {
-        matches!(self, ReflogAction::Merged { pulled: true } | ReflogAction::Moved { pulled: true })
+        matches!(self, ReflogAction::Made | ReflogAction::Merged)
     }
 }
 
 /// Reads an action out of a reflog message, `commit (amend): subject` for example.
 ///
 /// `GIT_REFLOG_ACTION` lets programs choose the first part, so only words of git's own count.
-pub(super) fn action(message: &str, pulls_locally: bool) -> ReflogAction {
+pub(super) fn action(message: &str) -> ReflogAction {
     let (what, rest) = message.split_once(": ").unwrap_or((message, ""));
     let (what, step) = match what.rsplit_once(" (") {
         Some((verb, step)) if step.ends_with(')') => (verb, Some(&step[..step.len() - 1])),
         _ => (what, None),
     };
-    let mut words = what.split(' ');
-    let verb = words.next().unwrap_or("");
-    let pulled = match verb {
-        // A pull from `.`, or from a followed branch of this same repository, imports nothing.
-        "pull" => {
-            let mut args = words.clone().filter(|word| !word.starts_with('-')).peekable();
-            if args.peek().is_none() { !pulls_locally } else { args.all(|arg| arg != ".") }
-        }
-        _ => false,
-    };
-    let moved = ReflogAction::Moved { pulled };
+    let verb = what.split(' ').next().unwrap_or("");
+    let moved = ReflogAction::Moved;
     match (verb, step) {
         ("cherry-pick" | "rebase", None) if rest == "fast-forward" => moved,
         ("commit" | "cherry-pick" | "revert" | "am", _) => ReflogAction::Made,
         ("rebase" | "pull", Some("pick" | "reword" | "edit" | "squash" | "fixup" | "continue")) if rest == "fast-forward" => moved,
         ("rebase" | "pull", Some("pick" | "reword" | "edit" | "squash" | "fixup" | "continue")) => ReflogAction::Made,
-        ("rebase" | "pull", Some("merge")) => ReflogAction::Merged { pulled: false },
+        ("rebase" | "pull", Some("merge")) => ReflogAction::Merged,
         ("rebase" | "pull", Some(_)) => moved,
         ("merge" | "pull", None) => {
             if rest.starts_with("Merge made by") || rest.starts_with("In-index merge") {
-                ReflogAction::Merged { pulled }
+                ReflogAction::Merged
             } else if rest.starts_with("Fast-forward") || rest.starts_with("fast-forward") || rest.starts_with("storing head") {
                 moved
             } else {
@@ -100,12 +80,10 @@ pub(super) fn action(message: &str, pulls_locally: bool) -> ReflogAction {
             true => ReflogAction::Made,
             false => moved,
         },
-        ("initial", None) if what == "initial pull" => ReflogAction::Moved { pulled: true },
-        ("clone", _) => ReflogAction::Moved { pulled: true },
-        ("checkout" | "reset" | "push" | "branch" | "fetch", _) => moved,
-        ("update", _) if what == "update by push" => moved,
+        ("initial", None) if what == "initial pull" => moved,
+        ("clone" | "checkout" | "reset" | "push" | "branch" | "fetch" | "update", _) => moved,
         // A program chose the first part; the rest is git's own.
-        _ if rest.starts_with("Merge made by") => ReflogAction::Merged { pulled: false },
+        _ if rest.starts_with("Merge made by") => ReflogAction::Merged,
         _ if is_movement(rest) => moved,
         _ => ReflogAction::Unknown,
     }
@@ -134,8 +112,8 @@ fn sources(message: &str) -> Vec<String> {
 }
 
 /// All entries of a reflog, oldest first. No file, no entries.
-pub(super) fn read(path: &Path, pulls_locally: bool) -> Result<Vec<ReflogEntry>, Error> {
-    read_tail(path, pulls_locally, |_| false).map(|tail| tail.entries)
+pub(super) fn read(path: &Path) -> Result<Vec<ReflogEntry>, Error> {
+    read_tail(path, |_| false).map(|tail| tail.entries)
 }
 
 /// The end of a reflog, and the way to what is before it.
@@ -143,7 +121,6 @@ pub(super) struct ReflogTail {
     /// The entries, oldest first.
     pub entries: Vec<ReflogEntry>,
     path: PathBuf,
-    pulls_locally: bool,
     /// The file that they were read from, and where the first of them begins in it.
     before: Option<(File, u64)>,
 }
@@ -151,9 +128,9 @@ pub(super) struct ReflogTail {
 impl ReflogTail {
     /// All entries of the reflog, oldest first, as it was when its end was read.
     pub(super) fn whole(self) -> Result<Vec<ReflogEntry>, Error> {
-        let Some((mut file, end)) = self.before.filter(|(_, end)| *end > 0) else { return Ok(self.entries) };
+        let Some((mut file, end)) = self.before else { return Ok(self.entries) };
         let text = read_part(&mut file, 0, end).map_err(|e| unread(&self.path, e))?;
-        let mut entries: Vec<_> = text.split(|b| *b == b'\n').filter_map(|line| parse(line, self.pulls_locally)).collect();
+        let mut entries: Vec<_> = text.split(|b| *b == b'\n').filter_map(parse).collect();
         entries.extend(self.entries);
         Ok(entries)
     }
@@ -161,8 +138,8 @@ impl ReflogTail {
 
 /// The entries of a reflog, oldest first: from the newest one on that `is_last` says so of, which is the first of them, or from the
 /// beginning where it says so of none. No file, no entries.
-pub(super) fn read_tail(path: &Path, pulls_locally: bool, is_last: impl Fn(&ReflogEntry) -> bool) -> Result<ReflogTail, Error> {
-    let tail = |entries, before| ReflogTail { entries, path: path.to_owned(), pulls_locally, before };
+pub(super) fn read_tail(path: &Path, is_last: impl Fn(&ReflogEntry) -> bool) -> Result<ReflogTail, Error> {
+    let tail = |entries, before| ReflogTail { entries, path: path.to_owned(), before };
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
@@ -182,7 +159,7 @@ pub(super) fn read_tail(path: &Path, pulls_locally: bool, is_last: impl Fn(&Refl
             let begin = end - line.len();
             // The newline before it; the first line has none.
             end = begin.saturating_sub(1);
-            let Some(entry) = parse(line, pulls_locally) else { continue };
+            let Some(entry) = parse(line) else { continue };
             let last = is_last(&entry);
             entries.push(entry);
             if last {
@@ -210,7 +187,7 @@ fn unread(path: &Path, error: std::io::Error) -> Error {
 }
 
 /// One line: `old new Name <mail> seconds zone TAB message`. A damaged line proves nothing.
-fn parse(line: &[u8], pulls_locally: bool) -> Option<ReflogEntry> {
+fn parse(line: &[u8]) -> Option<ReflogEntry> {
     let (head, message) = match line.iter().position(|b| *b == b'\t') {
         Some(tab) => (&line[..tab], &line[tab + 1..]),
         None => (line, &[][..]),
@@ -219,7 +196,7 @@ fn parse(line: &[u8], pulls_locally: bool) -> Option<ReflogEntry> {
     let old = ObjectId::from_hex(words.next()?).ok()?;
     let new = ObjectId::from_hex(words.next()?).ok()?;
     let message = String::from_utf8_lossy(message);
-    let action = action(&message, pulls_locally);
+    let action = action(&message);
     let rest = message.split_once(": ").map_or("", |(_, rest)| rest);
     let mut hasher = DefaultHasher::new();
     line.hash(&mut hasher);
@@ -240,8 +217,7 @@ mod tests {
 
     #[test]
     fn messages_tell_what_was_made_here_and_what_only_arrived() {
-        let moved = ReflogAction::Moved { pulled: false };
-        let pulled = ReflogAction::Moved { pulled: true };
+        let moved = ReflogAction::Moved;
         for (message, expected) in [
             ("commit: x", ReflogAction::Made),
             ("commit (amend): x: y", ReflogAction::Made),
@@ -264,24 +240,32 @@ mod tests {
             ("rebase: checkout main", moved),
             ("rebase finished: returning to refs/heads/x", moved),
             ("merge origin/x: Fast-forward", moved),
-            ("merge origin/x: Merge made by the 'ort' strategy.", ReflogAction::Merged { pulled: false }),
-            ("pull: Fast-forward", pulled),
-            ("pull --ff-only origin main: Fast-forward", pulled),
+            ("merge origin/x: Merge made by the 'ort' strategy.", ReflogAction::Merged),
+            ("pull: Fast-forward", moved),
+            ("pull --ff-only origin main: Fast-forward", moved),
             ("pull . side: Fast-forward", moved),
-            ("pull origin main: Merge made by the 'ort' strategy.", ReflogAction::Merged { pulled: true }),
-            ("pull --rebase (start): checkout 1234", pulled),
+            ("pull: storing head", moved),
+            ("pull --rebase (merge): Merge branch 'a'", ReflogAction::Merged),
+            ("merge a: In-index merge", ReflogAction::Merged),
+            ("merge a: updating it", ReflogAction::Unknown),
+            ("pull origin main: Merge made by the 'ort' strategy.", ReflogAction::Merged),
+            ("pull --rebase (start): checkout 1234", moved),
             ("pull --rebase (pick): x", ReflogAction::Made),
-            ("initial pull", pulled),
-            ("clone: from https://example.com/x", pulled),
+            ("initial pull", moved),
+            ("clone: from https://example.com/x", moved),
             ("reset: moving to HEAD~1", moved),
             ("checkout: moving from main to x", moved),
             ("", ReflogAction::Unknown),
             ("commits: x", ReflogAction::Unknown),
+            ("initial: x", ReflogAction::Unknown),
+            ("update by push", moved),
             ("some tool did this", ReflogAction::Unknown),
             ("mine: moving to other", moved),
             ("mine: Fast-forward", moved),
         ] {
-            assert_eq!(action(message, false), expected, "{message}");
+            assert_eq!(action(message), expected, "{message}");
+            // What moved, or came in an unknown way, is nobody's work by this entry.
+            assert_eq!(action(message).makes(), expected != moved && expected != ReflogAction::Unknown, "{message}");
         }
     }
 
@@ -295,6 +279,11 @@ mod tests {
             ("commit (merge): Merge branch 'side' into main", &["side"]),
             ("commit (merge): Merge branches 'a' and 'b'", &["a", "b"]),
             ("commit: Merge that", &[]),
+            ("commit: Quote 'side' once", &[]),
+            ("merge -q side: Fast-forward", &["side"]),
+            ("rebase (pick): side", &[]),
+            ("reset: updating HEAD", &[]),
+            ("", &[]),
             ("checkout: moving from main to side", &[]),
             ("pull: Fast-forward", &[]),
         ] {
@@ -313,27 +302,21 @@ mod tests {
             // A damaged line, an empty one, and a last one that is still being written prove nothing, and hide nothing.
             let text: String = (0..lines).map(|n| if n % 7 == 3 { format!("damaged\n\n{}", line(n)) } else { line(n) }).collect();
             std::fs::write(&path, format!("{text}{} {}", id(lines), &id(lines)[..20])).unwrap();
-            let all = read(&path, false).unwrap();
+            let all = read(&path).unwrap();
             assert_eq!(all.len(), lines);
             for first in [0, 1, lines / 2, lines.saturating_sub(1), lines + 5] {
                 let is_last = |entry: &ReflogEntry| entry.old == object(first);
-                let tail = || read_tail(&path, false, is_last).unwrap();
+                let tail = || read_tail(&path, is_last).unwrap();
                 let expected = if first < lines { &all[first..] } else { &all[..] };
                 assert_eq!(tail().entries, expected, "{first} of {lines}");
                 assert_eq!(tail().whole().unwrap(), all, "{first} of {lines}");
             }
         }
-        let tail = read_tail(&path, false, |entry| entry.old == object(9)).unwrap();
+        let tail = read_tail(&path, |entry| entry.old == object(9)).unwrap();
         // git puts a log that it shortens in the place of the old one.
-        let whole = read(&path, false).unwrap();
+        let whole = read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         assert_eq!(tail.whole().unwrap(), whole, "it is the log as it was when its end was read");
-        assert_eq!(read(&path, false).unwrap(), []);
-    }
-
-    #[test]
-    fn a_pull_from_a_branch_of_the_same_repository_brings_nothing_from_elsewhere() {
-        assert_eq!(action("pull: Fast-forward", true), ReflogAction::Moved { pulled: false });
-        assert_eq!(action("pull origin main: Fast-forward", true), ReflogAction::Moved { pulled: true });
+        assert_eq!(read(&path).unwrap(), []);
     }
 }
