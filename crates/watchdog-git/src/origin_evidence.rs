@@ -84,3 +84,27 @@ impl std::fmt::Debug for OriginEvidence {
 fn ask<T: Default>(read: Option<&FactReader<T>>, doing: &str) -> Result<T, Error> {
     read.map_or_else(|| Ok(T::default()), |read| read()).map_err(|why| Error::Read { doing: doing.to_string(), why })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_refs_take_the_place_of_the_first_ones_and_of_their_time_alone() {
+        let refs = |name: &str| KnownRefs::from(vec![(name.to_string(), "1".repeat(40))]);
+        let rescued = RescuedCommit { id: "2".repeat(40), patch: None, authored: "somebody".to_string() };
+        let (first, worktrees) = (rescued.clone(), HashSet::from(["there".to_string()]));
+        let ids = worktrees.clone();
+        let evidence = OriginEvidence::from(Some(&refs("refs/heads/first")))
+            .with_time(Timestamp::from_second(1_800_000_000).unwrap())
+            .with_rescued(move || Ok(vec![first.clone()]))
+            .with_recorded_worktrees(move || Ok(ids.clone()));
+        assert_eq!(evidence.recorded_at(), Some(1_800_000_000));
+        let other = evidence.clone().with_refs(Some(refs("refs/heads/other")));
+        assert_eq!(other.refs.as_ref().unwrap().tips().unwrap()[0].0, "refs/heads/other");
+        // Those were not there at the time of the first ones.
+        assert_eq!(other.recorded_at(), None);
+        assert_eq!((other.rescued().unwrap(), other.recorded_worktrees().unwrap()), (vec![rescued], worktrees));
+        assert!(evidence.with_refs(None).refs.is_none());
+    }
+}

@@ -197,3 +197,116 @@ fn branch_logs(folder: &Path, name: &str, logs: &mut Vec<(String, PathBuf)>) -> 
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// A repository with a linked worktree `other`, as its folders are when nothing was committed.
+    fn repository() -> tempfile::TempDir {
+        let home = tempfile::tempdir().unwrap();
+        let git = home.path().join(".git");
+        for folder in ["objects", "refs/heads", "refs/remotes/up", "worktrees/other", "worktrees/helper"] {
+            fs::create_dir_all(git.join(folder)).unwrap();
+        }
+        fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::write(git.join("refs/remotes/up/fetched"), "").unwrap();
+        fs::write(git.join("worktrees/helper/HEAD"), "ref: refs/heads/sub\n").unwrap();
+        home
+    }
+
+    fn owners(home: &tempfile::TempDir, recorded: Option<&[&str]>) -> (Worktree, RefOwners) {
+        let worktree = Worktree::open(home.path()).unwrap();
+        let tips = recorded.map(|names| names.iter().map(|name| (name.to_string(), "1".repeat(40))).collect::<Vec<_>>().into());
+        let owners = RefOwners::new(&worktree, &OriginEvidence::default().with_refs(tips)).unwrap();
+        (worktree, owners)
+    }
+
+    const RECORDED: &[&str] =
+        &["main-worktree/HEAD", "worktrees/other/HEAD", "refs/heads/main", "refs/heads/older", "refs/remotes/origin/main", "refs/tags/v1"];
+
+    #[test]
+    fn a_branch_that_another_worktree_has_checked_out_is_no_helpers_however_its_head_names_it() {
+        type Form = fn(&Path);
+        let forms: [(Form, RefOwner); 5] = [
+            (|head| fs::write(head, "ref: refs/heads/fresh\n").unwrap(), RefOwner::Other),
+            (|head| symlink("refs/heads/fresh", head).unwrap(), RefOwner::Other),
+            (|head| fs::write(head, "1".repeat(40)).unwrap(), RefOwner::Helper),
+            (|head| fs::create_dir(head).unwrap(), RefOwner::Helper),
+            (|_| (), RefOwner::Helper),
+        ];
+        for (n, (form, owner)) in forms.iter().enumerate() {
+            let home = repository();
+            form(&home.path().join(".git/worktrees/other/HEAD"));
+            for recorded in [Some(RECORDED), None] {
+                let (worktree, owners) = owners(&home, recorded);
+                assert_eq!(owners.of("refs/heads/fresh", worktree.common_dir()), *owner, "form {n}, {recorded:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_recorded_is_anothers_and_what_began_since_is_a_helpers() {
+        let home = repository();
+        let whose = |recorded: Option<&[&str]>, name: &str| {
+            let (worktree, owners) = owners(&home, recorded);
+            owners.of(name, worktree.common_dir())
+        };
+        for (name, owner) in [
+            ("HEAD", RefOwner::This),
+            ("main-worktree/HEAD", RefOwner::This),
+            ("refs/heads/main", RefOwner::This),
+            ("refs/heads/older", RefOwner::Other),
+            ("refs/heads/sub", RefOwner::Helper),
+            ("worktrees/other/HEAD", RefOwner::Other),
+            ("worktrees/helper/HEAD", RefOwner::Helper),
+        ] {
+            assert_eq!(whose(Some(RECORDED), name), owner, "{name}");
+        }
+        // A record that lists no worktrees, and none at all, make no worktree a helper.
+        for recorded in [Some(&["refs/heads/main"][..]), None] {
+            assert_eq!(whose(recorded, "worktrees/helper/HEAD"), RefOwner::Other, "{recorded:?}");
+            assert_eq!(whose(recorded, "refs/heads/sub"), RefOwner::Other, "{recorded:?}");
+            assert_eq!(whose(recorded, "refs/heads/loose"), RefOwner::Helper, "{recorded:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_name_that_nothing_else_has_may_be_that_of_a_helpers_branch() {
+        let home = repository();
+        let (worktree, with_record) = owners(&home, Some(RECORDED));
+        for (name, expected) in [
+            ("sub", true),
+            ("sub~1", true),
+            ("sub^2", true),
+            ("sub@{1}", true),
+            ("refs/heads/sub", true),
+            ("team/sub", true),
+            ("gone", true),
+            // git takes no fewer than four digits for a commit.
+            ("abc", true),
+            ("cafe", false),
+            ("0123456789abcdef0123456789abcdef01234567", false),
+            ("HEAD", false),
+            ("HEAD~1", false),
+            ("FETCH_HEAD", false),
+            ("@{u}", false),
+            ("", false),
+            ("refs/tags/new", false),
+            ("refs/remotes/origin/new", false),
+            ("v1", false),
+            ("tags/v1", false),
+            ("origin/main", false),
+            ("remotes/origin/main", false),
+            ("up/fetched", false),
+            ("older", false),
+            ("refs/heads/older", false),
+        ] {
+            assert_eq!(with_record.may_be_helpers(name, worktree.common_dir()), expected, "{name}");
+        }
+        // Without a record no name is known to be anybody else's.
+        assert!(owners(&home, None).1.may_be_helpers("older", worktree.common_dir()));
+    }
+}
