@@ -176,9 +176,9 @@ fn commits_seen_by_others(
     all: &HashSet<HistoryIndex>,
 ) -> Result<ReflogFindings, Error> {
     let mut logs = Vec::new();
-    for (name, path) in worktree.other_logs()? {
+    for (name, path) in worktree.all_logs()? {
         let owner = owners.of(&name, worktree.common_dir());
-        // That of its own branch has nothing that its own HEAD does not tell.
+        // Those of its own HEAD and branch have nothing that its own HEAD does not tell.
         if owner != RefOwner::This {
             logs.push((name.starts_with("refs/"), owner, reflog::read(&path)?));
         }

@@ -115,19 +115,14 @@ impl Worktree {
         git_dirs(self.common_dir())?.into_iter().map(named).collect()
     }
 
-    /// The reflogs of the repository with the names of their refs: those of branches and of other worktrees' HEADs.
-    pub(super) fn other_logs(&self) -> Result<Vec<(String, PathBuf)>, Error> {
-        let own = head_name(self.git_dir(), self.common_dir());
-        let mut logs = match &self.served {
-            Some(served) => served.all_logs()?,
-            None => {
-                let heads = git_dirs(self.common_dir())?.into_iter();
-                let mut logs: Vec<_> = heads.map(|git_dir| (head_name(&git_dir, self.common_dir()), git_dir.join("logs/HEAD"))).collect();
-                branch_logs(&self.common_dir().join("logs/refs/heads"), "refs/heads", &mut logs)?;
-                logs
-            }
-        };
-        logs.retain(|(name, _)| *name != own && name != "HEAD");
+    /// The reflogs of the repository with the names of their refs: those of branches and of all worktrees' HEADs.
+    pub(super) fn all_logs(&self) -> Result<Vec<(String, PathBuf)>, Error> {
+        if let Some(served) = &self.served {
+            return served.all_logs();
+        }
+        let heads = git_dirs(self.common_dir())?.into_iter();
+        let mut logs: Vec<_> = heads.map(|git_dir| (head_name(&git_dir, self.common_dir()), git_dir.join("logs/HEAD"))).collect();
+        branch_logs(&self.common_dir().join("logs/refs/heads"), "refs/heads", &mut logs)?;
         Ok(logs)
     }
 }
@@ -248,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_recorded_is_anothers_and_what_began_since_is_a_helpers() {
+    fn what_was_recorded_belongs_to_others_and_what_began_since_to_a_helper() {
         let home = repository();
         let whose = |recorded: Option<&[&str]>, name: &str| {
             let (worktree, owners) = owners(&home, recorded);
