@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::fs;
 
+use jiff::Timestamp;
 use watchdog_facts::evidence::Commits;
-use watchdog_git::{OriginEvidence, Worktree, worktrees_of};
+use watchdog_git::{KnownRefs, OriginEvidence, Worktree, worktrees_of};
 
-use crate::git_history::{Session, sum};
+use crate::git_history::{Session, sum, with_colleague};
 use crate::support::lone_repo::Repo;
 
 /// A repository whose main worktree stands on `main`, with the worktrees `mine` (of the session) and `other` on branches of their own.
@@ -148,11 +149,154 @@ fn recorded_refs_beat_a_reflog_that_was_written_by_hand() {
     let session = Session::begin(&team.mine);
     let seed = team.mine.head();
     team.mine.git(&["reset", "-q", "--hard", "other"]);
-    let line = format!("{seed} {old} A <a@x> 1800000000 +0000\tcommit: o1\n");
-    for log in ["../repo/.git/worktrees/mine/logs/HEAD", "../repo/.git/logs/refs/heads/mine"] {
-        fs::write(team.mine.path(log), &line).unwrap();
-    }
+    claims_to_have_committed(&team, &seed, &old);
     assert_eq!(counted(&session), (1, 0, false));
+}
+
+/// Puts one entry that says that `new` was committed on `old` in the place of the logs of `mine`.
+fn claims_to_have_committed(team: &Team, old: &str, new: &str) {
+    let subject = team.mine.git(&["log", "-1", "--format=%s", new]);
+    for log in ["../repo/.git/worktrees/mine/logs/HEAD", "../repo/.git/logs/refs/heads/mine"] {
+        fs::write(team.mine.path(log), format!("{old} {new} A <a@x> 1800000000 +0000\tcommit: {subject}\n")).unwrap();
+    }
+}
+
+#[test]
+fn an_entry_of_a_commit_that_does_not_stand_on_the_former_head_gives_no_credit() {
+    let nowhere = "1".repeat(40);
+    for unrelated in [false, true] {
+        let team = Team::new();
+        let session = Session::begin(&team.mine);
+        let seed = team.mine.head();
+        if unrelated {
+            team.other.git(&["checkout", "-q", "--orphan", "fresh"]);
+        } else {
+            team.other.commit("o1");
+        }
+        let last = team.other.commit("o2");
+        team.mine.git(&["reset", "-q", "--hard", &last]);
+        let old = if unrelated { &nowhere } else { &seed };
+        claims_to_have_committed(&team, old, &last);
+        let (all, made, _) = counted(&session);
+        assert_eq!((all, made), (if unrelated { 1 } else { 2 }, 0), "unrelated: {unrelated}");
+    }
+}
+
+#[test]
+fn recorded_refs_beat_a_forged_reflog_also_for_a_commit_of_the_second_in_which_they_were_recorded() {
+    let team = Team::new();
+    let old = team.other.commit("o1");
+    let worktree = Worktree::open(team.mine.root()).unwrap();
+    let (baseline, refs) = (worktree.head().unwrap(), KnownRefs::from(worktree.ref_tips().unwrap()));
+    let seed = team.mine.head();
+    team.mine.git(&["reset", "-q", "--hard", &old]);
+    claims_to_have_committed(&team, &seed, &old);
+    let made: i64 = team.mine.git(&["log", "-1", "--format=%ct"]).parse().unwrap();
+    for later in [0, 1] {
+        let evidence = OriginEvidence::from(Some(&refs)).with_time(Timestamp::from_second(made + later).unwrap());
+        let commits = Worktree::open(team.mine.root()).unwrap().session_commits(&baseline, &evidence).unwrap();
+        assert_eq!(sum(&commits).1, 0, "recorded {later} s later");
+    }
+}
+
+#[test]
+fn commits_younger_than_the_record_that_head_shows_being_made_need_no_recorded_refs() {
+    let team = Team::new();
+    let worktree = Worktree::open(team.mine.root()).unwrap();
+    let baseline = worktree.head().unwrap();
+    let evidence = OriginEvidence::default()
+        .with_refs(Some(KnownRefs::later(|| Err("the record is damaged".to_string()))))
+        .with_time(Timestamp::from_second(1).unwrap());
+    let look = || Worktree::open(team.mine.root()).unwrap().session_commits(&baseline, &evidence);
+    team.mine.commit("work");
+    team.mine.commit("more");
+    assert_eq!(sum(&look().unwrap()).1, 2);
+    team.other.commit("o1");
+    team.mine.git(&["merge", "-q", "other"]);
+    let error = look().expect_err("whose the third one is, only the record says").to_string();
+    assert!(error.contains("the record is damaged"), "{error}");
+}
+
+#[test]
+fn fetched_commits_are_imported_whatever_name_they_were_given_on_the_way() {
+    for how in [
+        &[&["fetch", "-q", "../other", "main:sub"][..], &["merge", "-q", "sub"]][..],
+        &[&["fetch", "-q", "../other", "main"], &["branch", "sub", "FETCH_HEAD"], &["merge", "-q", "sub"]],
+        &[&["fetch", "-q", "../other", "main"], &["branch", "sub", "FETCH_HEAD"], &["reset", "-q", "--hard", "sub"]],
+        &[&["fetch", "-q", "origin"], &["branch", "sub", "origin/main"], &["rebase", "-q", "sub"]],
+    ] {
+        let (_seed, agent, other) = with_colleague();
+        let session = Session::begin(&agent);
+        for name in ["c1", "c2"] {
+            other.commit(name);
+        }
+        other.git(&["push", "-q"]);
+        for step in how {
+            agent.git(step);
+        }
+        agent.git(&["branch", "-q", "-D", "sub"]);
+        assert_eq!(counted(&session), (2, 0, false), "{how:?}");
+    }
+}
+
+#[test]
+fn what_head_shows_arriving_is_imported_also_when_nothing_else_is_left_of_the_fetch() {
+    for how in [
+        &["pull", "-q", "--ff-only", "../other", "main"][..],
+        &["merge", "-q", "FETCH_HEAD"],
+        &["merge", "-q", "ID"],
+        &["reset", "-q", "--hard", "ID"],
+        &["checkout", "-q", "-B", "main", "ID"],
+        &["rebase", "-q", "ID"],
+    ] {
+        let (_seed, agent, other) = with_colleague();
+        let session = Session::begin(&agent);
+        other.commit("c1");
+        let id = other.commit("c2");
+        agent.git(&["fetch", "-q", "../other", "main"]);
+        agent.git(&how.iter().map(|word| if *word == "ID" { id.as_str() } else { word }).collect::<Vec<_>>());
+        fs::remove_file(agent.path(".git/FETCH_HEAD")).unwrap();
+        // A look at an older commit and back changes nothing.
+        agent.git(&["reset", "-q", "--hard", "HEAD~1"]);
+        agent.git(&["reset", "-q", "--hard", &id]);
+        assert_eq!(counted(&session), (2, 0, false), "{how:?}");
+    }
+}
+
+#[test]
+fn what_a_helper_made_stays_made_here_when_it_came_by_a_fetch_from_this_same_repository() {
+    let team = Team::new();
+    let session = Session::begin(&team.mine);
+    team.mine.git(&["worktree", "add", "-q", "-b", "sub", "../sub"]);
+    team.mine.at("sub").commit("by-a-subagent");
+    team.mine.git(&["fetch", "-q", ".", "sub"]);
+    team.mine.git(&["merge", "-q", "sub"]);
+    team.mine.git(&["worktree", "remove", "../sub"]);
+    team.mine.git(&["branch", "-q", "-D", "sub"]);
+    assert_eq!(counted(&session), (1, 1, true));
+}
+
+#[test]
+fn a_long_history_that_arrived_is_imported_down_to_its_last_commit() {
+    let (_seed, agent, other) = with_colleague();
+    let session = Session::begin(&agent);
+    let step = |n: usize| {
+        let from = if n == 0 { "from refs/heads/main^0\n" } else { "" };
+        format!(
+            "commit refs/heads/main\ncommitter C <c@x> {} +0000\ndata 2\nc\n{from}M 100644 inline f\ndata <<END\n{n}\nEND\n\n",
+            1_800_000_000 + n
+        )
+    };
+    fs::write(other.path("../stream"), (0..5000).map(step).collect::<String>()).unwrap();
+    let input = fs::File::open(other.path("../stream")).unwrap();
+    assert!(other.command(&["fast-import", "--quiet"]).stdin(input).status().unwrap().success());
+    agent.git(&["fetch", "-q", "../other", "main"]);
+    let id = agent.git(&["rev-parse", "FETCH_HEAD"]);
+    fs::remove_file(agent.path(".git/FETCH_HEAD")).unwrap();
+    for back in ["~2", "~1", ""] {
+        agent.git(&["reset", "-q", "--hard", &format!("{id}{back}")]);
+    }
+    assert_eq!(counted(&session), (5000, 0, false));
 }
 
 #[test]
