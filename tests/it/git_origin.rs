@@ -202,17 +202,17 @@ fn recorded_refs_beat_a_forged_reflog_also_for_a_commit_of_the_second_in_which_t
 #[test]
 fn commits_younger_than_the_record_that_head_shows_being_made_need_no_recorded_refs() {
     let team = Team::new();
-    let worktree = Worktree::open(team.mine.root()).unwrap();
+    let worktree = Worktree::open(team.main.root()).unwrap();
     let baseline = worktree.head().unwrap();
     let evidence = OriginEvidence::default()
         .with_refs(Some(KnownRefs::later(|| Err("the record is damaged".to_string()))))
         .with_time(Timestamp::from_second(1).unwrap());
-    let look = || Worktree::open(team.mine.root()).unwrap().session_commits(&baseline, &evidence);
-    team.mine.commit("work");
-    team.mine.commit("more");
+    let look = || Worktree::open(team.main.root()).unwrap().session_commits(&baseline, &evidence);
+    team.main.commit("work");
+    team.main.commit("more");
     assert_eq!(sum(&look().unwrap()).1, 2);
     team.other.commit("o1");
-    team.mine.git(&["merge", "-q", "other"]);
+    team.main.git(&["merge", "-q", "other"]);
     let error = look().expect_err("whose the third one is, only the record says").to_string();
     assert!(error.contains("the record is damaged"), "{error}");
 }
