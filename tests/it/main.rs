@@ -87,6 +87,8 @@ mod git_counts;
 // Linked worktrees that are opened one after the other.
 mod git_family;
 
+// Files that define completion, compared with a commit.
+mod git_guarded;
 // The commits since a baseline.
 mod git_history;
 // Repositories that try to run programs while they are looked at.

@@ -54,7 +54,7 @@ impl<'w> DiskComparer<'w> {
     /// The content of a path on disk, compared with the tree. Follows no links on the way.
     pub(crate) fn at(&mut self, path: &BStr, expected: Option<(Mode, ObjectId)>) -> io::Result<DiskContent> {
         let file = self.path_of(path);
-        if !self.parents_are_folders(path) {
+        if !self.is_folder(path[..path.rfind("/").unwrap_or_default()].as_bstr())? {
             return Ok(DiskContent::Absent);
         }
         let found = match file.symlink_metadata() {
@@ -109,7 +109,7 @@ impl<'w> DiskComparer<'w> {
         while let Some(folder) = open.pop() {
             let path = self.path_of(folder.as_bstr());
             let doing = || format!("list {}", path.display());
-            if !folder.is_empty() && (!self.parents_are_folders(folder.as_bstr()) || !path.symlink_metadata().is_ok_and(|at| at.is_dir())) {
+            if !self.is_folder(folder.as_bstr()).map_err(|e| Error::read(doing(), e))? {
                 continue;
             }
             let entries = match fs::read_dir(&path) {
@@ -200,8 +200,18 @@ impl<'w> DiskComparer<'w> {
         self.worktree.root().join(Path::new(std::ffi::OsStr::from_bytes(path)))
     }
 
-    fn parents_are_folders(&self, path: &BStr) -> bool {
-        path.find_iter("/").all(|at| self.path_of(path[..at].as_bstr()).symlink_metadata().is_ok_and(|found| found.is_dir()))
+    /// Whether a path and all above it are folders, and no links. One that cannot be looked at may be one, so that this is an error.
+    fn is_folder(&self, path: &BStr) -> io::Result<bool> {
+        let ends = path.find_iter("/").chain((!path.is_empty()).then_some(path.len()));
+        for end in ends {
+            match self.path_of(path[..end].as_bstr()).symlink_metadata() {
+                Ok(found) if found.is_dir() => {}
+                Ok(_) => return Ok(false),
+                Err(error) if is_absent(&error) => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
     }
 
     fn submodule(&self, folder: &Path, expected: Option<ObjectId>) -> DiskContent {
@@ -285,4 +295,23 @@ fn lfs_content(blob: &[u8]) -> Option<String> {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_file_is_read_and_what_took_its_place_neither_followed_nor_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("file"), "bytes").unwrap();
+        std::os::unix::fs::symlink("file", at("link")).unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), Access::RUSR | Access::WUSR).unwrap();
+        assert_eq!(read(&at("file")).unwrap(), b"bytes");
+        for name in ["link", "folder", "pipe", "nothing"] {
+            assert!(read(&at(name)).is_err(), "{name}");
+        }
+    }
 }
