@@ -77,7 +77,6 @@ pub(super) fn among(
 fn patch_of(history: &mut CommitHistory<'_>, patches: &mut PatchIds<'_>, node: HistoryIndex) -> Result<Option<String>, Error> {
     let after = history.tree(node)?;
     let before = match history.parents(node).first().copied() {
-        Some(parent) if !history.load(parent)? => return Ok(None),
         Some(parent) => history.tree(parent)?,
         None => ObjectId::empty_tree(after.kind()),
     };
