@@ -148,3 +148,90 @@ pub(super) fn refuse_unknown_layout(repo: &gix::Repository) -> Result<RefStorage
     }
     Ok(storage)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn opened(home: &Path, config: &str) -> gix::Repository {
+        for folder in ["objects", "refs"] {
+            std::fs::create_dir_all(home.join(".git").join(folder)).unwrap();
+        }
+        std::fs::write(home.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        std::fs::write(home.join(".git/config"), config).unwrap();
+        gix::open_opts(home.join(".git"), options()).unwrap()
+    }
+
+    #[test]
+    fn programs_of_the_repository_go_and_its_settings_stay() {
+        let home = tempfile::tempdir().unwrap();
+        let settings = "[core]\n\tautocrlf = input\n[diff]\n\talgorithm = histogram\n";
+        for (programs, dropped) in [
+            ("", 0),
+            ("[diff]\n\texternal = evil\n", 0),
+            ("[diff \"driver\"]\n\tcommand = evil\n", 0),
+            ("[filter \"one\"]\n\tclean = evil\n[filter \"two\"]\n\tprocess = evil\n", 2),
+            ("[filter \"one\"]\n\tclean = evil\n[diff \"driver\"]\n\ttextconv = evil\n", 1),
+        ] {
+            let mut repo = opened(home.path(), &format!("{settings}{programs}"));
+            assert_eq!(drop_local_programs(&mut repo).unwrap(), dropped, "{programs}");
+            let config = repo.config_snapshot();
+            let kept = |key: &str| config.string(key).map(|value| value.to_string());
+            assert_eq!(kept("core.autocrlf").as_deref(), Some("input"), "{programs}");
+            assert_eq!(kept("diff.algorithm").as_deref(), Some("histogram"), "{programs}");
+            let gone = ["diff.external", "diff.driver.command", "diff.driver.textconv", "filter.one.clean", "filter.two.process"];
+            assert!(gone.iter().all(|key| kept(key).is_none()), "{programs}");
+        }
+    }
+
+    #[test]
+    fn a_format_that_nobody_here_reads_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        for (version, extension, expected) in [
+            (1, "", Ok(RefStorage::Files)),
+            (1, "refStorage = files", Ok(RefStorage::Files)),
+            (1, "refStorage = FILES", Ok(RefStorage::Files)),
+            (1, "refStorage = stone", Err("'stone'")),
+            // Nothing in this process asks git about it.
+            (1, "refStorage = reftable", Err("'reftable'")),
+            (1, "relativeWorktrees = true", Ok(RefStorage::Files)),
+            (1, "timeTravel = true", Err("'timetravel'")),
+            // git heeds extensions of the newer format alone.
+            (0, "timeTravel = true", Ok(RefStorage::Files)),
+        ] {
+            let repo = opened(home.path(), &format!("[core]\n\trepositoryFormatVersion = {version}\n[extensions]\n\t{extension}\n"));
+            match (refuse_unknown_layout(&repo), expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{extension}"),
+                (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
+                (found, _) => panic!("{extension}: {found:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_systems_file_is_read_beside_a_moved_one_of_the_user_unless_the_user_said_no() {
+        let home = tempfile::tempdir().unwrap();
+        let (global, system) = (home.path().join("global"), home.path().join("system"));
+        std::fs::write(&global, "[a]\n\tuser = yes\n").unwrap();
+        std::fs::write(&system, "[a]\n\tsystem = yes\n").unwrap();
+        opened(home.path(), "");
+        for (no_system, expected) in [(None, true), (Some("0"), true), (Some("false"), true), (Some("1"), false), (Some("true"), false)] {
+            for system in [Some(&system), None] {
+                let env = |name: &str| match name {
+                    "GIT_CONFIG_GLOBAL" => Some(global.clone().into_os_string()),
+                    "GIT_CONFIG_SYSTEM" => system.map(|file| file.clone().into_os_string()),
+                    _ => no_system.map(OsString::from),
+                };
+                let mut permissions = Permissions::all();
+                let options = user_files(Options::default(), &mut permissions, env);
+                assert_eq!(permissions.config.git_binary, expected, "{no_system:?}: whether there is room for a file of the system");
+                let repo = gix::open_opts(home.path().join(".git"), options.permissions(permissions)).unwrap();
+                let config = repo.config_snapshot();
+                assert!(config.string("a.user").is_some(), "{no_system:?}");
+                assert_eq!(config.string("a.system").is_some(), expected && system.is_some(), "{no_system:?}");
+            }
+        }
+    }
+}
