@@ -227,4 +227,17 @@ mod tests {
             assert!(matches!(trust.revoke(text), Err(StoreError::NotAHash { .. })), "{text}");
         }
     }
+
+    #[test]
+    fn what_cannot_be_read_or_deleted_is_an_error_and_not_the_absence_of_grants() {
+        let (_tmp, trust) = trust();
+        let hash = "a".repeat(64);
+        fs::create_dir(trust.dir.join(&hash)).unwrap();
+        assert!(trust.is_trusted(&hash, None).is_err(), "a folder is in its place");
+        assert!(trust.revoke(&hash).is_err(), "it is still there");
+        fs::remove_dir_all(&trust.dir).unwrap();
+        assert_eq!((trust.list().unwrap(), trust.revoke(&hash).unwrap()), (vec![], false), "a folder that is gone holds none");
+        fs::write(&trust.dir, "").unwrap();
+        assert!(trust.list().is_err(), "a file is in the place of the folder");
+    }
 }
