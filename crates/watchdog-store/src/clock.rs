@@ -20,7 +20,11 @@ pub(super) struct BootInstant {
 
 /// Reads the clock.
 pub(super) fn boot_time() -> BootInstant {
-    match watchdog_system::boot_reading() {
+    instant_of(watchdog_system::boot_reading())
+}
+
+fn instant_of(reading: Option<BootReading>) -> BootInstant {
+    match reading {
         Some(BootReading { boot, milliseconds }) => BootInstant { boot, at: EngineTime(milliseconds) },
         None => BootInstant { boot: String::new(), at: EngineTime(wall_micros() / 1000) },
     }
@@ -29,7 +33,7 @@ pub(super) fn boot_time() -> BootInstant {
 /// Wall-clock microseconds since 1970.
 pub(super) fn wall_micros() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX / 2)
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -41,5 +45,14 @@ mod tests {
         let (first, second) = (boot_time(), boot_time());
         assert_eq!(first.boot, second.boot);
         assert!(second.at >= first.at);
+    }
+
+    #[test]
+    fn a_system_without_a_clock_of_its_boot_gets_milliseconds_of_the_wall_clock() {
+        let milliseconds = || i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap();
+        let before = milliseconds();
+        let read = instant_of(None);
+        assert_eq!(read.boot, "");
+        assert!((before..=milliseconds()).contains(&read.at.0), "{read:?}");
     }
 }
