@@ -289,4 +289,23 @@ mod tests {
     }
 
     crate::on_each_task_test!(on_this_machine);
+
+    #[test]
+    fn a_task_that_is_taken_again_forgets_why_it_was_given_back_and_says_since_when() {
+        let scratch = Scratch::new();
+        let tasks = LocalTasks::new(Arc::new(SqliteStore::open(&scratch.dir).expect("a store")), "repo");
+        let (put, now) = (Timestamp::UNIX_EPOCH, Timestamp::from_second(1000).unwrap());
+        let back = TaskRecord {
+            reason: Some("lease_ended".into()),
+            message: Some("its worker is gone".into()),
+            branch: Some("watchdog/a".into()),
+            ..TaskRecord::begin(TaskStatus::Pending, put)
+        };
+        tasks.change("a", &|_| Some(back.clone())).unwrap();
+        let (ids, ttl) = (["a".to_owned()], Duration::from_secs(60));
+        let claim = TaskClaim { ids: &ids, from: &[TaskStatus::Pending], to: TaskStatus::Assigned, agent: "be-1", holder: "me", ttl, now };
+        let record = tasks.claim(&claim).unwrap().expect("it is free").record;
+        assert_eq!((&record.reason, &record.message, record.changed_at), (&None, &None, now));
+        assert_eq!((record.since, record.branch.as_deref()), (put, Some("watchdog/a")), "what else is known of it stays");
+    }
 }
