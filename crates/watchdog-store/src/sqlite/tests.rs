@@ -114,6 +114,23 @@ fn network_file_systems_get_a_rollback_journal_and_a_log_is_turned_into_one() {
 }
 
 #[test]
+fn a_write_that_waited_in_vain_for_a_reader_is_known_to_have_changed_nothing() {
+    let scratch = Scratch::new();
+    filled(&scratch);
+    let store = rollback_store(&scratch.dir);
+    let (rev, value) = store.get(&key()).unwrap().expect("it is there");
+    store.with("wait for nobody", |connection| connection.busy_timeout(std::time::Duration::ZERO)).unwrap();
+    let reader = Connection::open(scratch.dir.database()).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM record").unwrap();
+    // Without a log, readers keep a writer from its commit, and not from what comes before it.
+    assert!(matches!(store.cas(&key(), ExpectedRevision::Rev(rev), b"new"), Err(StoreError::Busy { .. })));
+    assert!(matches!(store.delete(&key(), rev), Err(StoreError::Busy { .. })));
+    reader.execute_batch("COMMIT").unwrap();
+    assert_eq!(store.get(&key()).unwrap(), Some((rev, value)));
+    assert_eq!(store.delete(&key(), rev).unwrap(), SwapOutcome::Ok(rev));
+}
+
+#[test]
 fn a_newer_format_is_refused_and_not_a_byte_of_it_changes() {
     let scratch = Scratch::new();
     filled(&scratch);
