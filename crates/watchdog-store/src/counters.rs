@@ -197,3 +197,52 @@ pub(crate) fn cost_micros(usage: &Value) -> Option<u64> {
     let cost = usage["cost_usd"].as_f64().filter(|cost| cost.is_finite() && *cost >= 0.0)?;
     Some((cost * 1e6).round() as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sums(of: &[(&str, u64)]) -> CounterSums {
+        CounterSums(of.iter().map(|(word, sum)| ((*word).to_owned(), *sum)).collect())
+    }
+
+    #[test]
+    fn what_is_taken_away_leaves_the_rest_and_no_counter_below_nothing() {
+        let mut rest = sums(&[("all", 2), ("more", 1), ("some", 5), ("untouched", 3)]);
+        rest.subtract(&sums(&[("all", 2), ("more", 4), ("some", 1), ("unknown", 7)]));
+        assert_eq!(rest, sums(&[("some", 4), ("untouched", 3)]));
+    }
+
+    #[test]
+    fn verdicts_are_summed_by_status_in_the_order_of_the_contract_and_only_where_there_were_some() {
+        let word = |reason: Reason| format!("{}{}", word::VERDICT, reason.as_str());
+        let of = |reasons: &[Reason], other: u64| {
+            let mut sums = sums(&[(word::RESCUES, 9)]);
+            reasons.iter().for_each(|reason| sums.add(&word(*reason), 1));
+            if other > 0 {
+                sums.add("verdict/other", other);
+            }
+            sums.verdicts_by_status()
+        };
+        assert_eq!(of(&[], 0), vec![]);
+        assert_eq!(of(&[], 2), [("other", 2)]);
+        let (first, last) = (Reason::ALL[0], Reason::ALL[Reason::ALL.len() - 1]);
+        assert_ne!(first.status(), last.status());
+        assert_eq!(of(&[last, first, first], 1), [(first.status().as_str(), 2), (last.status().as_str(), 1), ("other", 1)]);
+        let all = of(Reason::ALL, 0);
+        assert_eq!(all.iter().map(|(_, count)| *count).sum::<u64>(), Reason::ALL.len() as u64);
+        assert_eq!(all[0], (first.status().as_str(), Reason::ALL.iter().filter(|reason| reason.status() == first.status()).count() as u64));
+    }
+
+    #[test]
+    fn dollars_are_known_where_somebody_told_them_of_that_very_thing() {
+        for (counted, sessions, questions) in [
+            (sums(&[]), None, None),
+            (sums(&[(word::COST, 250_000)]), None, None),
+            (sums(&[(word::COST, 250_000), (word::COST_REPORTED, 1)]), Some(0.25), None),
+            (sums(&[(word::COST_REPORTED, 2), (word::QUESTION_COST, 1_500_000), (word::QUESTION_COST_REPORTED, 3)]), Some(0.0), Some(1.5)),
+        ] {
+            assert_eq!((counted.cost_usd(), counted.question_cost_usd()), (sessions, questions), "{counted:?}");
+        }
+    }
+}
