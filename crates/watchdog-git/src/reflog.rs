@@ -81,7 +81,9 @@ pub(super) fn action(message: &str) -> ReflogAction {
             false => moved,
         },
         ("initial", None) if what == "initial pull" => moved,
-        ("clone" | "checkout" | "reset" | "push" | "branch" | "fetch" | "update", _) => moved,
+        ("clone" | "checkout" | "reset" | "push" | "branch" | "fetch", _) => moved,
+        // Other programs begin their own messages with that word.
+        ("update", _) if what == "update by push" => moved,
         // A program chose the first part; the rest is git's own.
         _ if rest.starts_with("Merge made by") => ReflogAction::Merged,
         _ if is_movement(rest) => moved,
@@ -259,6 +261,7 @@ mod tests {
             ("commits: x", ReflogAction::Unknown),
             ("initial: x", ReflogAction::Unknown),
             ("update by push", moved),
+            ("update: x", ReflogAction::Unknown),
             ("some tool did this", ReflogAction::Unknown),
             ("mine: moving to other", moved),
             ("mine: Fast-forward", moved),
