@@ -27,7 +27,7 @@ impl JudgementInput {
         notes.extend(recorded.notes);
         notes.extend(effective.notes);
         let known = known.then_some(recorded.refs);
-        let evidence = origin_evidence(&open.store, &open.worktree, known.as_ref()).with_time(recorded.at);
+        let evidence = origin_evidence(&open.store, &open.worktree, known.as_ref());
         JudgementInput {
             evidence,
             origin: (recorded.point.clone(), known.clone()),

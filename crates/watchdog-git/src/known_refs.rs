@@ -1,5 +1,5 @@
-//! The refs that were recorded with a baseline, read on first use: mostly the reflog alone shows the origin of commits, and a repository
-//! may have tens of thousands of refs.
+//! The refs that were recorded with a baseline, read on first use: a session without a new commit needs none of them, and a
+//! repository may have tens of thousands of refs.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};

@@ -68,9 +68,8 @@ pub(super) fn sort(
     let made_since = made(worktree, history, recent, &mut origins)?;
     let all: HashSet<HistoryIndex> = new.iter().copied().collect();
     let mut open = all.clone();
-    let younger =
-        evidence.recorded_at().is_some_and(|at| new.iter().all(|node| i64::try_from(history.date(*node)).is_ok_and(|made| made > at)));
-    if let Some(known) = evidence.refs.as_ref().filter(|_| !(younger && made_since.len() == all.len())) {
+    // Also where the log shows all of them being made, and whatever date they have: whoever commits chooses both.
+    if let Some(known) = &evidence.refs {
         let tips = ids(known.tips()?.iter().filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok()));
         let (before, complete) = history.reached(&tips, &all, MOST_COMMITS)?;
         note_incomplete(&mut origins, complete);

@@ -3,8 +3,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use jiff::Timestamp;
-
 use super::error::Error;
 use super::known_refs::KnownRefs;
 
@@ -26,8 +24,6 @@ pub struct RescuedCommit {
 pub struct OriginEvidence {
     /// The refs of the moment when the baseline was recorded.
     pub refs: Option<KnownRefs>,
-    /// When they were recorded, in seconds since 1970: a younger commit cannot have been there.
-    recorded_at: Option<i64>,
     rescued: Option<FactReader<Vec<RescuedCommit>>>,
     recorded_worktrees: Option<FactReader<HashSet<String>>>,
 }
@@ -36,13 +32,7 @@ impl OriginEvidence {
     /// The same beside other refs.
     #[must_use]
     pub fn with_refs(self, refs: Option<KnownRefs>) -> Self {
-        OriginEvidence { refs, recorded_at: None, ..self }
-    }
-
-    /// Adds when the refs were recorded.
-    #[must_use]
-    pub fn with_time(self, at: Timestamp) -> Self {
-        OriginEvidence { recorded_at: Some(at.as_second()), ..self }
+        OriginEvidence { refs, ..self }
     }
 
     /// Adds a reader for the ids of the worktrees with a record of their own: commits made there are the work of their sessions.
@@ -54,10 +44,6 @@ impl OriginEvidence {
     /// Adds a reader for the commits that rescues made. It is called each time: the last rescue may be a moment old.
     pub fn with_rescued(self, read: impl Fn() -> Result<Vec<RescuedCommit>, String> + Send + Sync + 'static) -> Self {
         OriginEvidence { rescued: Some(Arc::new(read)), ..self }
-    }
-
-    pub(super) fn recorded_at(&self) -> Option<i64> {
-        self.recorded_at
     }
 
     pub(super) fn recorded_worktrees(&self) -> Result<HashSet<String>, Error> {
@@ -90,20 +76,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_refs_take_the_place_of_the_first_ones_and_of_their_time_alone() {
+    fn other_refs_take_the_place_of_the_first_ones_alone() {
         let refs = |name: &str| KnownRefs::from(vec![(name.to_string(), "1".repeat(40))]);
         let rescued = RescuedCommit { id: "2".repeat(40), patch: None, authored: "somebody".to_string() };
         let (first, worktrees) = (rescued.clone(), HashSet::from(["there".to_string()]));
         let ids = worktrees.clone();
         let evidence = OriginEvidence::from(Some(&refs("refs/heads/first")))
-            .with_time(Timestamp::from_second(1_800_000_000).unwrap())
             .with_rescued(move || Ok(vec![first.clone()]))
             .with_recorded_worktrees(move || Ok(ids.clone()));
-        assert_eq!(evidence.recorded_at(), Some(1_800_000_000));
         let other = evidence.clone().with_refs(Some(refs("refs/heads/other")));
         assert_eq!(other.refs.as_ref().unwrap().tips().unwrap()[0].0, "refs/heads/other");
-        // Those were not there at the time of the first ones.
-        assert_eq!(other.recorded_at(), None);
         assert_eq!((other.rescued().unwrap(), other.recorded_worktrees().unwrap()), (vec![rescued], worktrees));
         assert!(evidence.with_refs(None).refs.is_none());
     }

@@ -65,7 +65,7 @@ pub fn finish(command_env: &CommandEnv, input: &HookInput, hooked: HookWorktree)
     }
     // Last, as the host may wait no longer.
     if let Some(found) = &baseline {
-        let evidence = origin_evidence(&open.store, &open.worktree, Some(&found.refs)).with_time(found.at);
+        let evidence = origin_evidence(&open.store, &open.worktree, Some(&found.refs));
         let helpers = snapshot_helpers(&open.worktree, &evidence, &request, &settings.rescue, |_, _| true);
         for taken in &helpers.taken {
             let kept = snapshot_event(at, &open.worktree_id, Some(&spec), &taken.name, &taken.commit);
