@@ -33,3 +33,34 @@ pub(super) fn by_hooks(
     }
     Ok(fixed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::scratch_work::ScratchWork;
+    use super::*;
+
+    #[test]
+    fn only_what_a_hook_rewrote_during_the_commit_is_a_fix() {
+        let token = format!("{}{}\n", "ghp_", "a".repeat(36));
+        for (on_disk, changed_before, fixes) in [
+            (Some("two\n"), false, false),
+            (Some("put right\n"), false, true),
+            (Some("put right\n"), true, false),
+            (Some(token.as_str()), false, false),
+            (None, false, false),
+        ] {
+            let work = ScratchWork::new();
+            work.write("tracked", "two\n");
+            let snapshot = work.snapshot();
+            let paths = work.paths(&snapshot);
+            let group = CommitGroup { message: "fix: x".into(), paths: paths.iter().collect() };
+            match on_disk {
+                Some(text) => work.write("tracked", text),
+                None => std::fs::remove_file(work.root().join("tracked")).unwrap(),
+            }
+            let before = changed_before.then(|| "tracked".to_owned()).into_iter().collect();
+            let found = by_hooks(&work.open(), &work.request(&snapshot), &group, &before).unwrap();
+            assert_eq!(found, fixes, "{on_disk:?}, changed before: {changed_before}");
+        }
+    }
+}

@@ -118,3 +118,42 @@ impl RestoreInProgress {
         fs::remove_file(&self.path).ok();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::scratch_work::{ScratchWork, make_old};
+    use super::*;
+
+    /// A linked worktree whose git was killed long ago, and git's own folder of it.
+    fn half_made(work: &ScratchWork) -> (PathBuf, PathBuf) {
+        let folder = work.beside("linked");
+        work.git(&["worktree", "add", "-q", "--detach", "--no-checkout", folder.to_str().expect("UTF-8")]);
+        let admin = work.root().join(".git/worktrees/linked");
+        fs::write(admin.join("locked"), MAKING).unwrap();
+        make_old(&admin.join("locked"));
+        (folder, admin)
+    }
+
+    #[test]
+    fn remains_are_cleared_where_nothing_of_a_person_can_be_in_them() {
+        let work = ScratchWork::new();
+        let (folder, admin) = half_made(&work);
+        assert_eq!(left_at(&work.open(), &folder, "auth/1-0"), Ok(RestoreFolderState::Nothing));
+        assert!(!admin.exists() && !folder.join(".git").exists(), "only git's own file was there");
+
+        let (folder, admin) = half_made(&work);
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(left_at(&work.open(), &folder, "auth/1-0"), Ok(RestoreFolderState::Nothing));
+        assert!(!admin.exists(), "the folder was not even made");
+
+        let (folder, admin) = half_made(&work);
+        fs::write(folder.join("mine"), "mine").unwrap();
+        let why = left_at(&work.open(), &folder, "auth/1-0").unwrap_err();
+        assert!(why.contains("there are files in it") && admin.exists() && folder.join("mine").exists(), "{why}");
+
+        fs::remove_dir_all(&folder).unwrap();
+        fs::write(&folder, "mine").unwrap();
+        let why = left_at(&work.open(), &folder, "auth/1-0").unwrap_err();
+        assert!(why.contains("failed to clear") && admin.exists() && folder.is_file(), "{why}");
+    }
+}

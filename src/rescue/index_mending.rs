@@ -86,3 +86,63 @@ fn named(paths: &[Vec<u8>]) -> String {
         more => format!("{first} and {} more", plural(more as u64, "path")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::Duration;
+
+    use super::super::scratch_work::ScratchWork;
+    use super::*;
+    use watchdog_git::Snapshot;
+
+    /// Work that was committed by a rescue that died before the index followed.
+    fn cut_short() -> (ScratchWork, Snapshot, String) {
+        let work = ScratchWork::new();
+        for name in ["a", "b", "c", "tracked"] {
+            work.write(name, "two\n");
+        }
+        let snapshot = work.snapshot();
+        let commit = work.commit_without_index(&snapshot);
+        assert_ne!(work.git(&["diff", "--cached", "--name-only"]), "", "the next plain commit would take the work back");
+        (work, snapshot, commit)
+    }
+
+    #[test]
+    fn an_index_behind_the_commits_of_a_rescue_is_brought_to_them() {
+        let (work, snapshot, commit) = cut_short();
+        assert_eq!(mend(&work.open(), &work.request(&snapshot), &[commit]).unwrap(), None);
+        assert_eq!(work.git(&["status", "--porcelain"]), "");
+        assert_eq!(mend_earlier(&work.open(), &work.request(&snapshot)).unwrap(), None, "it is there already");
+    }
+
+    #[test]
+    fn what_an_earlier_rescue_left_behind_is_mended_and_told_with_the_first_paths() {
+        let (work, snapshot, _) = cut_short();
+        let told = mend_earlier(&work.open(), &work.request(&snapshot)).unwrap().expect("it was cut short");
+        assert_eq!(told.code, WarningCode::IndexMended);
+        assert!(told.detail.contains("the index is at its commits now (a, b, c and 1 path more)"), "{}", told.detail);
+        assert_eq!(work.git(&["status", "--porcelain"]), "");
+    }
+
+    #[test]
+    fn an_index_that_cannot_be_mended_is_told_with_the_reason_and_the_remedy() {
+        let (mut work, snapshot, commit) = cut_short();
+        work.settings.timeout = Duration::from_millis(600);
+        let lock = work.root().join(".git/index.lock");
+        let held = fs::File::create(&lock).unwrap();
+        let why = mend(&work.open(), &work.request(&snapshot), std::slice::from_ref(&commit)).unwrap().expect("the lock is held");
+        assert!(why.contains("(a, b, c and 1 path more)") && why.contains(" reset"), "{why}");
+        assert!(why.contains("index.lock is held by") && !why.contains("waited for 0 s"), "{why}");
+        drop(held);
+        fs::remove_file(&lock).unwrap();
+
+        work.settings.timeout = Duration::from_secs(30);
+        let worktree = work.open();
+        let config = work.root().join(".git/config");
+        let before = fs::read_to_string(&config).unwrap();
+        fs::write(&config, format!("{before}[core]\n\tcompression = 99\n")).unwrap();
+        let why = mend(&worktree, &work.request(&snapshot), &[commit]).unwrap().expect("git refuses its configuration");
+        assert!(why.contains("compression level 99"), "{why}");
+    }
+}

@@ -22,6 +22,8 @@ mod preview;
 mod private_rule;
 mod request;
 mod retry;
+#[cfg(test)]
+mod scratch_work;
 mod secrets;
 mod selection;
 mod single;
