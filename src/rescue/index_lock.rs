@@ -147,6 +147,46 @@ mod tests {
     }
 
     #[test]
+    fn a_lock_that_cannot_be_looked_at_is_not_taken_for_none() {
+        let (folder, file) = aged(Duration::ZERO);
+        let why = wait(&file.join("index.lock"), folder.path(), soon(0)).unwrap_err();
+        assert!(why.starts_with("failed to look at ") && why.contains("index.lock"), "{why}");
+    }
+
+    #[test]
+    fn a_lock_is_told_with_the_time_of_it() {
+        let (folder, lock) = aged(Duration::ZERO);
+        let file = std::fs::File::options().write(true).open(&lock).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(86_400)).unwrap();
+        let held = wait(&lock, folder.path(), soon(0)).unwrap_err();
+        drop(file);
+        let stale = wait(&lock, folder.path(), soon(60_000)).unwrap_err();
+        for why in [held, stale] {
+            assert!(why.contains(" since 1970-01-02T00:00:00Z"), "{why}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test plays a git that runs a hook")]
+    fn a_git_at_work_in_the_folder_owns_a_lock_that_nobody_has_open() {
+        use std::os::unix::fs::PermissionsExt;
+        let (folder, lock) = aged(Duration::ZERO);
+        let programs = tempfile::tempdir().unwrap();
+        for (name, owns) in [("git", true), ("git-commit", true), ("gitk", false), ("sh", false)] {
+            let program = programs.path().join(name);
+            std::fs::write(&program, "#!/bin/sh\nread end\n").unwrap();
+            std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+            let mut command = std::process::Command::new(&program);
+            let mut running = command.current_dir(folder.path()).stdin(std::process::Stdio::piped()).spawn().unwrap();
+            let owner = lock_owner(&lock, folder.path().canonicalize().unwrap().as_path());
+            // Without its input it ends.
+            running.wait().unwrap();
+            assert_eq!(owner, owns.then(|| format!("{name} (process {})", running.id())));
+        }
+    }
+
+    #[test]
     fn git_names_the_lock() {
         let said = "git add ended with exit code 128\nfatal: Unable to create '/a b/.git/index.lock': File exists.\n\nAnother git process";
         assert_eq!(named_in(said), Some("/a b/.git/index.lock".into()));
