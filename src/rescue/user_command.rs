@@ -1,7 +1,6 @@
 //! The user's own rescue command.
 
 use std::ffi::{OsStr, OsString};
-use std::io::ErrorKind;
 use std::path::Path;
 
 use super::request::RescueRequest;
@@ -34,9 +33,6 @@ pub(super) fn run(worktree: &Worktree, request: &RescueRequest<'_>, outcome: &mu
         Err(StartError::NotRunnable { program, why }) => {
             missing(format!("the rescue command '{program}' cannot be run: {why}"), outcome);
         }
-        Err(StartError::System { program, source }) if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => {
-            missing(format!("the rescue command '{program}' cannot be run: {source}"), outcome);
-        }
         Err(error) => outcome.failed = Some(error.to_string()),
         Ok(finished) if finished.timed_out => {
             let seconds = request.settings.timeout.as_secs();
@@ -64,6 +60,41 @@ fn argv(root: &Path, request: &RescueRequest<'_>) -> Option<Vec<OsString>> {
         Some([]) | None => {
             let script = root.join(DEFAULT);
             script.is_file().then(|| vec![script.into_os_string(), request.spec.into()])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::scratch_work::ScratchWork;
+    use super::*;
+
+    #[test]
+    fn each_way_in_which_a_command_fails_is_told_as_what_it_is() {
+        let mut work = ScratchWork::new();
+        work.write("tracked", "two\n");
+        let snapshot = work.snapshot();
+        let mut run = |command: &[&str], timeout| {
+            work.settings.command = Some(command.iter().map(ToString::to_string).collect());
+            work.settings.timeout = timeout;
+            let mut outcome = RescueOutcome::default();
+            super::run(&work.open(), &work.request(&snapshot), &mut outcome);
+            (outcome.failed, outcome.warnings.iter().map(|warning| warning.code).collect::<Vec<_>>())
+        };
+        let patient = Duration::from_secs(30);
+        for (command, timeout, fault, codes) in [
+            (&["sh", "-c", "true"][..], patient, None, vec![]),
+            (&["sh", "-c", "echo no >&2; exit 3"], patient, Some("'sh' ended with exit code 3\nno"), vec![]),
+            (&["sleep", "600"], Duration::from_millis(50), Some("'sleep' did not end within 0 s"), vec![]),
+            (&["./nowhere"], patient, Some("cannot be run: there is no such file"), vec![WarningCode::RescueCommandMissing]),
+            (&["./tracked"], patient, Some("cannot be run: it may not be executed"), vec![WarningCode::RescueCommandMissing]),
+            (&[], patient, Some("no rescue.command is configured"), vec![WarningCode::RescueCommandMissing]),
+        ] {
+            let (failed, found) = run(command, timeout);
+            assert_eq!((failed.is_some(), &found), (fault.is_some(), &codes), "{command:?} {failed:?}");
+            assert!(failed.unwrap_or_default().contains(fault.unwrap_or_default()), "{command:?}");
         }
     }
 }
