@@ -66,3 +66,23 @@ pub fn rescue_asking(worktree: &Worktree, request: &RescueRequest<'_>, ask: Opti
     outcome.lost = own_commits::accounted_for(worktree, request, &committed, lost, &mut outcome)?;
     Ok(outcome)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::scratch_work::ScratchWork;
+    use super::*;
+    use watchdog_facts::evidence::{LeftOut, LeftOutReason};
+
+    #[test]
+    fn what_the_snapshot_could_not_take_is_told_whatever_the_mode() {
+        for mode in [RescueMode::Off, RescueMode::Single] {
+            let mut work = ScratchWork::new();
+            work.settings.mode = mode;
+            work.write("tracked", "two\n");
+            let mut snapshot = work.snapshot();
+            snapshot.left_out = vec![LeftOut { path: "socket".into(), why: LeftOutReason::Unreadable }];
+            let outcome = rescue(&work.open(), &work.request(&snapshot)).unwrap();
+            assert_eq!((outcome.left_out, outcome.failed), (snapshot.left_out.clone(), None), "{mode:?}");
+        }
+    }
+}

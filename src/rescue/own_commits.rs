@@ -222,3 +222,37 @@ fn note(outcome: &mut RescueOutcome, code: WarningCode, paths: &BTreeSet<&str>, 
     let detail = format!("{what}: {named}{more}; as they were before, they are kept in {}", request.snapshot.name);
     outcome.warnings.push(Degradation { code, detail });
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::super::grouping::PlanError;
+    use super::super::scratch_work::ScratchWork;
+    use super::*;
+
+    #[test]
+    fn the_agent_is_asked_again_unless_a_branch_already_holds_this_very_work() {
+        for (names_snapshot, holds_head, is_asked) in [(true, true, false), (false, true, true), (true, false, true)] {
+            let mut work = ScratchWork::new();
+            work.settings.mode = RescueMode::Plan;
+            work.write("tracked", "two\n");
+            work.write("new", "n\n");
+            let snapshot = work.snapshot();
+            let named = format!("Watchdog-Snapshot: {}", snapshot.name);
+            let message = if names_snapshot { named.as_str() } else { "Watchdog-Snapshot: refs/watchdog/rescue/auth/another" };
+            let parent: &[&str] = if holds_head { &["-p", "HEAD"] } else { &[] };
+            let commit = work.git(&[&["commit-tree", "HEAD^{tree}", "-m", "fix: x", "-m", message], parent].concat());
+            work.git(&["branch", "watchdog/rescue/auth", &commit]);
+            let paths = work.paths(&snapshot);
+            let asked = Cell::new(false);
+            let ask = |_: &str, _| {
+                asked.set(true);
+                Err(PlanError::Unavailable { why: "a test".into() })
+            };
+            let grouping = group(&work.open(), &work.request(&snapshot), Some(&ask), false, paths.iter().collect()).unwrap();
+            assert_eq!(grouping.expect("nobody asked for an end").groups.len(), 1);
+            assert_eq!(asked.get(), is_asked, "names the snapshot: {names_snapshot}, holds HEAD: {holds_head}");
+        }
+    }
+}
