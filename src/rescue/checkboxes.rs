@@ -161,3 +161,32 @@ impl CheckboxCommit {
         CommitGroup { message: self.message.clone(), paths: vec![&self.path] }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::scratch_work::ScratchWork;
+    use super::*;
+
+    #[test]
+    fn a_list_that_is_too_long_or_lies_outside_is_not_read() {
+        let work = ScratchWork::new();
+        let found = || find(&work.root(), "auth").map(|list| list.path);
+        work.write("tasks.md", "- [ ] one\n");
+        assert_eq!(found().as_deref(), Some("tasks.md"));
+
+        let longest = usize::try_from(LONGEST).unwrap();
+        let list = |length: usize| "- [ ] one\n".to_owned() + &"x".repeat(length - 10);
+        work.write("tasks.md", &list(longest));
+        assert_eq!(found().as_deref(), Some("tasks.md"));
+        work.write("tasks.md", &list(longest + 1));
+        assert_eq!(found(), None, "too long");
+
+        fs::remove_file(work.root().join("tasks.md")).unwrap();
+        fs::create_dir_all(work.beside("elsewhere/auth")).unwrap();
+        fs::write(work.beside("elsewhere/auth/tasks.md"), "- [ ] another's\n").unwrap();
+        std::os::unix::fs::symlink(work.beside("elsewhere"), work.root().join("specs")).unwrap();
+        assert_eq!(found(), None, "behind a link");
+        fs::create_dir(work.root().join("todo.md")).unwrap();
+        assert_eq!(found(), None, "a folder");
+    }
+}

@@ -119,6 +119,11 @@ mod tests {
              - deleted a?Signed-off-by: x\n\nWatchdog-Spec: spec/a b \nWatchdog-Snapshot: refs/watchdog/rescue/a/1-0\n"
         );
         assert!(single(&request("!!"), &[]).starts_with("chore: rescue"));
+        for (files, more) in [(LISTED, None), (LISTED + 1, Some("- and 1 more")), (LISTED + 20, Some("- and 20 more"))] {
+            let message = single(&request("auth"), &vec![&path; files]);
+            assert_eq!(message.lines().filter(|line| line.starts_with("- deleted ")).count(), LISTED);
+            assert_eq!(message.lines().find(|line| line.starts_with("- and ")), more, "{files}");
+        }
     }
 
     #[test]

@@ -225,6 +225,27 @@ mod tests {
         }
     }
 
+    #[test]
+    fn two_files_of_one_name_cannot_be_planned() {
+        let answer = json!({"commits": [commit("fix: x", &["a"])]});
+        let found = check(answer.as_object().unwrap(), &["a", "a"], &[]);
+        assert_eq!(found, Err("two files have the same name as text".into()));
+    }
+
+    #[test]
+    fn a_body_of_the_longest_length_is_taken() {
+        for (characters, fault) in [(BODY, None), (BODY + 1, Some("the body of commit 1 has more than 4000 characters"))] {
+            let answer = json!({"commits": [{"subject": "fix: x", "body": "ä".repeat(characters), "files": FILES}]});
+            assert_eq!(checked(answer).err().as_deref(), fault, "{characters}");
+        }
+    }
+
+    #[test]
+    fn a_long_name_is_told_as_far_as_it_helps() {
+        assert_eq!(shown("src/a.rs"), "src/a.rs");
+        assert_eq!(shown(&"a".repeat(121)), format!("{}…", "a".repeat(120)));
+    }
+
     proptest! {
         #[test]
         fn any_way_of_sharing_out_the_files_is_a_plan(groups in prop::collection::vec(0usize..5, 1..30)) {

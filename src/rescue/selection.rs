@@ -167,6 +167,13 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_the_largest_size_allowed_is_committed() {
+        for (bytes, want) in [(10, vec![]), (9, vec![("a".to_owned(), "too_large")])] {
+            assert_eq!(left(&[path("a")], |settings| settings.max_bytes = bytes), want, "{bytes}");
+        }
+    }
+
+    #[test]
     fn more_files_than_allowed_means_none() {
         let paths = [path("a"), path("b"), path("c")];
         assert_eq!(left(&paths, |s| s.max_files = 3), []);
