@@ -29,14 +29,7 @@ pub(super) fn diff(worktree: &Worktree, snapshot: &Snapshot, paths: &[&SnapshotP
     // Compares objects, never files: runs no program that attributes or configuration name.
     let fixed = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", "--unified=2", "--submodule=short"];
     let mut program = git(worktree.root(), &[&fixed[..], &[&before, &snapshot.tree, "--"]].concat(), &[], true, deadline);
-    let mut room = NAMES;
-    for path in paths {
-        room = match room.checked_sub(path.path.len() + 1) {
-            Some(room) => room,
-            None => break,
-        };
-        program.argv.push(OsStr::from_bytes(&path.path).to_owned());
-    }
+    program.argv.extend(fitting(paths, NAMES).map(|name| OsStr::from_bytes(name).to_owned()));
     program.keep = KEEP;
     match program.run() {
         // In an output without its middle the start of a secret may be missing.
@@ -45,6 +38,14 @@ pub(super) fn diff(worktree: &Worktree, snapshot: &Snapshot, paths: &[&SnapshotP
         }
         Ok(_) | Err(_) => Ok(String::new()),
     }
+}
+
+/// The first names that fit into so many bytes, each with the byte that ends it.
+fn fitting<'p>(paths: &[&'p SnapshotPath], mut room: usize) -> impl Iterator<Item = &'p [u8]> {
+    paths.iter().map_while(move |path| {
+        room = room.checked_sub(path.path.len() + 1)?;
+        Some(path.path.as_slice())
+    })
 }
 
 /// Cuts a diff to about `all` bytes, file by file, so that each is seen.
@@ -85,6 +86,34 @@ mod tests {
         }
         assert_eq!(shortened(&diff, 1 << 20), diff);
         assert_eq!(shortened("", 10), "");
+    }
+
+    #[test]
+    fn a_file_gets_the_room_that_is_left_and_its_rest_is_counted() {
+        let whole = format!("{HEAD}a/x b/x\n{}", "+a line of text\n".repeat(100));
+        assert_eq!(shortened(&whole, whole.len()), whole, "the only file gets all of it");
+        assert_eq!(shortened(&whole, whole.len() - 1).lines().last(), Some("... 1 more lines"));
+        let first = format!("{HEAD}{}\n", "a".repeat(LEAST - HEAD.len() - 1));
+        let both = format!("{first}{HEAD}a/y b/y\n");
+        assert_eq!(shortened(&both, first.len()), both, "the least is for each");
+    }
+
+    #[test]
+    fn names_are_given_as_far_as_a_command_line_goes() {
+        let path = |name: &str| SnapshotPath {
+            path: name.into(),
+            text: name.into(),
+            kind: watchdog_git::SnapshotPathKind::File,
+            bytes: 0,
+            untracked: false,
+            hidden: false,
+            nested: false,
+        };
+        let all = ["abcd", "efgh", "i"].map(path);
+        let all: Vec<&SnapshotPath> = all.iter().collect();
+        for (room, fit) in [(12, 3), (11, 2), (10, 2), (9, 1), (0, 0)] {
+            assert_eq!(fitting(&all, room).count(), fit, "{room}");
+        }
     }
 
     #[test]
