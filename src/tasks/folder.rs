@@ -62,9 +62,9 @@ fn locate(root: &Path, configured: &str) -> Option<PathBuf> {
 pub fn read(root: &Path, configured: &str) -> io::Result<TaskFolder> {
     let root_of = Some(root.to_owned());
     let Some(path) = locate(root, configured) else { return Ok(TaskFolder { root: root_of, ..TaskFolder::default() }) };
-    let inside = |path: &Path| Ok::<_, io::Error>(path.canonicalize()?.starts_with(root.canonicalize()?));
-    if !inside(&path)? {
-        return Err(io::Error::other("it leads out of the work tree"));
+    let mut inside = InsideOf::new(root)?;
+    if !inside.holds(&path)? {
+        return Err(leads_out());
     }
     let files = task_files(&path)?;
     let mut folder = TaskFolder { root: root_of, path: Some(path.clone()), ..TaskFolder::default() };
@@ -74,7 +74,7 @@ pub fn read(root: &Path, configured: &str) -> io::Result<TaskFolder> {
             folder.problems.push(bad(&relative, format!("more than {MOST} tasks; this file and what follows is not read")));
             break;
         }
-        match inside(&file).and_then(|inside| if inside { slurp(&file) } else { Err(io::Error::other("it leads out of the work tree")) }) {
+        match inside.holds_file(&file).and_then(|inside| if inside { slurp(&file) } else { Err(leads_out()) }) {
             // Words about the folder, not a task.
             Ok(bytes) if !has_front_matter(&bytes) && is_readme(&file) => {}
             Ok(bytes) => match parse_task(&bytes, &relative) {
@@ -86,6 +86,37 @@ pub fn read(root: &Path, configured: &str) -> io::Result<TaskFolder> {
     }
     leave_out_twins(&mut folder);
     Ok(folder)
+}
+
+fn leads_out() -> io::Error {
+    io::Error::other("it leads out of the work tree")
+}
+
+/// Finds whether paths lead out of a work tree. Each folder is resolved once: a queue of hundreds of files is read every second.
+struct InsideOf {
+    root: PathBuf,
+    folders: HashMap<PathBuf, bool>,
+}
+
+impl InsideOf {
+    fn new(root: &Path) -> io::Result<Self> {
+        Ok(InsideOf { root: root.canonicalize()?, folders: HashMap::new() })
+    }
+
+    fn holds(&self, path: &Path) -> io::Result<bool> {
+        Ok(path.canonicalize()?.starts_with(&self.root))
+    }
+
+    /// The same of a file. What is no link is where its folder is.
+    fn holds_file(&mut self, file: &Path) -> io::Result<bool> {
+        let Some(folder) = file.parent().filter(|_| !file.is_symlink()) else { return self.holds(file) };
+        if let Some(inside) = self.folders.get(folder) {
+            return Ok(*inside);
+        }
+        let inside = self.holds(folder)?;
+        self.folders.insert(folder.to_owned(), inside);
+        Ok(inside)
+    }
 }
 
 /// The markdown files of a folder, and those of each folder in it that a README.md makes a project of another program, sorted.
@@ -221,9 +252,12 @@ mod tests {
         let work = scene.path().join("work");
         symlink(scene.path().join("outside/x.md"), work.join(".watchdog/tasks/x.md")).expect("a link");
         symlink(scene.path().join("outside"), work.join("todo")).expect("a link");
+        fs::create_dir(work.join("elsewhere")).expect("a folder");
+        fs::write(work.join("elsewhere/in.md"), task("in")).expect("a file");
+        symlink("../../elsewhere/in.md", work.join(".watchdog/tasks/in.md")).expect("a link");
         fs::create_dir(work.join(".watchdog/tasks/dir.md")).expect("a folder");
         let folder = read(&work, OWN).expect("it is there");
-        assert_eq!((ids(&folder), folder.problems.len()), (vec!["good"], 2), "{:?}", folder.problems);
+        assert_eq!((ids(&folder), folder.problems.len()), (vec!["good", "in"], 2), "{:?}", folder.problems);
         assert!(read(&work, "todo").expect_err("it leads out").to_string().contains("out of the work tree"));
     }
 }

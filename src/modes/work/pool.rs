@@ -34,6 +34,9 @@ use super::view::AgentPoolView;
 /// How often to poll the queue while no task ends here: other processes may work on it, and files may be added.
 const POLL: Duration = Duration::from_secs(1);
 
+/// The same while every agent works: somebody has to give back what a machine that died held, within five seconds after its lease.
+const POLL_BUSY: Duration = Duration::from_secs(4);
+
 /// How long a task that could not be begun is left alone.
 const LEFT_ALONE: Duration = Duration::from_secs(5);
 
@@ -222,6 +225,8 @@ impl AgentPool<'_> {
             let interrupted = signals.urgency() >= SignalUrgency::Interrupted;
             let waits = if interrupted {
                 false
+            } else if self.can_wait(&running) {
+                true
             } else {
                 let found = tokio::select! {
                     found = read_queue(self.command_env) => found,
@@ -243,6 +248,12 @@ impl AgentPool<'_> {
                 () = tokio::time::sleep(POLL) => {}
             }
         }
+    }
+
+    /// Whether no agent could take anything, and the queue was read a moment ago: reading it costs a look at every file and record.
+    fn can_wait(&self, running: &JoinSet<SeatEvent>) -> bool {
+        let is_idle = |seat: &AgentSeat| seat.busy.is_none() && seat.out.is_none();
+        !running.is_empty() && !self.seen.is_empty() && !self.seats.iter().any(is_idle) && !self.read_at.after(POLL_BUSY).is_past()
     }
 
     fn say(&mut self, text: &str) {
