@@ -7,7 +7,8 @@ use rustix::process::Signal;
 
 use super::remote::Remote;
 use super::rough_way::RoughWay;
-use crate::support::{Run, Running, TestEnv, WallClock, wait_until};
+use super::watchdog;
+use crate::support::{Running, TestEnv, WallClock, wait_until};
 
 /// What an agent does: a file for its task, which is another one each time, after a moment that differs, and now and then in two
 /// commits.
@@ -53,15 +54,7 @@ impl Machine {
     }
 
     fn call(&self, args: &[&str]) -> crate::support::CommandOutput {
-        self.clock.read_by(self.watchdog(args)).run()
-    }
-
-    /// The watchdog of these tests, or an optimised build of it (scripts/nightly fleet).
-    fn watchdog(&self, args: &[&str]) -> Run {
-        match std::env::var("WATCHDOG_FLEET_PROGRAM") {
-            Ok(program) => self.env.command(&program, &self.clone).args(args),
-            Err(_) => self.env.watchdog_command(&self.clone, args),
-        }
+        self.clock.read_by(watchdog(&self.env, &self.clone, args)).run()
     }
 
     /// Begins to work on the tasks of the fleet, and stays.
@@ -69,7 +62,7 @@ impl Machine {
         let config = self.env.root().join("config/completion.json").to_string_lossy().into_owned();
         let args = ["task", "work", "--agents", "1", "--stay", "--lease", "3s", "--no-probe", "--child-wait", "0s", "--config", &config];
         let args: Vec<&str> = args.into_iter().chain(["--", "sh", "-c", AGENT, &self.name]).collect();
-        let run = self.clock.read_by(self.watchdog(&args)).timeout(Duration::from_secs(600));
+        let run = self.clock.read_by(watchdog(&self.env, &self.clone, &args)).timeout(Duration::from_secs(600));
         self.working = Some(run.spawn());
     }
 

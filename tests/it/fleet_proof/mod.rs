@@ -6,6 +6,10 @@
 //! repository that work goes to, which writes down each push; [`machine`] is one of those that work, [`rough_way`] its way to the server;
 //! [`faults`] draws what goes wrong, [`round`] plays, [`checker`] decides. [`rounds`] is the test.
 
+use std::path::Path;
+
+use crate::support::{Run, TestEnv};
+
 mod checker;
 mod checker_tests;
 mod faults;
@@ -16,3 +20,11 @@ mod remote;
 pub mod rough_way;
 mod round;
 mod rounds;
+
+/// The watchdog of these tests, or an optimised build of it (scripts/nightly fleet).
+fn watchdog(env: &TestEnv, folder: &Path, args: &[&str]) -> Run {
+    match std::env::var("WATCHDOG_FLEET_PROGRAM") {
+        Ok(program) => env.command(&program, folder).args(args),
+        Err(_) => env.watchdog_command(folder, args),
+    }
+}

@@ -55,6 +55,15 @@ impl Remote {
         (done.code == Some(0)).then(|| done.stdout.trim().to_owned())
     }
 
+    /// Packs its refs and objects, as whoever keeps such a repository does from time to time, in the middle of pushes. Nothing of
+    /// that is written down as a push.
+    pub fn pack(&self) {
+        let quiet = ["-c", "core.hooksPath=/dev/null"];
+        // A ref that moves at that moment stays as it is.
+        let _ = self.git(&[&quiet[..], &["pack-refs", "--all"]].concat());
+        let _ = self.git(&[&quiet[..], &["repack", "-dq"]].concat());
+    }
+
     /// Every push that moved something of a task, in order.
     pub fn pushes(&self) -> Vec<PushedRefs> {
         let text = fs::read_to_string(self.path.join("pushes")).unwrap_or_default();

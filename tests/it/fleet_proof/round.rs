@@ -11,6 +11,7 @@ use super::machine::Machine;
 use super::own_server::OwnServer;
 use super::remote::Remote;
 use super::rough_way::RoughWay;
+use super::watchdog;
 use crate::support::random_tree::Dice;
 use crate::support::{Running, TestEnv, wait_for, wait_until};
 use crate::torture::Tally;
@@ -47,7 +48,8 @@ pub fn play(seed: u64, size: RoundSize, tally: &mut Tally) {
     let remote = Remote::new(&tasks);
     let server = OwnServer::start(seed);
     let owner = TestEnv::new();
-    owner.watchdog(&owner.root(), &["fleet", "init", &server.address("owner", server.port), "--worker", "worker"]).expect(0);
+    let made = ["fleet", "init", &server.address("owner", server.port), "--worker", "worker"];
+    watchdog(&owner, &owner.root(), &made).run().expect(0);
     history::begin(&server);
     if size.with_standby {
         server.add_standby();
@@ -68,6 +70,7 @@ pub fn play(seed: u64, size: RoundSize, tally: &mut Tally) {
     wait_until("the follower is connected", Duration::from_secs(60), || !following.stdout_so_far().is_empty());
     let mut fails_over_at = size.with_standby.then(|| Duration::from_secs(5 + round.dice.roll(20) as u64));
     let mut looks_at = Duration::from_secs(5);
+    let mut packs_at = looks_at;
     while began.elapsed() < size.patience {
         // Each look is a process and a connection.
         if looks_at <= began.elapsed() {
@@ -75,6 +78,10 @@ pub fn play(seed: u64, size: RoundSize, tally: &mut Tally) {
                 break;
             }
             looks_at = began.elapsed() + Duration::from_millis(500);
+        }
+        if packs_at <= began.elapsed() {
+            remote.pack();
+            packs_at = began.elapsed() + Duration::from_secs(3);
         }
         round.pass_by();
         if fails_over_at.is_some_and(|at| at <= began.elapsed()) {
@@ -129,13 +136,13 @@ struct Follower {
 impl Follower {
     fn join(server: &OwnServer) -> Self {
         let (env, way) = (TestEnv::new(), RoughWay::to(server.port));
-        env.watchdog(&env.root(), &["fleet", "join", &server.address("worker", way.port), "--name", "follower"]).expect(0);
+        watchdog(&env, &env.root(), &["fleet", "join", &server.address("worker", way.port), "--name", "follower"]).run().expect(0);
         Follower { env, way }
     }
 
     fn follow(&self) -> Running {
         let args = ["events", "--fleet", "--follow", "--json", "-n", "1000000"];
-        self.env.watchdog_command(&self.env.root(), &args).timeout(Duration::from_secs(900)).spawn()
+        watchdog(&self.env, &self.env.root(), &args).timeout(Duration::from_secs(900)).spawn()
     }
 }
 
