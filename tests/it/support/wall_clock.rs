@@ -2,7 +2,9 @@
 //! sleep, or set the clock that all share; so the one that a single process reads is shifted on its way out of the C library.
 
 use std::fs;
-use std::path::PathBuf;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::TestEnv;
@@ -11,23 +13,31 @@ use super::command::Run;
 /// Only the wall clock is shifted: the clock that timers run by stands still while a machine sleeps.
 const SHIFTED: &str = r#"
 #define _GNU_SOURCE
-#include <errno.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-int clock_gettime(clockid_t clock, struct timespec *at) {
-    long failed = syscall(SYS_clock_gettime, clock, at);
-    const char *slept = getenv("TEST_SLEPT");
-    char seconds[16] = "";
-    int before = errno;
-    int file = !failed && clock == CLOCK_REALTIME && slept ? open(slept, O_RDONLY | O_CLOEXEC) : -1;
-    if (file >= 0 && read(file, seconds, sizeof seconds - 1) > 0) at->tv_sec += atol(seconds);
+static int (*unshifted)(clockid_t, struct timespec *);
+static const volatile long long *slept;
+
+/* Before the first clock is read, and once: a program reads clocks thousands of times a second. */
+static void begin(void) {
+    const char *name = getenv("TEST_SLEPT");
+    int file = name ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+    void *seconds = file < 0 ? MAP_FAILED : mmap(NULL, sizeof *slept, PROT_READ, MAP_SHARED, file, 0);
     if (file >= 0) close(file);
-    errno = before;
-    return (int) failed;
+    if (seconds != MAP_FAILED) slept = seconds;
+    unshifted = (int (*)(clockid_t, struct timespec *)) dlsym(RTLD_NEXT, "clock_gettime");
+}
+
+int clock_gettime(clockid_t clock, struct timespec *at) {
+    if (!unshifted) begin();
+    int failed = unshifted(clock, at);
+    if (!failed && clock == CLOCK_REALTIME && slept) at->tv_sec += *slept;
+    return failed;
 }
 "#;
 
@@ -40,21 +50,36 @@ pub struct WallClock {
 impl WallClock {
     /// A clock that is right as yet. Needs the C compiler that Rust links with.
     pub fn new(env: &TestEnv) -> Self {
-        let source = env.write("clock/shifted.c", SHIFTED);
-        let library = source.with_file_name("shifted.so");
-        let _compiled = env.command("cc", &env.root()).args(["-shared", "-fPIC", "-o"]).args([&library, &source]).run().expect(0);
-        WallClock { slept: source.with_file_name("slept"), library }
+        let slept = env.write("clock/slept", 0_i64.to_ne_bytes());
+        WallClock { library: library(env), slept }
     }
 
     /// Has a program read this clock.
     pub fn read_by(&self, run: Run) -> Run {
-        run.env("LD_PRELOAD", self.library.as_os_str().to_string_lossy().as_ref()).env("TEST_SLEPT", self.slept.to_string_lossy().as_ref())
+        run.env("LD_PRELOAD", self.library.to_string_lossy().as_ref()).env("TEST_SLEPT", self.slept.to_string_lossy().as_ref())
     }
 
-    /// So much later than all other clocks have it. Replaced whole, as it may be read at this moment.
+    /// So much later than all other clocks have it. Written in place, in one step: programs that run look at these very bytes.
     pub fn be_ahead_by(&self, time: Duration) {
-        let next = self.slept.with_file_name("next");
-        fs::write(&next, time.as_secs().to_string()).expect("the scratch folder takes a file");
-        fs::rename(next, &self.slept).expect("it takes its place");
+        let seconds = i64::try_from(time.as_secs()).expect("no machine sleeps for so long");
+        let file = fs::OpenOptions::new().write(true).open(&self.slept).expect("it is there");
+        file.write_all_at(&seconds.to_ne_bytes(), 0).expect("it takes eight bytes");
     }
+}
+
+/// The library that shifts the clock. It is compiled once for all tests, and again when its source changes.
+fn library(env: &TestEnv) -> PathBuf {
+    let mut hasher = DefaultHasher::new();
+    SHIFTED.hash(&mut hasher);
+    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("shifted-clock-{:x}.so", hasher.finish()));
+    if !library.exists() {
+        let source = env.write("clock/shifted.c", SHIFTED);
+        let fresh = tempfile::Builder::new().prefix("shifted-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder of our own");
+        let compiled = fresh.path().join("shifted.so");
+        let args = ["-O1", "-shared", "-fPIC", "-o"];
+        let _compiled = env.command("cc", &env.root()).args(args).args([&compiled, &source]).args(["-ldl"]).run().expect(0);
+        // In one step, as tests beside this one need it as well.
+        fs::rename(&compiled, &library).expect("it takes its place");
+    }
+    library
 }
