@@ -60,10 +60,10 @@ pub fn events(server: &OwnServer) -> Vec<(String, String)> {
     listed.lines().filter_map(|line| line.split_once('|')).map(|(machine, id)| (machine.to_owned(), id.to_owned())).collect()
 }
 
-/// Whether a task goes on, or the server cannot say.
-pub fn is_any_open(server: &OwnServer) -> bool {
+/// How many tasks have not ended yet; `None` where the server cannot say.
+pub fn open_tasks(server: &OwnServer) -> Option<usize> {
     let open = "SELECT count(*) FROM watchdog.task WHERE status NOT IN ('complete', 'review', 'failed')";
-    server.try_sql("fleet", open).map_or(true, |count| count != "0")
+    server.try_sql("fleet", open).ok()?.parse().ok()
 }
 
 /// What is recorded of tasks that are not complete.

@@ -4,7 +4,7 @@
 //!
 //! A round is one seed: [`own_server`] runs the database, which writes down each version of each task ([`history`]), [`remote`] the
 //! repository that work goes to, which writes down each push; [`machine`] is one of those that work, [`rough_way`] its way to the server;
-//! [`faults`] draws what goes wrong, [`round`] plays, [`checker`] decides. [`rounds`] is the test.
+//! [`faults`] draws what goes wrong, [`round`] plays, [`turn`] keeps rounds apart, [`checker`] decides. [`rounds`] is the test.
 
 use std::path::Path;
 
@@ -20,6 +20,7 @@ mod remote;
 pub mod rough_way;
 mod round;
 mod rounds;
+mod turn;
 
 /// The watchdog of these tests, or an optimised build of it (scripts/nightly fleet).
 fn watchdog(env: &TestEnv, folder: &Path, args: &[&str]) -> Run {

@@ -40,6 +40,8 @@ impl Remote {
         let remote = Remote { path, env };
         // It would look after each push whether there is garbage, and never find enough.
         let _ = remote.git(&["config", "receive.autogc", "false"]);
+        // Each push would list all refs a second time, in a program of its own, as if what it brings lay in another repository.
+        let _ = remote.git(&["config", "core.alternateRefsCommand", "true"]);
         let hook = remote.env.write("remote.git/hooks/reference-transaction", NOTES);
         fs::set_permissions(hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
         remote
