@@ -98,8 +98,9 @@ impl TrustStore {
         };
         let mut grants = Vec::new();
         for entry in entries {
-            let name = entry.map_err(reading)?.file_name();
-            if let Some(hash) = name.to_str().filter(|name| is_hash(name)) {
+            let entry = entry.map_err(reading)?;
+            let name = entry.file_name();
+            if let Some(hash) = name.to_str().filter(|name| is_hash(name) && !entry.path().is_dir()) {
                 grants.extend(self.grant(hash)?);
             }
         }
@@ -232,8 +233,11 @@ mod tests {
     fn what_cannot_be_read_or_deleted_is_an_error_and_not_the_absence_of_grants() {
         let (_tmp, trust) = trust();
         let hash = "a".repeat(64);
+        let other = "b".repeat(64);
+        trust.allow(&grant(&other)).unwrap();
         fs::create_dir(trust.dir.join(&hash)).unwrap();
         assert!(trust.is_trusted(&hash, None).is_err(), "a folder is in its place");
+        assert_eq!(trust.list().unwrap(), [grant(&other)], "a folder hides no other grant");
         assert!(trust.revoke(&hash).is_err(), "it is still there");
         fs::remove_dir_all(&trust.dir).unwrap();
         assert_eq!((trust.list().unwrap(), trust.revoke(&hash).unwrap()), (vec![], false), "a folder that is gone holds none");

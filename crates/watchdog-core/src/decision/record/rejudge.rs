@@ -3,6 +3,7 @@
 use watchdog_facts::evidence::{CheckOutcome, CheckResult, OutcomeBeforeWork};
 use watchdog_facts::verdict::Evidence;
 
+use super::bounds::bound_name;
 use super::{JudgementRecord, RecordedStep};
 use crate::config::settings::{CheckSpec, ConfigSettings, Mode};
 use crate::decision::machine::{ChecksResult, ConfigTrust, CriteriaFilesRole, MachineEvent};
@@ -82,7 +83,8 @@ fn rejudged(judged: &ChecksResult, settings: &ConfigSettings, wanted: &[CheckNam
     // Checks may share a name: each has a result of its own.
     let mut left: Vec<&CheckResult> = judged.results.iter().collect();
     let mut take = |(name, kind): &CheckName| {
-        let at = left.iter().position(|result| result.name == *name && result.kind == *kind)?;
+        let name = bound_name(name);
+        let at = left.iter().position(|result| result.name == name && result.kind == *kind)?;
         Some(left.remove(at).clone())
     };
     let found: Vec<Option<CheckResult>> = wanted.iter().map(&mut take).collect();

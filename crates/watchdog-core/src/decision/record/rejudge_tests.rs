@@ -95,6 +95,17 @@ fn the_same_checks_have_the_outcome_that_was_recorded() {
 }
 
 #[test]
+fn a_check_is_found_by_a_name_that_its_record_cut() {
+    let (long, other) = ("n".repeat(200), format!("{}m", "n".repeat(100)));
+    let kept = |name: &str, outcome| super::super::bounds::bound_check(&check(name, outcome));
+    let recorded = judged(UNMET, vec![kept(&long, PASS), kept(&other, UNMET)]);
+    assert_ne!(recorded.results[0].name, long);
+    for (name, outcome) in [(&long, PASS), (&other, UNMET)] {
+        assert_eq!(tried(&recorded, "all", &[name]).expect("it was run").outcome, outcome);
+    }
+}
+
+#[test]
 fn of_fewer_checks_those_that_are_left_decide() {
     let recorded = judged(UNMET, vec![check("A", PASS), check("b", UNMET), check("C", PASS), check("d", PASS), check("E", UNMET)]);
     for (names, outcome, evidence, feedback, all_passed_before) in [
