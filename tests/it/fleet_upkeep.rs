@@ -73,8 +73,14 @@ fn a_machine_that_was_taken_out_copies_nothing_says_so_once_and_is_back_when_it_
     shared.database.sql("DELETE FROM watchdog.machine WHERE name = 'build-1'");
     let copied = || shared.database.sql("SELECT count(*) FROM watchdog.event WHERE machine = 'build-1'").parse::<u32>().unwrap();
     let work = |name: &str| format!("echo {name} > {name} && git add -A && git commit -qm 'feat: {name}'");
-    let looped = repo.watchdog(&["loop", "--no-probe", "--", "sh", "-c", &work("a")]).expect(0);
     let said = |text: &str| text.matches("was removed from the fleet").count();
+    // A loop that ends sooner than the server answers leaves it to the next command.
+    let go_on = env.root().join("go-on");
+    let session = format!("until [ -e '{}' ]; do sleep 0.05; done; {}", go_on.display(), work("a"));
+    let looping = repo.watchdog_spawn(&["loop", "--no-probe", "--", "sh", "-c", &session]);
+    wait_until("the loop says so", Duration::from_secs(60), || said(&looping.stderr_so_far()) > 0);
+    env.write("go-on", "");
+    let looped = looping.wait().expect(0);
     assert_eq!(said(&looped.stderr), 1, "{looped}");
     let again = repo.watchdog(&["loop", "--restart", "--no-probe", "--", "sh", "-c", &work("b")]).expect(0);
     assert_eq!((said(&again.stderr), copied()), (0, 0), "it was said, and nothing is copied: {again}");
