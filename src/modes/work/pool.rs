@@ -34,8 +34,9 @@ use super::view::AgentPoolView;
 /// How often to poll the queue while no task ends here: other processes may work on it, and files may be added.
 const POLL: Duration = Duration::from_secs(1);
 
-/// The same while every agent works: somebody has to give back what a machine that died held, within five seconds after its lease.
-const POLL_BUSY: Duration = Duration::from_secs(4);
+/// The same while every agent works. Somebody has to give back what a machine that died held, within five seconds after its lease: this, a
+/// further [`POLL`] and the reading itself are less.
+const POLL_BUSY: Duration = Duration::from_secs(3);
 
 /// How long a task that could not be begun is left alone.
 const LEFT_ALONE: Duration = Duration::from_secs(5);
