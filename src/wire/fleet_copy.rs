@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use watchdog_facts::secret_shapes::mask_value;
+use watchdog_facts::secret_members::mask_value;
 use watchdog_store::engine::{NewEvent, StoredEvent};
 use watchdog_store::journal::kind;
 

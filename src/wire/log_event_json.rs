@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use watchdog_facts::secret_shapes::mask_value;
+use watchdog_facts::secret_members::mask_value;
 use watchdog_facts::session_event::SessionEvent;
 
 /// The object of one event, without secrets.

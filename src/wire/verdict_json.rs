@@ -12,7 +12,7 @@ use watchdog_core::decision::iteration::record::IterationRecord;
 use watchdog_core::decision::record::{JudgementRecord, bound_verdict, form};
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::refused_tool::{RefusedTool, ToolRefusals};
-use watchdog_facts::secret_shapes::mask_value;
+use watchdog_facts::secret_members::mask_value;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_store::verdict_parts::{changes_json, check_json, commits_json};
 pub use watchdog_store::verdict_parts::{left_out_json, millis, note_json, probe_json, reply_json, reply_of, retry_at_of, usage_json};

@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use aho_corasick::AhoCorasick;
 use serde_json::Value;
 
-use super::secret_shapes::{mask, mask_value, rule_of_member, shown_for};
+use super::secret_members::{mask_document, mask_value};
+use super::secret_shapes::mask;
 
 /// What stands for a line of a private key.
 const KEY_LINE: &str = "[secret: private-key]";
@@ -35,29 +36,29 @@ impl LineMasker {
         }
         self.in_key = begins_key(line);
         match mask(line) {
-            Cow::Borrowed(_) if may_quote_a_secret(line) => without_quoted(line),
+            Cow::Borrowed(_) if may_hide_a_secret(line) => without_hidden(line),
             Cow::Borrowed(_) => Cow::Borrowed(line),
             Cow::Owned(masked) => Cow::Owned(as_document(line, masked)),
         }
     }
 }
 
-/// How a secret in quotes begins, which a document escapes: no pattern sees it there.
-const BEGINS_QUOTED: [&str; 4] = ["=\\\"", "= \\\"", ":\\\"", ": \\\""];
+/// How a secret in quotes begins, which a document escapes, and a list of secrets: no pattern sees it there, or all of them.
+const HIDES: [&str; 6] = ["=\\\"", "= \\\"", ":\\\"", ": \\\"", "\":[\"", "\": [\""];
 
 /// What in many lines asks for a look at each of them, in one pass.
 static SUSPECTED: LazyLock<AhoCorasick> = LazyLock::new(|| {
-    let words = BEGINS_QUOTED.into_iter().chain(["PRIVATE KEY"]);
+    let words = HIDES.into_iter().chain(["PRIVATE KEY"]);
     AhoCorasick::new(words).expect("the words are constants")
 });
 
-/// Whether a text within a document could name a secret in quotes.
-fn may_quote_a_secret(line: &str) -> bool {
-    BEGINS_QUOTED.iter().any(|begin| line.contains(begin))
+/// Whether a document could have a secret that only its texts show.
+fn may_hide_a_secret(line: &str) -> bool {
+    HIDES.iter().any(|begin| line.contains(begin))
 }
 
 /// A document without the secrets of its texts.
-fn without_quoted(line: &str) -> Cow<'_, str> {
+fn without_hidden(line: &str) -> Cow<'_, str> {
     let Ok(document) = serde_json::from_str::<Value>(line) else { return Cow::Borrowed(line) };
     let mut masked = document.clone();
     mask_value(&mut masked);
@@ -103,31 +104,11 @@ fn as_document(line: &str, masked: String) -> String {
         return masked;
     }
     let Ok(mut document) = serde_json::from_str::<Value>(line) else { return masked };
-    if serde_json::from_str::<Value>(&masked).is_ok() {
+    if !may_hide_a_secret(line) && serde_json::from_str::<Value>(&masked).is_ok() {
         return masked;
     }
-    mask_value(&mut document);
-    mask_members(&mut document);
+    mask_document(&mut document);
     document.to_string()
-}
-
-/// A document without secrets in names of members, and in texts and numbers which only such a name makes secrets.
-fn mask_members(value: &mut Value) {
-    match value {
-        Value::Array(entries) => entries.iter_mut().for_each(mask_members),
-        Value::Object(members) => {
-            let masked = std::mem::take(members).into_iter().map(|(name, mut value)| {
-                let name = mask(&name).into_owned();
-                match rule_of_member(&name, &value) {
-                    Some(rule) => value = Value::String(shown_for(rule)),
-                    None => mask_members(&mut value),
-                }
-                (name, value)
-            });
-            *members = masked.collect();
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
 }
 
 #[cfg(test)]
@@ -168,6 +149,9 @@ mod tests {
             (r#"{"access_token":"a1b2c3d4e5f6a7b8c9d0"}"#.to_owned(), "a1b2"),
             (r#"{"password":"h0rse\"staple"}"#.to_owned(), "h0rse"),
             (r#"{"a":[{"user":"me","password":"h0rse\"staple"}]}"#.to_owned(), "staple"),
+            (r#"{"password":"a\"staple"}"#.to_owned(), "staple"),
+            (r#"{"password":["h0rse","and a staple"],"n":1}"#.to_owned(), "staple"),
+            (r#"{"token": ["short", "a1b2c3d4e5f6a7b8c9d0"]}"#.to_owned(), "a1b2"),
             (r#"{"passwd":47114711,"n":1}"#.to_owned(), "4711"),
             (format!(r#"{{"pwd":47114711,"{}{}":2}}"#, "ghp_", "aB3d".repeat(9)), "aB3d"),
             (format!(r#"{{"text":"-----BEGIN {}-----\n{}\n","b":"x"}}"#, "PRIVATE KEY", "aB3d".repeat(16)), "aB3d"),
@@ -197,6 +181,7 @@ mod tests {
             ("", "test result: ok. 12 passed\n{\"text\":\"it is \\\"b\\\"\"}\n".into(), true),
             ("", "DB_PASSWORD=h0rse-staple\n".into(), false),
             ("", "{\"text\":\"DB_PASSWORD=\\\"h0rse-staple\\\"\"}\n".into(), false),
+            ("", "{\"pwd\":[\"h0r\",\"staple\"]}\n".into(), false),
             ("", key.clone(), false),
             (&key, "and so on\n".into(), false),
             (&key, format!("{}\n", "aB3d".repeat(16)), false),

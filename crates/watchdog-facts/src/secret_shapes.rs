@@ -10,7 +10,6 @@ use std::sync::{LazyLock, OnceLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::bytes::{Captures, Regex, RegexBuilder, RegexSet, RegexSetBuilder};
-use serde_json::Value;
 
 /// A shorter text cannot contain both a secret and its keyword.
 const SHORTEST: usize = 8;
@@ -65,12 +64,13 @@ const TEXT_RULES: [SecretRule; 3] = [
     (
         "password",
         &["passw", "pwd", "passphrase"],
-        r#"(?i)(?:password|passwd|passphrase|pwd)["']?\s*[:=]\s*["']?([^\s"'`,;&<>()\[\]{}]{4,200})"#,
+        // In quotes it may have spaces, and quotes of its own behind a backslash.
+        r#"(?i)(?:password|passwd|passphrase|pwd)["']?\s*[:=]\s*(?:\[\s*)?(?:"((?:[^"\\\n]|\\.){4,200})"|'((?:[^'\\\n]|\\.){4,200})'|["']?([^\s"'`,;&<>()\[\]{}]{4,200}))"#,
     ),
     (
         "token",
         &["token", "secret", "key"],
-        r#"(?i)(?:token|secret|api[_-]?key|access[_-]?key|private[_-]?key)["']?\s*[:=]\s*["']?([A-Za-z0-9._~+/=-]{16,4096})"#,
+        r#"(?i)(?:token|secret|api[_-]?key|access[_-]?key|private[_-]?key)["']?\s*[:=]\s*(?:\[\s*)?["']?([A-Za-z0-9._~+/=-]{16,4096})"#,
     ),
 ];
 
@@ -116,7 +116,7 @@ static WORDS: LazyLock<(AhoCorasick, Vec<usize>)> = LazyLock::new(|| {
 });
 
 /// The rules of which a word is in the text, in their order.
-fn due(text: &str) -> Vec<usize> {
+pub(super) fn due(text: &str) -> Vec<usize> {
     let (words, rules) = &*WORDS;
     let mut is_due = [false; RULES.len() + TEXT_RULES.len()];
     for found in words.find_overlapping_iter(text) {
@@ -211,19 +211,6 @@ pub(super) fn shown_for(rule: &str) -> String {
     format!("[secret: {rule}]")
 }
 
-/// The rule that finds a secret in a text or number because of the name before it.
-pub(super) fn rule_of_member(name: &str, value: &Value) -> Option<&'static str> {
-    let pair = match value {
-        Value::String(text) => format!("{name}={text}"),
-        Value::Number(number) => format!("{name}={number}"),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
-    };
-    due(&pair).into_iter().map(|n| (name_of(n), each(n))).find_map(|(name, rule)| {
-        let masked = replaced(rule, name, pair.as_bytes());
-        (*masked != *pair.as_bytes()).then_some(name)
-    })
-}
-
 /// Replaces each match of the rule, or its group, with the rule's name; keeps placeholders and masked text.
 fn replaced<'t>(rule: &Regex, name: &str, text: &'t [u8]) -> Cow<'t, [u8]> {
     let in_prose = TEXT_RULES.iter().any(|(in_prose, ..)| *in_prose == name);
@@ -240,7 +227,7 @@ fn replaced<'t>(rule: &Regex, name: &str, text: &'t [u8]) -> Cow<'t, [u8]> {
 }
 
 /// Whether a match is a secret, and not a word of a program or of a message.
-fn is_secret_in_text(rule: &str, found: &[u8]) -> bool {
+pub(super) fn is_secret_in_text(rule: &str, found: &[u8]) -> bool {
     let digits = found.iter().any(u8::is_ascii_digit);
     let letters = found.iter().any(u8::is_ascii_alphabetic);
     match rule {
@@ -249,23 +236,10 @@ fn is_secret_in_text(rule: &str, found: &[u8]) -> bool {
             let word = String::from_utf8_lossy(found).to_ascii_lowercase();
             let plain =
                 ["none", "null", "true", "false", "required", "missing", "incorrect", "invalid", "wrong", "empty", "string", "undefined"];
-            !word.starts_with(['$', '%', '*', '#']) && !plain.iter().any(|plain| word.starts_with(plain))
+            let is_masked = word == "secret:" || word.starts_with("[secret: ");
+            !is_masked && !word.starts_with(['$', '%', '*', '#']) && !plain.iter().any(|plain| word.starts_with(plain))
         }
         _ => digits && letters,
-    }
-}
-
-/// The same for every text in a value, except keys.
-pub fn mask_value(value: &mut Value) {
-    match value {
-        Value::String(text) => {
-            if let Cow::Owned(masked) = mask(text) {
-                *text = masked;
-            }
-        }
-        Value::Array(entries) => entries.iter_mut().for_each(mask_value),
-        Value::Object(members) => members.values_mut().for_each(mask_value),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -402,6 +376,11 @@ mod tests {
             ("client_secret=a1b2c3d4e5f6a7b8c9d0", "a1b2c3d4e5f6a7b8c9d0"),
             ("passphrase = correcthorse", "correcthorse"),
             ("pwd=h0rs", "h0rs"),
+            ("password: \"correct horse battery\"", "horse battery"),
+            ("password = 'correct horse battery'", "horse battery"),
+            (r#"{"password":"a\"staple"}"#, "staple"),
+            ("password: [ h0rse-staple ]", "h0rse-staple"),
+            ("\"api_key\": [\"a1b2c3d4e5f6a7b8c9d0\"]", "a1b2c3d4e5f6a7b8c9d0"),
         ] {
             let masked = mask(text);
             assert!(!masked.contains(secret) && masked.contains("[secret: "), "{masked}");
@@ -409,6 +388,7 @@ mod tests {
         }
         for text in [
             "password: required",
+            "password: [\"required\", \"string\"]",
             "unexpected token: identifier",
             "error: password is wrong",
             "the bearer of bad news",
@@ -419,11 +399,11 @@ mod tests {
         ] {
             assert!(matches!(mask(text), Cow::Borrowed(same) if same == text), "{text}: {}", mask(text));
         }
-        let mut value = serde_json::json!({"a": ["password=h0rse-staple"], "b": {"c": "plain", "d": 7}});
-        mask_value(&mut value);
-        assert_eq!(value, serde_json::json!({"a": ["password=[secret: password]"], "b": {"c": "plain", "d": 7}}));
-        let twice = mask("password=h0rse-staple").into_owned();
-        assert_eq!(mask(&twice), twice, "what is masked stays as it is");
+        for text in ["password=h0rse-staple", "password: \"h0rse staple\"", "password: ['h0rse staple']", "token = [a1b2c3d4e5f6a7b8c9d0]"]
+        {
+            let once = mask(text).into_owned();
+            assert!(once.contains("[secret: ") && mask(&once) == once, "what is masked stays as it is: {once}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::engine::{EventRetention, LocalStore, NewEvent, PRUNED_AT_ONCE};
 use super::error::StoreError;
 pub use super::event_kinds as kind;
 use super::records::figures;
-use watchdog_facts::secret_shapes::mask_value;
+use watchdog_facts::secret_members::mask_value;
 
 /// How long events stay.
 const KEPT: Duration = Duration::from_secs(90 * 86_400);
