@@ -64,13 +64,14 @@ const TEXT_RULES: [SecretRule; 3] = [
     (
         "password",
         &["passw", "pwd", "passphrase"],
-        // In quotes it may have spaces, and quotes of its own behind a backslash.
-        r#"(?i)(?:password|passwd|passphrase|pwd)["']?\s*[:=]\s*(?:\[\s*)?(?:"((?:[^"\\\n]|\\.){4,200})"|'((?:[^'\\\n]|\\.){4,200})'|["']?([^\s"'`,;&<>()\[\]{}]{4,200}))"#,
+        // A list as a whole; in quotes it may have spaces, and quotes of its own behind a backslash. Without upper bounds, which
+        // would each be states to compile.
+        r#"(?i)(?:password|passwd|passphrase|pwd)["']?\s*[:=]\s*(?:\[\s*["']((?:[^\]\\\n]|\\.){4,})["']\s*\]|(?:\[\s*)?(?:"((?:[^"\\\n]|\\.){4,})"|'((?:[^'\\\n]|\\.){4,})'|["']?([^\s"'`,;&<>()\[\]{}]{4,200})))"#,
     ),
     (
         "token",
         &["token", "secret", "key"],
-        r#"(?i)(?:token|secret|api[_-]?key|access[_-]?key|private[_-]?key)["']?\s*[:=]\s*(?:\[\s*)?["']?([A-Za-z0-9._~+/=-]{16,4096})"#,
+        r#"(?i)(?:token|secret|api[_-]?key|access[_-]?key|private[_-]?key)["']?\s*[:=]\s*(?:\[\s*["']((?:[^\]\\\n]|\\.){16,})["']\s*\]|(?:\[\s*)?["']?([A-Za-z0-9._~+/=-]{16,4096}))"#,
     ),
 ];
 
@@ -380,6 +381,8 @@ mod tests {
             ("password = 'correct horse battery'", "horse battery"),
             (r#"{"password":"a\"staple"}"#, "staple"),
             ("password: [ h0rse-staple ]", "h0rse-staple"),
+            (r#"{"password": ["a", "h0rse-staple"]} and on"#, "h0rse-staple"),
+            ("tokens are:\n\"token\":['short', 'a1b2c3d4e5f6a7b8c9d0' ]", "a1b2c3d4e5f6a7b8c9d0"),
             ("\"api_key\": [\"a1b2c3d4e5f6a7b8c9d0\"]", "a1b2c3d4e5f6a7b8c9d0"),
         ] {
             let masked = mask(text);
