@@ -48,7 +48,8 @@ const RELEASE: &str = "UPDATE watchdog.lease SET until = '-infinity' \
      WHERE key = $1 AND holder = $2 AND fence = $3 AND until > clock_timestamp() RETURNING fence";
 
 /// The lock is had before a number is drawn and held until after the commit. Nobody takes the guarding lease over meanwhile. One notification
-/// a batch wakes whoever follows; the lock that it takes for the commit costs nothing where appends wait for each other already.
+/// a batch wakes whoever follows; the lock that it takes for the commit costs nothing where appends wait for each other already. Events that
+/// are there already may not have reached a standby yet, and a transaction that writes nothing does not wait for it: so it writes a message.
 const APPEND: &str = "WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(8317712, 2)), \
      guard AS MATERIALIZED (SELECT FROM turn), \
      written AS (INSERT INTO watchdog.event (id, at, machine, worktree, spec, kind, data) \
@@ -57,7 +58,8 @@ const APPEND: &str = "WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(83
              WITH ORDINALITY AS e (id, at, worktree, spec, kind, data, place) \
          ORDER BY e.place ON CONFLICT (at, id) DO NOTHING RETURNING 1) \
      SELECT (SELECT count(*) FROM guard), \
-         CASE WHEN EXISTS (SELECT FROM written) THEN pg_notify('watchdog_event', '')::text END";
+         CASE WHEN EXISTS (SELECT FROM written) THEN pg_notify('watchdog_event', '')::text \
+             ELSE pg_logical_emit_message(true, 'watchdog', ''::text)::text END";
 
 const READ: &str = "SELECT seq, id, at, worktree, spec, kind, data::text FROM watchdog.event WHERE seq > $1 ORDER BY seq LIMIT $2";
 

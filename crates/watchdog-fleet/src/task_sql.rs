@@ -35,12 +35,14 @@ pub(crate) const READ: &str = concat!(
 pub(crate) const READ_ONE: &str =
     concat!("SELECT ", columns!(), ", false, t.pinned_text FROM watchdog.task t WHERE t.repository = $1 AND t.id = $2");
 
-/// The task of a claim.
+/// The task of a claim whose answer was lost. What is found is worked on, so a standby must have it: the message is written for that alone,
+/// as a transaction that writes nothing does not wait for one.
 pub(crate) const READ_CLAIMED: &str = concat!(
     "SELECT ",
     columns!(),
     ", false, t.pinned_text, (SELECT s.from_status FROM watchdog.task_step s WHERE s.repository = t.repository AND s.task = t.id \
-      AND s.fence = t.fence ORDER BY s.number LIMIT 1) FROM watchdog.task t WHERE t.repository = $1 AND t.holder = $2"
+      AND s.fence = t.fence ORDER BY s.number LIMIT 1), pg_logical_emit_message(true, 'watchdog', ''::text)::text \
+      FROM watchdog.task t WHERE t.repository = $1 AND t.holder = $2"
 );
 
 /// Takes the first of `$2` that nobody has: its row is locked, and those that others are about to take are passed over.
@@ -72,9 +74,9 @@ pub const STEP: &str = concat!(
     "SELECT w.rev, w.changed_at, b.status FROM written w, before b"
 );
 
-/// Whether a lease that has ended wrote such a step.
+/// Whether a lease that has ended wrote such a step, and a standby has it.
 pub(crate) const STEPPED: &str = "SELECT EXISTS (SELECT FROM watchdog.task_step WHERE repository = $1 AND task = $2 AND fence = $3 \
-     AND to_status = $4)";
+     AND to_status = $4), pg_logical_emit_message(true, 'watchdog', ''::text)::text";
 
 /// A task that is seen for the first time.
 pub(crate) const INSERT: &str = "WITH before AS (SELECT NULL::text AS status), \
@@ -104,9 +106,9 @@ pub(crate) const CHANGE: &str = concat!(
     "SELECT w.rev, w.changed_at, b.status, w.since FROM written w, before b"
 );
 
-/// Whether one of these writes was done.
-pub(crate) const WRITTEN: &str =
-    "SELECT EXISTS (SELECT FROM watchdog.task_step WHERE repository = $1 AND task = $2 AND write_id = ANY ($3::text[]))";
+/// Whether one of these writes was done, and a standby has it.
+pub(crate) const WRITTEN: &str = "SELECT EXISTS (SELECT FROM watchdog.task_step WHERE repository = $1 AND task = $2 \
+     AND write_id = ANY ($3::text[])), pg_logical_emit_message(true, 'watchdog', ''::text)::text";
 
 /// Extends a lease.
 pub(crate) const RENEW: &str = "UPDATE watchdog.task SET until = clock_timestamp() + $5 * interval '1 millisecond' \

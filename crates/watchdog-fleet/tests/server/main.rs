@@ -9,6 +9,7 @@ mod conformance;
 mod cutting_proxy;
 mod hostile_server;
 mod joining;
+mod lagging_standby;
 mod order_of_events;
 mod pruning;
 mod tasks;
