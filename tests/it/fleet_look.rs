@@ -134,6 +134,47 @@ fn a_follower_behind_a_pooler_looks_each_second_and_misses_nothing() {
     assert!(shown().ends_with(&seen.join("\n")), "none left out once it began: {done}");
 }
 
+#[test]
+fn what_a_server_lost_and_got_again_is_shown_once_and_what_it_got_meanwhile_is_shown() {
+    let database = fleet();
+    let (one, two, three) = (TestEnv::new(), TestEnv::new(), TestEnv::new());
+    let gate = Gate::to(database.port());
+    join(&one, &database.full_address("worker").replace(&format!(":{}/", database.port()), &format!(":{}/", gate.port)), "one");
+    join(&two, &database.full_address("worker"), "two");
+    join(&three, &database.full_address("worker"), "three");
+    let (repo, other) = (two.repo(), three.repo());
+    let newest = || database.sql("SELECT max(seq) FROM watchdog.event");
+    let behind = |seq: &str| database.sql(&format!("SELECT string_agg(id, E'\\n' ORDER BY seq) FROM watchdog.event WHERE seq > {seq}"));
+    judged(&two, &repo, "kept");
+    let kept = newest();
+    judged(&two, &repo, "lost");
+    let before = behind("0");
+    let follower = one.watchdog_spawn(&one.root(), &["events", "--fleet", "--follow", "--json", "-n", "1000"]);
+    wait_for_count("what was there is shown", &follower, before.lines().count());
+    let sessions = || at(&one, &["report", "--fleet", "--json"]).expect(0).json()["sessions"]["ended"].clone();
+    assert_eq!(sessions(), json!(2));
+    gate.shut();
+    wait_until("the break is told", Duration::from_secs(60), || follower.stderr_so_far().contains("trying again"));
+    // As where a standby lacked the last events: others take their numbers, and then they come again.
+    database.sql(&format!("CREATE TABLE lost AS SELECT * FROM watchdog.event WHERE seq > {kept}"));
+    database.sql(&format!("DELETE FROM watchdog.event WHERE seq > {kept}; SELECT setval('watchdog.event_number', {kept})"));
+    judged(&three, &other, "meanwhile");
+    let meanwhile = behind(&kept);
+    let again = newest();
+    database.sql(&format!("UPDATE lost SET seq = seq - {kept} + {again}; INSERT INTO watchdog.event SELECT * FROM lost"));
+    database.sql("SELECT setval('watchdog.event_number', (SELECT max(seq) FROM watchdog.event))");
+    let again = newest();
+    judged(&two, &repo, "after");
+    let expected = [before, meanwhile, behind(&again)].join("\n");
+    gate.open();
+    wait_for_count("what came meanwhile is shown", &follower, expected.lines().count());
+    assert_eq!(sessions(), json!(4), "what is kept for one look is read anew");
+    follower.signal(Signal::INT);
+    let done = follower.wait().expect(130);
+    assert_eq!(ids(&done.stdout).join("\n"), expected);
+    assert_eq!(done.stderr.matches("lacks events that were shown").count(), 1, "{done}");
+}
+
 /// The rows of `status --json`, by machine and spec.
 fn rows(found: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();

@@ -14,6 +14,7 @@ use crate::call_deadlines::CALL_DEADLINE;
 use crate::fleet_error::FleetError;
 use crate::server::{FleetServer, Repeat, SqlValue};
 use crate::shared_store::stored_event;
+use crate::shown_events::ShownEvents;
 
 const NEWEST: &str = "SELECT seq FROM watchdog.event ORDER BY seq DESC LIMIT 1";
 
@@ -22,6 +23,9 @@ const AFTER: &str =
 
 const BACK: &str = "SELECT seq, id, at, worktree, spec, kind, data::text, machine FROM watchdog.event \
      WHERE seq <= $1 AND at >= $2 AND ($3::text[] IS NULL OR machine = ANY($3)) ORDER BY seq DESC LIMIT $4";
+
+/// So many events are read at a time where it is looked whether the server has what was given out.
+const KNOWN: u32 = 1_000;
 
 /// Every look is at most so far from the next one where no notification can come.
 const POLL_EVERY: Duration = Duration::from_secs(1);
@@ -102,6 +106,7 @@ pub fn events_back(
 pub struct EventFollower<'a> {
     server: &'a FleetServer,
     position: EventCursor,
+    shown: ShownEvents,
     /// The last wait ended without a notification.
     is_unasked: bool,
     /// How often in a row a look found what should have been notified of.
@@ -109,19 +114,50 @@ pub struct EventFollower<'a> {
 }
 
 impl<'a> EventFollower<'a> {
-    /// What comes behind `place`.
+    /// What comes behind `position`.
     pub fn new(server: &'a FleetServer, position: EventCursor) -> Self {
-        EventFollower { server, position, is_unasked: false, unheard: 0 }
+        EventFollower { server, position, shown: ShownEvents::default(), is_unasked: false, unheard: 0 }
     }
 
-    /// The place behind the last event that was given out.
-    pub fn position(&self) -> EventCursor {
-        self.position
+    /// Looks whether the server has what was given out. Where it lacks some, goes back to the newest that it has and returns `true`: what was
+    /// written since follows, without what was given out already. To be called first, and after each break.
+    ///
+    /// # Errors
+    /// Where the server cannot be used: to be called again.
+    pub fn resume(&mut self) -> Result<bool, FleetError> {
+        let Some(((last, id), first)) = self.shown.last().zip(self.shown.first()) else { return self.begin() };
+        let before = |position: EventCursor| EventCursor(position.0 - 1);
+        let is_it = |found: &FleetEvent| found.position == last && found.event.id == id;
+        if events_after(self.server, before(last), 1)?.first().is_some_and(is_it) {
+            return Ok(false);
+        }
+        let older = events_back(self.server, before(first), None, &[], 1)?.first().map(|found| found.position);
+        let (mut standing, mut read) = (0, before(first));
+        let newer = loop {
+            let events = events_after(self.server, read, KNOWN)?;
+            let found = self.shown.standing(standing, events.iter().map(|found| (found.position, found.event.id.as_str())));
+            standing += found;
+            match events.last() {
+                Some(last) if found == events.len() => read = last.position,
+                _ => break events.get(found).map(|found| found.position),
+            }
+        };
+        // Where all that is remembered went for its age, nothing was lost.
+        let is_lost = standing > 0 || older.is_some() || newer.is_some_and(|newer| newer <= last);
+        self.position = self.shown.lose_behind(standing).or(older).unwrap_or(EventCursor::START);
+        Ok(is_lost)
     }
 
-    /// Goes on from another place.
-    pub fn go_to(&mut self, position: EventCursor) {
-        self.position = position;
+    /// Remembers the events before the place that is followed from.
+    fn begin(&mut self) -> Result<bool, FleetError> {
+        let before = events_back(self.server, self.position, None, &[], KNOWN)?;
+        for found in before.iter().rev() {
+            self.shown.take(found.position, &found.event.id);
+        }
+        let newest = self.shown.last().map(|(position, _)| position);
+        let is_lost = newest.is_some_and(|newest| newest < self.position);
+        self.position = newest.unwrap_or(EventCursor::START);
+        Ok(is_lost)
     }
 
     /// The next events, at most `limit`; empty where there are none yet.
@@ -129,12 +165,16 @@ impl<'a> EventFollower<'a> {
     /// # Errors
     /// Where the server cannot be used: the next call reads from the same place.
     pub fn next_events(&mut self, limit: u32) -> Result<Vec<FleetEvent>, FleetError> {
-        let events = events_after(self.server, self.position, limit)?;
-        if let Some(last) = events.last() {
+        loop {
+            let mut events = events_after(self.server, self.position, limit)?;
+            let Some(last) = events.last() else { return Ok(events) };
             self.position = last.position;
             self.unheard += u32::from(std::mem::take(&mut self.is_unasked));
+            events.retain(|found| self.shown.take(found.position, &found.event.id));
+            if !events.is_empty() {
+                return Ok(events);
+            }
         }
-        Ok(events)
     }
 
     /// Waits until a look is worth it: for a notification on a connection of our own, a second behind a pooler.

@@ -31,6 +31,7 @@ pub mod migrations;
 mod pass_file;
 mod server;
 mod shared_store;
+mod shown_events;
 mod table_format;
 mod task_sql;
 mod task_table;

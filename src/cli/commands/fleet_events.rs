@@ -70,9 +70,9 @@ pub(super) fn events(command_env: &CommandEnv, terminal: &CommandTerminal, args:
                         command_env.tell(&format!("{}; trying again until it answers", escape_to_one_line(&error.to_string())));
                     }
                     Some(FollowedNews::Back) => command_env.tell("the fleet's server answers again; what came meanwhile follows"),
-                    Some(FollowedNews::Restored) => command_env.tell(
-                        "the fleet's server has fewer events than were shown, as if a backup was brought back; \
-                         what is written from now on follows"
+                    Some(FollowedNews::Lost) => command_env.tell(
+                        "the fleet's server lacks events that were shown, as after a failover or from a backup; \
+                         what was written since follows, and what comes again is not shown twice"
                     ),
                     None => return 70,
                 },

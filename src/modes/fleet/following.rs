@@ -28,8 +28,9 @@ pub enum FollowedNews {
     Away(FleetError),
     /// It can be used again.
     Back,
-    /// It has fewer events than were seen: an older state of it was brought back. What it gets from now on is followed.
-    Restored,
+    /// It lacks events that were given out: a standby took over that did not have them yet, or an older state was brought back. What is
+    /// given out next is new, and what comes again is left out.
+    Lost,
 }
 
 /// The events of a fleet.
@@ -73,12 +74,13 @@ impl FleetJournal {
     /// Gives out what comes behind a place, until `tell` returns `false`. Blocks.
     pub fn follow(&self, from: EventCursor, mut tell: impl FnMut(FollowedNews) -> bool) {
         let mut follower = EventFollower::new(&self.server, from);
-        let mut failures = 0;
+        let (mut failures, mut resumes) = (0, true);
         loop {
-            let step = match failures {
-                0 => self.step(&mut follower),
-                _ => self.after_a_break(&mut follower),
+            let step = match resumes {
+                true => follower.resume().map(|is_lost| is_lost.then_some(FollowedNews::Lost)),
+                false => self.step(&mut follower),
             };
+            resumes = step.is_err();
             let news = match step {
                 Ok(news) => {
                     let was_away = std::mem::take(&mut failures) > 0;
@@ -111,14 +113,6 @@ impl FleetJournal {
         }
         let is_meant = |found: &FleetEvent| self.machines.is_empty() || self.machines.contains(&found.machine);
         Ok(Some(FollowedNews::Events(events.into_iter().filter(is_meant).map(named).collect())))
-    }
-
-    /// A server that comes back may have been brought back from a backup.
-    fn after_a_break(&self, follower: &mut EventFollower<'_>) -> Result<Option<FollowedNews>, FleetError> {
-        let newest = newest_position(&self.server)?;
-        let Some(newest) = newest.filter(|newest| *newest < follower.position()) else { return Ok(None) };
-        follower.go_to(newest);
-        Ok(Some(FollowedNews::Restored))
     }
 }
 

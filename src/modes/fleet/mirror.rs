@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use watchdog_fleet::event_stream::{FleetEvent, events_after, newest_position};
+use watchdog_fleet::event_stream::{FleetEvent, events_after};
 use watchdog_fleet::machines::machines;
 use watchdog_fleet::{FleetError, FleetServer};
-use watchdog_store::engine::{EventCursor, NewEvent};
+use watchdog_store::engine::{EventCursor, NewEvent, StoredEvent};
 use watchdog_store::journal::tidy;
 use watchdog_store::seen_machines::{self, SeenMachine, SeenMachines};
 use watchdog_store::{LocalStore, StateDir, StoreError, baseline, breaker, copied, looped, open_store, session};
@@ -121,13 +121,14 @@ impl FleetMirror {
     fn read_batch(&mut self, is_first: bool) -> Result<Result<usize, FleetError>, FleetSettingError> {
         let mut through = copied::of(self.store.as_ref(), &self.fleet)?.unwrap_or_default().through();
         if is_first {
-            let seen = machines(&self.server).and_then(|seen| Ok((seen, newest_position(&self.server)?)));
-            let (seen, newest) = match seen {
+            let read = self.store.newest(BATCH as usize + 1)?;
+            let seen = machines(&self.server).and_then(|seen| Ok((seen, self.is_continued(through, &read)?)));
+            let (seen, is_continued) = match seen {
                 Ok(found) => found,
                 Err(error) => return Ok(Err(error)),
             };
-            if newest.is_some_and(|newest| newest < through) {
-                // An older state of the server was brought back: what is here may be of another history.
+            if !is_continued {
+                // A standby took over that lacked some of it, or a backup was brought back: what is here is of another history.
                 fs::remove_dir_all(self.dir.root())
                     .map_err(|error| FleetSettingError::Unusable { path: self.dir.root().to_owned(), why: error.to_string() })?;
                 self.dir.ensure()?;
@@ -155,6 +156,15 @@ impl FleetMirror {
             copied::advance(self.store.as_ref(), &self.fleet, through, 0)?;
         }
         Ok(Ok(events.len()))
+    }
+
+    /// Whether the server has, where reading ended, an event that was read. The newest here may be of a batch behind, of a process that died.
+    fn is_continued(&self, through: EventCursor, read: &[StoredEvent]) -> Result<bool, FleetError> {
+        if through == EventCursor::START || read.is_empty() {
+            return Ok(true);
+        }
+        let found = events_after(&self.server, EventCursor(through.0 - 1), 1)?;
+        Ok(found.first().is_some_and(|found| found.position == through && read.iter().any(|read| read.id == found.event.id)))
     }
 
     fn take(&self, events: &[FleetEvent]) -> Result<(), StoreError> {

@@ -42,6 +42,7 @@ fn honest() -> RoundRecord {
         journals: [("a".into(), vec!["a1".into(), "a2".into()]), ("b".into(), vec!["b1".into()])].into(),
         events: [("a", "a1"), ("b", "b1"), ("a", "a2")].map(|(machine, id)| (machine.to_owned(), id.to_owned())).into(),
         followed: ["a1", "b1", "a2"].map(Into::into).into(),
+        took_over: false,
     }
 }
 
@@ -51,9 +52,16 @@ fn an_honest_round_has_no_fault() {
 }
 
 #[test]
+fn what_a_standby_lacked_may_be_seen_before_it_comes_again() {
+    let mut round = RoundRecord { took_over: true, ..honest() };
+    round.followed.swap(0, 1);
+    assert_eq!(faults(&round), Vec::<String>::new());
+}
+
+#[test]
 fn each_fault_is_found() {
     type Spoil = fn(&mut RoundRecord);
-    let table: [(&str, Spoil); 19] = [
+    let table: [(&str, Spoil); 22] = [
         ("never written down", |round| round.versions.retain(|version| version.task == "T1")),
         ("did not end: it is in_progress", |round| {
             round.versions.remove(5);
@@ -96,6 +104,15 @@ fn each_fault_is_found() {
         }),
         ("1 were passed over", |round| {
             round.followed.remove(1);
+        }),
+        ("a follower saw 3 events of 3", |round| round.followed.swap(0, 1)),
+        ("a follower saw 4 events of 3", |round| {
+            round.took_over = true;
+            round.followed.push("a2".into());
+        }),
+        ("a follower saw 3 events of 3", |round| {
+            round.took_over = true;
+            round.followed.swap(0, 2);
         }),
     ];
     for (words, spoil) in table {

@@ -43,6 +43,7 @@ struct FleetRound {
     follower: Follower,
     lasting: Vec<Lasting>,
     dice: Dice,
+    took_over: bool,
 }
 
 /// Plays the round of a seed, and panics where anything is wrong.
@@ -68,7 +69,7 @@ pub fn play(seed: u64, size: RoundSize, tally: &mut Tally) {
     let follower = Follower::join(&server);
     let mut turn = Turn::wait();
     let following = follower.follow();
-    let mut round = FleetRound { server, machines, follower, lasting: Vec::new(), dice };
+    let mut round = FleetRound { server, machines, follower, lasting: Vec::new(), dice, took_over: false };
     let began = Instant::now();
     round.machines.iter_mut().for_each(Machine::work);
     // One that cannot connect at all says so and ends; it is followed from here on.
@@ -219,6 +220,7 @@ impl FleetRound {
         }
         self.server.fail_over();
         self.lead_to_server();
+        self.took_over = true;
         tally.one("fault", "a standby took the server's place");
     }
 
@@ -246,7 +248,7 @@ impl FleetRound {
         let on_remote = remote.holds(&branch_of);
         let journals = self.machines.iter().map(|machine| (machine.name.clone(), machine.journal())).collect();
         let followed = followed(following, events.len());
-        RoundRecord { tasks, pushes: remote.pushes(), on_remote, journals, followed, versions, events }
+        RoundRecord { tasks, pushes: remote.pushes(), on_remote, journals, followed, versions, events, took_over: self.took_over }
     }
 }
 
