@@ -218,6 +218,14 @@ impl FleetRound {
             let lasting = self.lasting.remove(at);
             self.mend(lasting.fault);
         }
+        if self.dice.once_in(2) {
+            // Back from a power cut the first server shows what the standby has not got, until the standby follows it again.
+            self.server.stop_at_once();
+            self.server.start_again();
+            self.lead_to_server();
+            thread::sleep(Duration::from_millis(self.dice.roll(2_000) as u64));
+            tally.one("fault", "server stopped at once, and again for good");
+        }
         self.server.fail_over();
         self.lead_to_server();
         self.took_over = true;
