@@ -11,6 +11,8 @@ use std::thread;
 
 use gix::ObjectId;
 use gix::objs::Kind as ObjectKind;
+use sha1::Sha1;
+use sha2::{Digest, Sha256};
 
 use super::pack_entry::EntryEncoder;
 use super::pack_folder::{PackFolder, PublishedPack, TemporaryFile};
@@ -141,17 +143,25 @@ fn header(count: u32) -> [u8; HEADER] {
     header
 }
 
+/// The checksum that ends a pack. It names no object and answers for none, so nobody looks for collisions in it.
 fn checksum_of(file: &File, length: u64, hash: gix::hash::Kind) -> io::Result<ObjectId> {
-    let mut hasher = gix::hash::hasher(hash);
+    match hash {
+        gix::hash::Kind::Sha1 => digest_of::<Sha1>(file, length),
+        _ => digest_of::<Sha256>(file, length),
+    }
+}
+
+fn digest_of<D: Digest>(file: &File, length: u64) -> io::Result<ObjectId> {
+    let mut digest = D::new();
     let mut from = ReaderAt { file, at: 0 }.take(length);
     let mut buffer = vec![0; BUFFER];
     let mut hashed = 0;
     loop {
         match from.read(&mut buffer)? {
-            0 if hashed == length => return hasher.try_finalize().map_err(io::Error::other),
+            0 if hashed == length => return ObjectId::try_from(digest.finalize().as_slice()).map_err(io::Error::other),
             0 => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the pack is shorter than it was written")),
             read => {
-                hasher.update(&buffer[..read]);
+                digest.update(&buffer[..read]);
                 hashed += read as u64;
             }
         }
