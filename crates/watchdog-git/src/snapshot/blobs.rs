@@ -131,9 +131,9 @@ impl<'repo> ObjectSink<'repo> {
         let (id, read) = if stat.size <= WHOLE {
             let mut bytes = Vec::with_capacity(stat.size as usize + 1);
             (&mut file).take(WHOLE + 1).read_to_end(&mut bytes)?;
-            if bytes.len() as u64 > WHOLE { self.stream(&mut file, keep)? } else { (self.buffer(&bytes, keep)?, bytes.len() as u64) }
+            if bytes.len() as u64 > WHOLE { self.stream(&mut file, stat, keep)? } else { (self.buffer(&bytes, keep)?, bytes.len() as u64) }
         } else {
-            self.stream(&mut file, keep)?
+            self.stream(&mut file, stat, keep)?
         };
         let after = stat_of(&file)?;
         Ok((CapturedFile { kind, id, stat: FileStat { size: read, ..stat } }, after == stat && read == stat.size))
@@ -192,15 +192,18 @@ impl<'repo> ObjectSink<'repo> {
                 self.kept.insert(id);
                 Ok(id)
             }
-            Err(error) => {
-                let why = match &error {
-                    Error::Read { why, .. } => why.clone(),
-                    other => other.to_string(),
-                };
-                self.refused = Some(Error::Read { doing: "write an object of the snapshot".into(), why });
-                Err(error)
-            }
+            Err(error) => Err(self.refusal(error)),
         }
+    }
+
+    /// Remembers that the database refused an object.
+    fn refusal(&mut self, error: Error) -> Error {
+        let why = match &error {
+            Error::Read { why, .. } => why.clone(),
+            other => other.to_string(),
+        };
+        self.refused = Some(Error::Read { doing: "write an object of the snapshot".into(), why });
+        error
     }
 
     /// Fails where the database refused a file's content: one that could be read and not be kept is not left out, as a
@@ -211,9 +214,14 @@ impl<'repo> ObjectSink<'repo> {
         self.refused.take().or(failed).map_or(Ok(()), Err)
     }
 
-    /// Hashes first and writes only new objects, so that a large unchanged file costs no disk.
-    fn stream(&mut self, file: &mut File, keep: BlobWriteMode) -> io::Result<(ObjectId, u64)> {
+    /// Hashes first and writes only new objects, so that a large unchanged file costs no disk. What changed since the last pack was written is
+    /// read once instead.
+    fn stream(&mut self, file: &mut File, stat: FileStat, keep: BlobWriteMode) -> io::Result<(ObjectId, u64)> {
         let size = file.seek(io::SeekFrom::End(0))?;
+        let wanted = !self.dry && keep != BlobWriteMode::Name;
+        if wanted && self.new.as_ref().is_some_and(|new| new.is_likely_new(size, stat.ctime)) {
+            return Ok((self.store(file, size, keep)?, size));
+        }
         file.rewind()?;
         let mut hasher = gix::hash::hasher(self.repo.object_hash());
         hasher.update(&gix::objs::encode::loose_header(ObjectKind::Blob, size));
@@ -229,24 +237,34 @@ impl<'repo> ObjectSink<'repo> {
         if !self.is_new(id, keep) {
             return Ok((id, size));
         }
+        // Hashes the written bytes again: the file may have changed since.
+        let stored = self.store(file, size, BlobWriteMode::Content);
+        if !matches!(&stored, Ok(written) if *written == id) {
+            self.kept.remove(&id);
+        }
+        Ok((stored?, size))
+    }
+
+    /// Writes a file while its content gets its name.
+    fn store(&mut self, file: &mut File, size: u64, keep: BlobWriteMode) -> io::Result<ObjectId> {
         let sample = sample_of(file, size);
         file.rewind()?;
         let mut exact = ExactReader { from: file, left: size };
-        // Hashes the written bytes again: the file may have changed since.
         let outcome = match &mut self.new {
-            Some(new) => new.put_stream(size, &sample, &mut exact),
+            Some(new) => new.put_stream(size, &sample, &mut exact, &|id| keep.wants(id)),
             None => self.repo.objects.write_stream(ObjectKind::Blob, size, &mut exact).map_err(|e| StreamFailure::Database(unwritten(e))),
         };
-        let outcome = match outcome {
-            // What cannot be read any more was not refused by the database.
-            Err(StreamFailure::Unreadable(error)) => {
-                self.kept.remove(&id);
-                Err(error)
+        match outcome {
+            Ok(id) => {
+                if keep.wants(id) {
+                    self.kept.insert(id);
+                }
+                Ok(id)
             }
-            Err(StreamFailure::Database(error)) => self.note_written(id, Err(error)),
-            Ok(written) => self.note_written(id, Ok(written)),
-        };
-        Ok((outcome.map_err(io::Error::other)?, size))
+            // What cannot be read any more was not refused by the database.
+            Err(StreamFailure::Unreadable(error)) => Err(io::Error::other(error)),
+            Err(StreamFailure::Database(error)) => Err(io::Error::other(self.refusal(error))),
+        }
     }
 
     /// Writes a tree, a commit or bytes of our own, unless it is there.

@@ -52,6 +52,8 @@ pub(super) struct NewObjects<'repo> {
     own: Vec<ObjectId>,
     own_ids: HashSet<ObjectId>,
     pack: Option<PackWriter>,
+    /// When a pack came or went last, before this snapshot.
+    packs_changed_at: Option<(i64, i64)>,
     /// Where so many new objects become a pack; `None` until the first of them could.
     packed_from: Option<usize>,
     /// No pack can be made here.
@@ -77,6 +79,7 @@ impl<'repo> NewObjects<'repo> {
             own: Vec::new(),
             own_ids: HashSet::new(),
             pack: None,
+            packs_changed_at: PackFolder::of(repo).changed_at(),
             packed_from: None,
             only_loose: false,
             failure: None,
@@ -113,6 +116,12 @@ impl<'repo> NewObjects<'repo> {
         self.failure.as_ref().map(|why| Error::Read { doing: "write an object of the snapshot".into(), why: why.clone() })
     }
 
+    /// Whether a file of this size that changed at `ctime` is most likely new to the database, and goes into a pack: no pack is as young as
+    /// its change.
+    pub(super) fn is_likely_new(&self, size: u64, ctime: (i64, i64)) -> bool {
+        size >= PACKED_ALONE && !self.only_loose && self.packs_changed_at.is_some_and(|packed| packed < ctime)
+    }
+
     /// Takes a blob, whole.
     pub(super) fn put(&mut self, id: ObjectId, content: &[u8]) -> Result<(), Error> {
         if self.packs_from(self.count() + 1)? {
@@ -128,17 +137,32 @@ impl<'repo> NewObjects<'repo> {
         Ok(())
     }
 
-    /// Takes a blob of `size` bytes from a reader, and returns the id of what was read. `begin` is a part of it.
-    pub(super) fn put_stream(&mut self, size: u64, begin: &[u8], from: &mut dyn Read) -> Result<ObjectId, StreamFailure> {
+    /// Takes a blob of `size` bytes from a reader, and returns the id of what was read. `begin` is a part of it. What the database turns out to
+    /// have, or what is not `wanted`, is not kept twice.
+    pub(super) fn put_stream(
+        &mut self,
+        size: u64,
+        begin: &[u8],
+        from: &mut dyn Read,
+        wanted: &dyn Fn(ObjectId) -> bool,
+    ) -> Result<ObjectId, StreamFailure> {
         let doing = "write an object of the snapshot";
         let mut from = WatchedReader { from, failed: false };
         let packs = self.packs_from(if size >= PACKED_ALONE { usize::MAX } else { self.count() + 1 });
         let outcome = match (packs, self.pack.as_mut()) {
             (Err(error), _) => return Err(StreamFailure::Database(error)),
-            (Ok(true), Some(pack)) => match pack.add_stream(size, begin, &mut from) {
-                Err(error) if !from.failed => Err(self.spoiled(&error)),
-                other => other.map_err(|e| Error::read(doing, e)),
-            },
+            (Ok(true), Some(pack)) => {
+                let new = |id| wanted(id) && !self.disk.exists_without_refresh(&id);
+                let added = pack.add_stream(size, begin, &mut from, &new);
+                // A pack of nothing is none.
+                if pack.is_empty() {
+                    self.pack = None;
+                }
+                match added {
+                    Err(error) if !from.failed => Err(self.spoiled(&error)),
+                    other => other.map_err(|e| Error::read(doing, e)),
+                }
+            }
             _ => self.disk.write_stream(ObjectKind::Blob, size, &mut from).map_err(|e| Error::read(doing, e)).inspect(|id| {
                 self.loose.insert(*id);
             }),

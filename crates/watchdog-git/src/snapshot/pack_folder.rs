@@ -43,6 +43,12 @@ impl PackFolder {
         fs::read_dir(&self.path).map_or(0, |entries| entries.flatten().filter(is_index).count())
     }
 
+    /// When a pack came or went last, in seconds and nanoseconds.
+    pub(super) fn changed_at(&self) -> Option<(i64, i64)> {
+        let about = fs::metadata(&self.path).ok()?;
+        Some((about.mtime(), about.mtime_nsec()))
+    }
+
     /// A new file for a part of a pack, removed unless it gets its place.
     pub(super) fn temporary(&self, part: &str) -> io::Result<TemporaryFile> {
         static COUNT: AtomicU64 = AtomicU64::new(0);

@@ -43,6 +43,11 @@ impl PackWriter {
         self.objects.contains_key(id)
     }
 
+    /// Whether nothing was added so far.
+    pub(super) fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
     /// The size of an object's content.
     pub(super) fn size(&self, id: &gix::oid) -> Option<u64> {
         self.objects.get(id).map(|object| object.size)
@@ -61,9 +66,15 @@ impl PackWriter {
         Ok(())
     }
 
-    /// Adds a blob of `size` bytes, and returns the id of what was read. `begin` is a part of it. Where `from` fails, or where the pack has the
-    /// blob, the pack is as it was before; any other failure spoils it.
-    pub(super) fn add_stream(&mut self, size: u64, begin: &[u8], from: &mut dyn Read) -> io::Result<ObjectId> {
+    /// Adds a blob of `size` bytes, and returns the id of what was read. `begin` is a part of it. Where `from` fails, where the pack has the blob
+    /// or where it is not `wanted`, the pack is as it was before; any other failure spoils it.
+    pub(super) fn add_stream(
+        &mut self,
+        size: u64,
+        begin: &[u8],
+        from: &mut dyn Read,
+        wanted: &dyn Fn(ObjectId) -> bool,
+    ) -> io::Result<ObjectId> {
         let offset = self.out.end();
         let mut crc32 = crc32fast::Hasher::new();
         let mut name = gix::hash::hasher(self.hash);
@@ -74,7 +85,7 @@ impl PackWriter {
         });
         let named = streamed.and_then(|()| name.try_finalize().map_err(io::Error::other));
         match named {
-            Ok(id) if !self.has(&id) => {
+            Ok(id) if !self.has(&id) && wanted(id) => {
                 self.objects.insert(id, PackEntry { id, offset, crc32: crc32.finalize(), size });
                 Ok(id)
             }

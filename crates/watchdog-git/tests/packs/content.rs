@@ -117,6 +117,26 @@ fn large_files_go_through_in_pieces_and_are_stored_where_they_do_not_compress() 
 }
 
 #[test]
+fn a_large_file_that_was_only_touched_is_not_written_again() {
+    let repo = ScratchRepo::new(&[]);
+    let random = noise(33 << 20, 3);
+    repo.write("random", &random);
+    let first = repo.snapshot();
+    assert_eq!(repo.packs("pack").len(), 1);
+    // As young as no pack, and nothing new in it.
+    repo.write("random", &random);
+    repo.write("again", &random);
+    repo.write("note", b"small\n");
+    let second = repo.snapshot();
+    assert_ne!(first.commit, second.commit);
+    let packed: u64 = repo.packs("pack").iter().map(|pack| pack.metadata().expect("it is there").len()).sum();
+    assert!(packed < 34 << 20, "{packed} bytes");
+    assert_eq!(repo.packs("tmp"), Vec::<std::path::PathBuf>::new());
+    repo.assert_sound();
+    assert_eq!(repo.restored(&second), repo.files());
+}
+
+#[test]
 fn a_large_file_that_changes_while_it_is_read_makes_no_wrong_object() {
     let repo = ScratchRepo::new(&[]);
     repo.write_many(120, 1);
