@@ -23,7 +23,7 @@ struct JoinedMachine {
 struct MeasuredCommand<'a> {
     name: &'a str,
     args: Vec<&'a str>,
-    /// Runs before each time, unmeasured.
+    /// Runs before each time, unmeasured, after a pause: what the command before left at work, a process that copies, is done then.
     before: Option<&'a str>,
     codes: &'a [i32],
     /// It is run in one of so many rounds.
@@ -71,10 +71,8 @@ pub fn measure(bench: &Bench) -> Result<()> {
             let repo = &machines[n].repo;
             let mut contender = bench.watchdog(repo, &args);
             contender.codes = codes.to_vec();
-            match before {
-                Some(before) => contender.after(["sh", "-c", before].map(OsString::from).into()),
-                None => contender,
-            }
+            let before = format!("sleep 0.2; {}", before.unwrap_or_default());
+            contender.after(["sh", "-c", &before].map(OsString::from).into())
         });
         let [alone, joined @ ..] = alternate(&contenders, bench.rounds / share + 1)?;
         for (state, joined) in STATES.iter().zip(joined) {

@@ -94,7 +94,9 @@ fn a_server_that_is_gone_changes_no_verdict_and_gets_everything_when_it_is_back(
     let repo = env.repo();
     let (database, gate) = joined(&env);
     gate.shut();
-    let looped = repo.watchdog(&["loop", "--no-probe", "--", "sh", "-c", SESSION]).expect(0);
+    // A session that lasts until the loop has met it.
+    let met = format!("until {} fleet status --json | grep -q '\"failing_since\":\"'; do sleep 0.1; done", env!("CARGO_BIN_EXE_watchdog"));
+    let looped = repo.watchdog(&["loop", "--no-probe", "--", "sh", "-c", &format!("{met}; {SESSION}")]).expect(0);
     assert_eq!(looped.stderr.matches("the work goes on").count(), 1, "said once: {looped}");
     let refused = env.watchdog(&env.root(), &["fleet", "sync"]).expect(16);
     assert!(refused.stderr.contains("localhost"), "{refused}");

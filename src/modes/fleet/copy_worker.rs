@@ -11,6 +11,9 @@ use crate::clock::{now, pauses};
 
 /// How long an event waits for its copy at most, while the server answers.
 const EVERY: Duration = Duration::from_secs(5);
+/// How long the thread leaves a command alone that begins: its own first steps need the processors, and a short command ends before. What
+/// happened in it is handed over then.
+const BEGINS_AFTER: Duration = Duration::from_millis(250);
 /// The longest pause after the server could not be reached.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How many batches are sent before the thread looks whether the command ends.
@@ -96,8 +99,8 @@ impl CopyWorker {
             state.local.take()
         };
         let Some(local) = local.or_else(|| (self.open)()) else { return };
-        // Nobody is started for a server that did not answer the last time, be it in an earlier command.
-        if copied::is_left(local.as_ref(), &self.fleet).unwrap_or(false)
+        // Nobody is started for a server that did not answer just now, be it in an earlier command.
+        if copied::is_left(local.as_ref(), &self.fleet, now()).unwrap_or(false)
             && let Some(hand_over) = self.hand_over.take()
         {
             hand_over();
@@ -132,6 +135,19 @@ impl WorkerShared {
         !state.closing
     }
 
+    /// Waits so long, or until the command ends.
+    fn rest(&self, pause: Duration) {
+        let due = Instant::now() + pause;
+        let mut state = self.state();
+        while !state.closing {
+            let left = due.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            state = self.changed.wait_timeout(state, left).expect("mutex poisoned").0;
+        }
+    }
+
     /// The records for one round; `None` where the command ends.
     fn local(&self) -> Option<Arc<dyn LocalStore>> {
         self.state().local.clone()
@@ -156,18 +172,11 @@ impl CopyThread {
         if !self.shared.keep(local) {
             return;
         }
+        self.shared.rest(BEGINS_AFTER);
         while let Some(local) = self.shared.local() {
             let pause = self.round(local.as_ref());
             drop(local);
-            let mut state = self.shared.state();
-            let due = Instant::now() + pause.unwrap_or_default();
-            while !state.closing {
-                let left = due.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    break;
-                }
-                state = self.shared.changed.wait_timeout(state, left).expect("mutex poisoned").0;
-            }
+            self.shared.rest(pause.unwrap_or_default());
         }
     }
 

@@ -1,7 +1,7 @@
 //! How far this machine's journal was copied to a fleet. The journal is the outbox: nothing is written twice, and a server that is away costs
 //! nothing but the copies that wait.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, SingleVersionRecord};
@@ -19,6 +19,9 @@ pub struct CopyProgress {
     pub missed: u64,
     /// Since when the server could not be reached, or refused; `None` while copies arrive.
     pub failing_since: Option<Timestamp>,
+    /// When it was last asked in vain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tried_at: Option<Timestamp>,
     /// Why it could not, where no person was told: a process without a terminal met it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unsaid: Option<String>,
@@ -40,6 +43,9 @@ impl CopyProgress {
     }
 }
 
+/// How long a server that failed is left alone by commands that would start a process for it.
+const TRIED_ANEW_AFTER: SignedDuration = SignedDuration::from_mins(1);
+
 fn key(fleet: &str) -> RowKey {
     RowKey::new(CopyProgress::NAME, &[fleet])
 }
@@ -55,10 +61,15 @@ pub fn is_due(store: &dyn LocalStore, fleet: &str) -> Result<bool, StoreError> {
     Ok(progress.failing_since.is_some() || !store.read(progress.through(), 1)?.0.is_empty())
 }
 
-/// Whether an event waits that the server would take, by what is known of it. Reads only.
-pub fn is_left(store: &dyn LocalStore, fleet: &str) -> Result<bool, StoreError> {
+/// Whether an event waits that the server would take, by what is known of it: one that failed is tried anew after a minute. Reads only.
+pub fn is_left(store: &dyn LocalStore, fleet: &str, now: Timestamp) -> Result<bool, StoreError> {
     let progress = of(store, fleet)?.unwrap_or_default();
-    Ok(progress.failing_since.is_none() && !store.read(progress.through(), 1)?.0.is_empty())
+    // A clock that was set back counts as a minute, too.
+    let rests = |tried: Timestamp| tried <= now && now.duration_since(tried) < TRIED_ANEW_AFTER;
+    if progress.failing_since.is_some() && progress.tried_at.is_some_and(rests) {
+        return Ok(false);
+    }
+    Ok(!store.read(progress.through(), 1)?.0.is_empty())
 }
 
 /// Begins at the end of the journal, where nothing was copied to this fleet yet.
@@ -73,7 +84,7 @@ pub fn advance(store: &dyn LocalStore, fleet: &str, through: EventCursor, missed
         let before = found.unwrap_or_default();
         let further = through.0 > before.through;
         let missed = if further { before.missed.saturating_add(missed) } else { before.missed };
-        (CopyProgress { through: before.through.max(through.0), missed, failing_since: None, unsaid: None }, ())
+        (CopyProgress { through: before.through.max(through.0), missed, failing_since: None, tried_at: None, unsaid: None }, ())
     })
 }
 
@@ -82,7 +93,7 @@ pub fn failed(store: &dyn LocalStore, fleet: &str, now: Timestamp) -> Result<boo
     row::update(store, &key(fleet), |found: Option<CopyProgress>| {
         let before = found.unwrap_or_default();
         let is_news = before.failing_since.is_none() || before.unsaid.is_some();
-        (CopyProgress { failing_since: before.failing_since.or(Some(now)), unsaid: None, ..before }, is_news)
+        (CopyProgress { failing_since: before.failing_since.or(Some(now)), tried_at: Some(now), unsaid: None, ..before }, is_news)
     })
 }
 
@@ -91,7 +102,7 @@ pub fn failed_unseen(store: &dyn LocalStore, fleet: &str, why: &str, now: Timest
     row::update(store, &key(fleet), |found: Option<CopyProgress>| {
         let before = found.unwrap_or_default();
         let unsaid = if before.failing_since.is_none() { Some(why.to_owned()) } else { before.unsaid.clone() };
-        (CopyProgress { failing_since: before.failing_since.or(Some(now)), unsaid, ..before }, ())
+        (CopyProgress { failing_since: before.failing_since.or(Some(now)), tried_at: Some(now), unsaid, ..before }, ())
     })
 }
 
@@ -161,7 +172,7 @@ mod tests {
     fn what_is_due_is_not_left_to_another_process_while_the_server_is_away() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
-        let known = || (is_due(&store, "f").unwrap(), is_left(&store, "f").unwrap());
+        let known = || (is_due(&store, "f").unwrap(), is_left(&store, "f", Timestamp::UNIX_EPOCH).unwrap());
         assert_eq!(known(), (false, false));
         let _ = store.append(&[event(Timestamp::UNIX_EPOCH, "wt", None, kind::VERDICT, serde_json::json!({}))], None).unwrap();
         assert_eq!(known(), (true, true));
@@ -201,5 +212,21 @@ mod tests {
         let held = lease(&store, "f", minute).unwrap().expect("nobody copies");
         assert_eq!(lease(&store, "f", minute).unwrap(), None);
         assert!(store.release(&held).unwrap());
+    }
+
+    #[test]
+    fn a_server_that_failed_is_tried_anew_after_a_minute() {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        let _ = store.append(&[event(at(0), "wt", None, kind::VERDICT, serde_json::json!({}))], None).unwrap();
+        assert!(is_left(&store, "f", at(1000)).unwrap(), "nobody failed so far");
+        failed(&store, "f", at(1000)).unwrap();
+        assert!(!is_left(&store, "f", at(1059)).unwrap());
+        assert!(is_left(&store, "f", at(1060)).unwrap());
+        failed_unseen(&store, "f", "still away", at(1060)).unwrap();
+        assert!(!is_left(&store, "f", at(1061)).unwrap());
+        assert!(is_left(&store, "f", at(900)).unwrap(), "the clock was set back");
+        assert_eq!(of(&store, "f").unwrap().unwrap().failing_since, Some(at(1000)));
     }
 }
