@@ -159,6 +159,10 @@ impl<'repo> NewObjects<'repo> {
                     self.pack = None;
                 }
                 match added {
+                    // One file that is built to collide must not take the others with it: it is as one that cannot be read.
+                    Err(error) if error.kind() == ErrorKind::InvalidData => {
+                        return Err(StreamFailure::Unreadable(Error::read(doing, error)));
+                    }
                     Err(error) if !from.failed => Err(self.spoiled(&error)),
                     other => other.map_err(|e| Error::read(doing, e)),
                 }

@@ -66,8 +66,8 @@ impl PackWriter {
         Ok(())
     }
 
-    /// Adds a blob of `size` bytes, and returns the id of what was read. `begin` is a part of it. Where `from` fails, where the pack has the blob
-    /// or where it is not `wanted`, the pack is as it was before; any other failure spoils it.
+    /// Adds a blob of `size` bytes, and returns the id of what was read. `begin` is a part of it. Where `from` fails, where the pack has the blob,
+    /// where it is not `wanted`, or where it is built to collide (`InvalidData`), the pack is as it was before; any other failure spoils it.
     pub(super) fn add_stream(
         &mut self,
         size: u64,
@@ -83,7 +83,7 @@ impl PackWriter {
             crc32.update(bytes);
             self.out.put(bytes)
         });
-        let named = streamed.and_then(|()| name.try_finalize().map_err(io::Error::other));
+        let named = streamed.and_then(|()| name.try_finalize().map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e)));
         match named {
             Ok(id) if !self.has(&id) && wanted(id) => {
                 self.objects.insert(id, PackEntry { id, offset, crc32: crc32.finalize(), size });
