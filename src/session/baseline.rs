@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::session_work::{ContentIds, SessionEdgeFiles, inherited};
-use watchdog_git::{HistoryPoint, KnownRefs, Worktree};
+use watchdog_git::{HistoryPoint, KnownRefs, UnclaimedNames, Worktree};
 use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
 use watchdog_store::uncommitted::UncommittedRecord;
 use watchdog_store::{LocalStore, baseline, refs, session, uncommitted};
@@ -167,7 +167,10 @@ pub fn recorded_sharing(
 
 /// The refs of the baselines that were read last, under their name, which is a hash of them: another content has another name.
 #[derive(Default)]
-pub struct RecentRefs(Mutex<VecDeque<(String, KnownRefs)>>);
+pub struct RecentRefs {
+    kept: Mutex<VecDeque<(String, KnownRefs)>>,
+    unclaimed: UnclaimedNames,
+}
 
 impl RecentRefs {
     /// How many are kept: each may hold thousands of refs, and the worktrees of one repository mostly share one.
@@ -175,15 +178,15 @@ impl RecentRefs {
 
     fn known(&self, store: &Arc<dyn LocalStore>, recorded: BaselineRefs) -> KnownRefs {
         let name = match recorded {
-            BaselineRefs::Here(tips) => return tips.into(),
+            BaselineRefs::Here(tips) => return KnownRefs::from(tips).sharing(&self.unclaimed),
             BaselineRefs::Kept(name) => name,
         };
-        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = recent.iter().find(|(kept, _)| *kept == name) {
             return known.clone();
         }
         let (store, kept) = (Arc::clone(store), BaselineRefs::Kept(name.clone()));
-        let known = KnownRefs::later(move || refs::of(store.as_ref(), &kept).map_err(|error| error.to_string()));
+        let known = KnownRefs::later(move || refs::of(store.as_ref(), &kept).map_err(|error| error.to_string())).sharing(&self.unclaimed);
         recent.truncate(Self::MOST - 1);
         recent.push_front((name, known.clone()));
         known
@@ -209,11 +212,11 @@ mod tests {
         for word in ["b", "a", "c", "b"] {
             assert_eq!(first(&recent.known(&store, kept(word))), format!("refs/heads/{word}/0"));
         }
-        assert_eq!(recent.0.lock().expect("no holder panics").len(), 3, "each is kept once");
+        assert_eq!(recent.kept.lock().expect("no holder panics").len(), 3, "each is kept once");
         for n in 0..2 * RecentRefs::MOST {
             recent.known(&store, kept(&format!("n{n}")));
         }
-        assert_eq!(recent.0.lock().expect("no holder panics").len(), RecentRefs::MOST);
+        assert_eq!(recent.kept.lock().expect("no holder panics").len(), RecentRefs::MOST);
         // A short list stays with its baseline, and has no name.
         let here = recent.known(&store, BaselineRefs::Here(tips("here")));
         assert_eq!(first(&here), "refs/heads/here/0");

@@ -1,77 +1,117 @@
 //! Lists what a repository has now and had not when a baseline was recorded: branches and linked worktrees, by their names alone.
 //!
-//! A sweep asks this for each of a thousand worktrees of one repository, which all share the recorded refs. So these keep the last lists.
+//! A sweep asks this for each of a thousand worktrees of one repository. Where all of them share the recorded refs, these keep the last
+//! lists. Where each has refs of its own, nearly every name is newer than most of the baselines, and belongs to another of the worktrees;
+//! so the sweep keeps what belongs to none of them.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use gix::bstr::ByteSlice;
 
 use super::error::Error;
-use super::kept_listing::{NewListing, unlisted};
+use super::kept_listing::{NameListings, NewListing, unlisted};
 use super::known_refs::KnownRefs;
 use super::open::Worktree;
-use super::ref_owner::head_name;
+use super::origin_evidence::OriginEvidence;
+use super::ref_owner::{checked_out, head_name};
+use super::worktree_id::worktree_id;
 
 /// Where branches are.
 const BRANCHES: &str = "refs/heads";
 
+/// How long others may use what no record claims. A new name shows at once; what a worktree checks out, and a new record, after this time.
+const SHARED_FOR: Duration = Duration::from_secs(1);
+
 impl Worktree {
-    /// The full names of what is stored as a branch and is none of the recorded refs, in any order, some perhaps twice. A file there whose
-    /// content is no ref is named, too.
+    /// The full names of what is stored as a branch and is none of the recorded refs, in any order, some perhaps twice; where judgements
+    /// share what no record claims, only what is unclaimed. A file there whose content is no ref is named, too.
     ///
     /// # Errors
     /// [`Error::Read`] where the records, a folder of branches or the packed refs cannot be read.
-    pub(super) fn born_branches(&self, recorded: &KnownRefs) -> Result<Arc<Vec<String>>, Error> {
+    pub(super) fn born_branches(&self, recorded: &KnownRefs, evidence: &OriginEvidence) -> Result<Arc<Vec<String>>, Error> {
         let known = recorded.names()?;
-        let doing = || format!("list the branches of {}", self.common_dir().display());
         if self.served.is_some() {
-            let refs = self.repo.references().map_err(|e| Error::read(doing(), e))?;
-            let branches = refs.local_branches().map_err(|e| Error::read(doing(), e))?;
+            let refs = self.repo.references().map_err(|e| Error::read(self.listing_branches(), e))?;
+            let branches = refs.local_branches().map_err(|e| Error::read(self.listing_branches(), e))?;
             let names = branches.flatten().map(|branch| branch.name().as_bstr().to_str_lossy().into_owned());
             return Ok(Arc::new(names.filter(|name| !known.contains(name)).collect()));
         }
-        recorded.born().branches.of(self.common_dir(), |listing| {
-            // Loose ones first: git removes a loose ref after it wrote the packed one.
-            let mut name = BRANCHES.to_owned();
-            add_loose(listing, &self.common_dir().join(BRANCHES), &mut name, &known)?;
-            listing.reads(&self.common_dir().join("packed-refs"));
-            if let Some(packed) = self.repo.refs.cached_packed_buffer().map_err(|e| Error::read(doing(), e))? {
-                let branches = packed.iter_prefixed(format!("{BRANCHES}/").into()).map_err(|e| Error::read(doing(), e))?;
-                for branch in branches {
-                    let branch = branch.map_err(|e| Error::read(doing(), e))?;
-                    let name = branch.name.as_bstr().to_str_lossy();
-                    if !known.contains(&*name) {
-                        listing.found.push(name.into_owned());
-                    }
-                }
-            }
-            Ok(())
-        })
+        let born = || recorded.born().branches.of(self.common_dir(), |listing| self.list_branches(listing, &known));
+        let Some(NameListings { branches, .. }) = recorded.unclaimed() else { return born() };
+        let unclaimed = match branches.kept_at_most(SHARED_FOR, self.common_dir()) {
+            Some(unclaimed) => unclaimed,
+            // Nearly always there is none, and no HEAD need be read.
+            None if born()?.is_empty() => return Ok(Arc::default()),
+            None => branches.of_at_most(SHARED_FOR, self.common_dir(), |listing| {
+                self.list_branches(listing, &checked_out(self.common_dir(), &evidence.recorded_worktrees()?)?)
+            })?,
+        };
+        Ok(Arc::new(unclaimed.iter().filter(|name| !known.contains(*name)).cloned().collect()))
     }
 
-    /// The git directories of the linked worktrees whose HEAD is none of the recorded refs, its own left out.
+    /// Lists the branches but for those of these names.
+    fn list_branches(&self, listing: &mut NewListing<String>, without: &HashSet<String>) -> Result<(), Error> {
+        // Loose ones first: git removes a loose ref after it wrote the packed one.
+        let mut name = BRANCHES.to_owned();
+        add_loose(listing, &self.common_dir().join(BRANCHES), &mut name, without)?;
+        listing.reads(&self.common_dir().join("packed-refs"));
+        if let Some(packed) = self.repo.refs.cached_packed_buffer().map_err(|e| Error::read(self.listing_branches(), e))? {
+            let branches = packed.iter_prefixed(format!("{BRANCHES}/").into()).map_err(|e| Error::read(self.listing_branches(), e))?;
+            for branch in branches {
+                let branch = branch.map_err(|e| Error::read(self.listing_branches(), e))?;
+                let name = branch.name.as_bstr().to_str_lossy();
+                if !without.contains(&*name) {
+                    listing.found.push(name.into_owned());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn listing_branches(&self) -> String {
+        format!("list the branches of {}", self.common_dir().display())
+    }
+
+    /// The git directories of the linked worktrees whose HEAD is none of the recorded refs, its own left out; where judgements share what no
+    /// record claims, only those without a record of their own.
     ///
     /// # Errors
     /// [`Error::Read`] where the records or the folder of worktrees cannot be read.
-    pub(super) fn born_worktrees(&self, recorded: &KnownRefs) -> Result<Vec<PathBuf>, Error> {
+    pub(super) fn born_worktrees(&self, recorded: &KnownRefs, evidence: &OriginEvidence) -> Result<Vec<PathBuf>, Error> {
         let known = recorded.names()?;
-        let found = recorded.born().worktrees.of(self.common_dir(), |listing| {
-            let folder = self.common_dir().join("worktrees");
-            for entry in listing.entries(&folder)? {
-                let git_dir = entry.map_err(|e| unlisted(&folder, e))?.path();
-                if !known.contains(&head_name(&git_dir, self.common_dir())) {
-                    listing.found.push(git_dir);
-                }
+        let is_known = |git_dir: &Path| known.contains(&head_name(git_dir, self.common_dir()));
+        let born = || recorded.born().worktrees.of(self.common_dir(), |listing| self.list_worktrees(listing, is_known));
+        let found = match recorded.unclaimed() {
+            None => born()?,
+            Some(NameListings { worktrees, .. }) => match worktrees.kept_at_most(SHARED_FOR, self.common_dir()) {
+                Some(unclaimed) => unclaimed,
+                None if born()?.is_empty() => return Ok(Vec::new()),
+                None => worktrees.of_at_most(SHARED_FOR, self.common_dir(), |listing| {
+                    let with_record = evidence.recorded_worktrees()?;
+                    self.list_worktrees(listing, |git_dir| with_record.contains(&worktree_id(git_dir, self.common_dir())))
+                })?,
+            },
+        };
+        Ok(found.iter().filter(|git_dir| *git_dir != self.git_dir() && !is_known(git_dir)).cloned().collect())
+    }
+
+    /// Lists the linked worktrees but for some.
+    fn list_worktrees(&self, listing: &mut NewListing<PathBuf>, is_left_out: impl Fn(&Path) -> bool) -> Result<(), Error> {
+        let folder = self.common_dir().join("worktrees");
+        for entry in listing.entries(&folder)? {
+            let git_dir = entry.map_err(|e| unlisted(&folder, e))?.path();
+            if !is_left_out(&git_dir) {
+                listing.found.push(git_dir);
             }
-            Ok(())
-        })?;
-        Ok(found.iter().filter(|git_dir| *git_dir != self.git_dir()).cloned().collect())
+        }
+        Ok(())
     }
 }
 
-fn add_loose(listing: &mut NewListing<String>, folder: &Path, name: &mut String, known: &HashSet<String>) -> Result<(), Error> {
+fn add_loose(listing: &mut NewListing<String>, folder: &Path, name: &mut String, without: &HashSet<String>) -> Result<(), Error> {
     let length = name.len();
     for entry in listing.entries(folder)? {
         let entry = entry.map_err(|e| unlisted(folder, e))?;
@@ -80,10 +120,10 @@ fn add_loose(listing: &mut NewListing<String>, folder: &Path, name: &mut String,
         name.push('/');
         name.push_str(&file_name.as_encoded_bytes().to_str_lossy());
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() => add_loose(listing, &entry.path(), name, known)?,
+            Ok(kind) if kind.is_dir() => add_loose(listing, &entry.path(), name, without)?,
             // The lock of a ref is none; git allows no branch of such a name.
             Ok(_) if file_name.as_encoded_bytes().ends_with(b".lock") => {}
-            _ if known.contains(name) => {}
+            _ if without.contains(name) => {}
             _ => listing.found.push(name.clone()),
         }
     }
@@ -94,7 +134,10 @@ fn add_loose(listing: &mut NewListing<String>, folder: &Path, name: &mut String,
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::time::{Duration, Instant};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Instant;
+
+    use super::super::known_refs::UnclaimedNames;
 
     use super::*;
 
@@ -110,9 +153,13 @@ mod tests {
             fs::write(git.join(name), "1".repeat(40)).unwrap();
         }
         let read = || {
-            let mut born = worktree.born_branches(&recorded).unwrap().as_ref().clone();
+            let mut born = worktree.born_branches(&recorded, &OriginEvidence::default()).unwrap().as_ref().clone();
             born.extend(
-                worktree.born_worktrees(&recorded).unwrap().iter().map(|found| found.file_name().unwrap().to_string_lossy().into()),
+                worktree
+                    .born_worktrees(&recorded, &OriginEvidence::default())
+                    .unwrap()
+                    .iter()
+                    .map(|found| found.file_name().unwrap().to_string_lossy().into()),
             );
             born.sort();
             born
@@ -147,6 +194,61 @@ mod tests {
             expected.sort();
             assert_eq!(read(), expected, "after {path}");
         }
-        assert_eq!(worktree.born_branches(&Vec::new().into()).unwrap().len(), 5, "with no recorded ref all of them are new");
+        assert_eq!(
+            worktree.born_branches(&Vec::new().into(), &OriginEvidence::default()).unwrap().len(),
+            5,
+            "with no recorded ref all of them are new"
+        );
+    }
+
+    #[test]
+    fn judgements_share_what_no_record_claims_and_see_each_new_name_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        gix::init(folder.path()).unwrap();
+        let worktree = Worktree::open(folder.path()).unwrap();
+        let git = worktree.git_dir().to_owned();
+        for (name, text) in [("claimed", "ref: refs/heads/of-claimed\n"), ("free", "ref: refs/heads/of-free\n")] {
+            fs::create_dir_all(git.join("worktrees").join(name)).unwrap();
+            fs::write(git.join("worktrees").join(name).join("HEAD"), text).unwrap();
+            fs::write(git.join(BRANCHES).join(format!("of-{name}")), "1".repeat(40)).unwrap();
+        }
+        let reads = Arc::new(AtomicUsize::new(0));
+        let (count, id) = (Arc::clone(&reads), worktree_id(&git.join("worktrees/claimed"), &git));
+        let evidence = OriginEvidence::default().with_recorded_worktrees(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+            Ok(HashSet::from([id.clone()]))
+        });
+        let shared = UnclaimedNames::default();
+        // Each of the worktrees has recorded refs of its own.
+        let read = |recorded: &[&str]| {
+            let refs = recorded.iter().map(|name| (name.to_string(), "1".repeat(40))).collect::<Vec<_>>();
+            let recorded = KnownRefs::from(refs).sharing(&shared);
+            let mut names = worktree.born_branches(&recorded, &evidence).unwrap().as_ref().clone();
+            names.extend(worktree.born_worktrees(&recorded, &evidence).unwrap().iter().map(|path| head_name(path, &git)));
+            names.sort();
+            names
+        };
+        let until = |is_so: &dyn Fn() -> bool| {
+            let begun = Instant::now();
+            while !is_so() {
+                assert!(begun.elapsed() < Duration::from_secs(60), "it never comes");
+                std::thread::yield_now();
+            }
+        };
+        assert_eq!(read(&["refs/heads/of-claimed"]), ["refs/heads/of-free", "worktrees/free/HEAD"]);
+        assert_eq!(read(&["refs/heads/of-free"]), ["worktrees/free/HEAD"]);
+        assert_eq!(read(&["worktrees/free/HEAD"]), ["refs/heads/of-free"]);
+        // The records are read for the first of many judgements alone.
+        until(&|| {
+            read(&["a"]);
+            let before = reads.load(Ordering::Relaxed);
+            (0..9).for_each(|n| drop(read(&[&format!("refs/heads/{n}")])));
+            reads.load(Ordering::Relaxed) == before
+        });
+        fs::write(git.join(BRANCHES).join("new"), "1".repeat(40)).unwrap();
+        fs::create_dir(git.join("worktrees/new")).unwrap();
+        assert_eq!(read(&[]), ["refs/heads/new", "refs/heads/of-free", "worktrees/free/HEAD", "worktrees/new/HEAD"]);
+        fs::write(git.join("worktrees/claimed/HEAD"), "ref: refs/heads/new\n").unwrap();
+        until(&|| read(&["worktrees/new/HEAD"]) == ["refs/heads/of-claimed", "refs/heads/of-free", "worktrees/free/HEAD"]);
     }
 }

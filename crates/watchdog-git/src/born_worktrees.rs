@@ -29,7 +29,7 @@ impl Worktree {
     /// [`Error::Read`] where the record cannot be read.
     pub fn helper_worktrees(&self, evidence: &OriginEvidence) -> Result<Vec<BornWorktree>, Error> {
         let Some(recorded) = &evidence.refs else { return Ok(Vec::new()) };
-        let mut candidates = self.born_worktrees(recorded)?;
+        let mut candidates = self.born_worktrees(recorded, evidence)?;
         // Nearly always there is none, and nothing else need be read. A record from before worktrees were recorded says nothing about them.
         if candidates.is_empty() || !recorded.names()?.contains(MAIN_HEAD) {
             return Ok(Vec::new());

@@ -4,14 +4,14 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use super::error::Error;
 use super::file_state::{StatStamp, is_remote, version_of};
 
-/// The last lists for one set of recorded refs.
+/// The last lists of the names of branches and linked worktrees.
 #[derive(Default)]
-pub(super) struct BornListings {
+pub(super) struct NameListings {
     pub branches: LastListing<String>,
     pub worktrees: LastListing<PathBuf>,
 }
@@ -20,6 +20,7 @@ pub(super) struct BornListings {
 struct KeptListing<T> {
     common_dir: PathBuf,
     versions: Vec<(PathBuf, Option<StatStamp>)>,
+    read_at: Instant,
     found: Arc<Vec<T>>,
 }
 
@@ -35,21 +36,37 @@ impl<T> Default for LastListing<T> {
 impl<T> LastListing<T> {
     /// The kept list where nothing that it was read from has changed; else a new one.
     pub(super) fn of(&self, common_dir: &Path, read: impl FnOnce(&mut NewListing<T>) -> Result<(), Error>) -> Result<Arc<Vec<T>>, Error> {
+        self.of_at_most(Duration::MAX, common_dir, read)
+    }
+
+    /// The same, where the kept list is also no older than `age`: it depends on something whose change no version shows.
+    pub(super) fn of_at_most(
+        &self,
+        age: Duration,
+        common_dir: &Path,
+        read: impl FnOnce(&mut NewListing<T>) -> Result<(), Error>,
+    ) -> Result<Arc<Vec<T>>, Error> {
         // Held while the list is read: whoever else wants it would read the same.
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kept) = last.as_ref().filter(|kept| kept.common_dir == common_dir && kept.is_current()) {
-            return Ok(Arc::clone(&kept.found));
+        if let Some(found) = last.as_ref().and_then(|kept| kept.at_most(age, common_dir)) {
+            return Ok(found);
         }
         *last = None;
-        let mut listing =
-            NewListing { begun: SystemTime::now(), versions: Vec::new(), is_reliable: !is_remote(common_dir), found: Vec::new() };
+        let (begun, read_at) = (SystemTime::now(), Instant::now());
+        let mut listing = NewListing { begun, versions: Vec::new(), is_reliable: !is_remote(common_dir), found: Vec::new() };
         read(&mut listing)?;
         let found = Arc::new(listing.found);
         if listing.is_reliable {
             let found = Arc::clone(&found);
-            *last = Some(KeptListing { common_dir: common_dir.to_owned(), versions: listing.versions, found });
+            *last = Some(KeptListing { common_dir: common_dir.to_owned(), versions: listing.versions, read_at, found });
         }
         Ok(found)
+    }
+
+    /// The kept list, under the same conditions.
+    pub(super) fn kept_at_most(&self, age: Duration, common_dir: &Path) -> Option<Arc<Vec<T>>> {
+        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref()?.at_most(age, common_dir)
     }
 }
 
@@ -61,6 +78,11 @@ impl<T> LastListing<T> {
 }
 
 impl<T> KeptListing<T> {
+    fn at_most(&self, age: Duration, common_dir: &Path) -> Option<Arc<Vec<T>>> {
+        let is_valid = self.common_dir == common_dir && self.read_at.elapsed() <= age && self.is_current();
+        is_valid.then(|| Arc::clone(&self.found))
+    }
+
     fn is_current(&self) -> bool {
         self.versions.iter().all(|(path, version)| version_of(path).is_ok_and(|now| now == *version))
     }

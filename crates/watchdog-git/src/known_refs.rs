@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use super::error::Error;
-use super::kept_listing::BornListings;
+use super::kept_listing::NameListings;
 
 /// A full name of a ref with the object that it named.
 pub type RefTip = (String, String);
@@ -14,24 +14,38 @@ type RefReader = Box<dyn Fn() -> Result<Vec<RefTip>, String> + Send + Sync>;
 
 /// Full names of refs, each with the object that it named when a baseline was recorded. Clones share what was read.
 #[derive(Clone)]
-pub struct KnownRefs(Arc<LazyRefs>);
+pub struct KnownRefs {
+    lazy: Arc<LazyRefs>,
+    unclaimed: Option<UnclaimedNames>,
+}
+
+/// What a repository has now and no record claims, shared by the judgements of one sweep and kept for a moment: linked worktrees without
+/// a record of their own, and branches that no worktree with a record has checked out.
+#[derive(Clone, Default)]
+pub struct UnclaimedNames(pub(super) Arc<NameListings>);
 
 struct LazyRefs {
     tips: OnceLock<Vec<RefTip>>,
     names: OnceLock<Arc<HashSet<String>>>,
-    born: BornListings,
+    born: NameListings,
     read: Option<RefReader>,
 }
 
 impl KnownRefs {
     /// Refs that `read` gets when they are first asked for; its error says why they could not be read.
     pub fn later(read: impl Fn() -> Result<Vec<RefTip>, String> + Send + Sync + 'static) -> Self {
-        KnownRefs(Arc::new(LazyRefs {
-            tips: OnceLock::new(),
-            names: OnceLock::new(),
-            born: BornListings::default(),
-            read: Some(Box::new(read)),
-        }))
+        KnownRefs::with(OnceLock::new(), Some(Box::new(read)))
+    }
+
+    fn with(tips: OnceLock<Vec<RefTip>>, read: Option<RefReader>) -> Self {
+        let lazy = LazyRefs { tips, names: OnceLock::new(), born: NameListings::default(), read };
+        KnownRefs { lazy: Arc::new(lazy), unclaimed: None }
+    }
+
+    /// The same refs, whose judgements share with others what no record claims.
+    #[must_use]
+    pub fn sharing(self, unclaimed: &UnclaimedNames) -> Self {
+        KnownRefs { unclaimed: Some(unclaimed.clone()), ..self }
     }
 
     /// The refs.
@@ -39,12 +53,12 @@ impl KnownRefs {
     /// # Errors
     /// [`Error::Read`] where they cannot be read. The next call tries again.
     pub fn tips(&self) -> Result<&[RefTip], Error> {
-        if let Some(tips) = self.0.tips.get() {
+        if let Some(tips) = self.lazy.tips.get() {
             return Ok(tips);
         }
-        let read = self.0.read.as_ref().map_or_else(|| Ok(Vec::new()), |read| read());
+        let read = self.lazy.read.as_ref().map_or_else(|| Ok(Vec::new()), |read| read());
         let read = read.map_err(|why| Error::Read { doing: "read the refs that were recorded with the baseline".to_string(), why })?;
-        Ok(self.0.tips.get_or_init(|| read))
+        Ok(self.lazy.tips.get_or_init(|| read))
     }
 
     /// Their names, made once for all clones.
@@ -52,28 +66,33 @@ impl KnownRefs {
     /// # Errors
     /// As [`KnownRefs::tips`].
     pub(super) fn names(&self) -> Result<Arc<HashSet<String>>, Error> {
-        if let Some(names) = self.0.names.get() {
+        if let Some(names) = self.lazy.names.get() {
             return Ok(Arc::clone(names));
         }
         let names = self.tips()?.iter().map(|(name, _)| name.clone()).collect();
-        Ok(Arc::clone(self.0.names.get_or_init(|| Arc::new(names))))
+        Ok(Arc::clone(self.lazy.names.get_or_init(|| Arc::new(names))))
     }
 
     /// The last lists of what is not among them, for all clones.
-    pub(super) fn born(&self) -> &BornListings {
-        &self.0.born
+    pub(super) fn born(&self) -> &NameListings {
+        &self.lazy.born
+    }
+
+    /// What no record claims, where it is shared.
+    pub(super) fn unclaimed(&self) -> Option<&NameListings> {
+        self.unclaimed.as_ref().map(|unclaimed| &*unclaimed.0)
     }
 }
 
 impl From<Vec<RefTip>> for KnownRefs {
     fn from(tips: Vec<RefTip>) -> Self {
-        KnownRefs(Arc::new(LazyRefs { tips: OnceLock::from(tips), names: OnceLock::new(), born: BornListings::default(), read: None }))
+        KnownRefs::with(OnceLock::from(tips), None)
     }
 }
 
 impl std::fmt::Debug for KnownRefs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("KnownRefs").field(&self.0.tips.get()).finish()
+        f.debug_tuple("KnownRefs").field(&self.lazy.tips.get()).finish()
     }
 }
 

@@ -75,7 +75,7 @@ pub use error::Error;
 pub use file_state::is_absent;
 pub use guarded::GuardedPaths;
 pub use hidden::HiddenEntries;
-pub use known_refs::{KnownRefs, RefTip};
+pub use known_refs::{KnownRefs, RefTip, UnclaimedNames};
 pub use line_hunks::line_hunks;
 pub use open::Worktree;
 pub use origin_evidence::{OriginEvidence, RescuedCommit};

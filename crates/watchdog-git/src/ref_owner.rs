@@ -158,6 +158,15 @@ pub(super) fn head_name(git_dir: &Path, common_dir: &Path) -> String {
     }
 }
 
+/// The full names of the branches that worktrees with a record have checked out.
+pub(super) fn checked_out(common_dir: &Path, with_record: &HashSet<String>) -> Result<HashSet<String>, Error> {
+    let mut branches = HashSet::new();
+    for git_dir in git_dirs(common_dir)?.iter().filter(|git_dir| with_record.contains(&worktree_id(git_dir, common_dir))) {
+        branches.extend(head_text(git_dir)?.as_deref().and_then(symbolic));
+    }
+    Ok(branches)
+}
+
 /// The text of a worktree's HEAD; `None` where it has none.
 fn head_text(git_dir: &Path) -> Result<Option<String>, Error> {
     let head = git_dir.join("HEAD");

@@ -45,10 +45,10 @@ impl Worktree {
         self.refresh()?;
         // The names alone settle it nearly always: they all were there at the baseline.
         let own = self.branch().map(|branch| format!("refs/heads/{branch}"));
-        let born = self.born_branches(recorded)?;
+        let born = self.born_branches(recorded, evidence)?;
         let is_candidate = |name: &&String| Some(*name) != own.as_ref() && !name.starts_with(OWN_BRANCHES);
         let mut names: Vec<String> = born.iter().filter(is_candidate).cloned().collect();
-        let worktrees = self.born_worktrees(recorded)?;
+        let worktrees = self.born_worktrees(recorded, evidence)?;
         if names.is_empty() && worktrees.is_empty() {
             return Ok(Vec::new());
         }
