@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::AtomicBool;
 
-use gix::bstr::{BStr, ByteSlice};
+use gix::bstr::{BStr, BString, ByteSlice};
 use gix::filter::plumbing::pipeline::convert::ToGitOutcome;
 use gix::index::entry::stat::Time;
 use gix::index::entry::{Flags, Mode, Stat, stat};
@@ -49,11 +49,13 @@ pub(super) struct FileComparer<'w> {
     rules: ComparisonOptions,
     /// Built when the first content must be read: it reads attributes.
     filters: Option<gix::filter::Pipeline<'w>>,
+    /// The folder of the last file whose attributes were to be read: they are read once for all files of a folder in a row.
+    looked_at: Option<BString>,
 }
 
 impl<'w> FileComparer<'w> {
     pub(crate) fn new(repo: &'w gix::Repository, index: &'w State, rules: ComparisonOptions) -> Self {
-        FileComparer { repo, index, rules, filters: None }
+        FileComparer { repo, index, rules, filters: None, looked_at: None }
     }
 
     /// Compares the file `name` in an open folder, of which `found` was just learned, with its entry, which is no submodule.
@@ -131,7 +133,11 @@ impl<'w> FileComparer<'w> {
     }
 
     /// Opening a pipe called `.gitattributes` would block without end.
-    fn refuse_odd_attributes(&self, path: &BStr) -> Result<(), String> {
+    fn refuse_odd_attributes(&mut self, path: &BStr) -> Result<(), String> {
+        let own_folder = path.rfind_byte(b'/').map_or(BStr::new(""), |at| &path[..at]);
+        if self.looked_at.as_ref().is_some_and(|folder| folder == own_folder) {
+            return Ok(());
+        }
         let root = self.repo.workdir().expect("only worktrees are opened");
         let folders = path.find_iter("/").map(|at| &path[..at]).chain([BStr::new("")]);
         for folder in folders {
@@ -141,7 +147,11 @@ impl<'w> FileComparer<'w> {
             }
         }
         let info = self.repo.common_dir().join("info/attributes");
-        if odd(&info) { Err(format!("{} is neither a file nor a link", info.display())) } else { Ok(()) }
+        if odd(&info) {
+            return Err(format!("{} is neither a file nor a link", info.display()));
+        }
+        self.looked_at = Some(own_folder.to_owned());
+        Ok(())
     }
 }
 
