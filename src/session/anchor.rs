@@ -71,10 +71,7 @@ pub fn replace(
     criteria: &AnchorParts,
 ) -> Result<(), UnreadableFact> {
     let commit = commit_of(&criteria.commit);
-    if let Some(commit) = &commit {
-        // The ref only keeps the commit from garbage collection: without it the anchor still holds as long as the commit is there.
-        let _ = worktree.keep_anchor(spec, commit);
-    }
+    keep_commit(worktree, spec, commit.as_deref());
     let anchor = CriteriaAnchor { file: criteria.file.clone(), commit, differing: criteria.differing.clone(), at: now, end: None };
     anchor::record(store, &worktree.worktree_id(), spec, &anchor)?;
     Ok(())
@@ -95,12 +92,19 @@ pub fn completed(
     if found.commit == commit_of(&criteria.commit) && found.file == file && found.differing == criteria.differing {
         return Ok(());
     }
-    let end = found.end;
-    replace(store, worktree, spec, now, &AnchorParts { file, ..criteria })?;
-    if let Some(end) = end {
-        update(store, &worktree.worktree_id(), spec, |anchor| anchor.end = Some(end.clone()))?;
+    // A power cut must not take away the first pin of a file.
+    let is_commit_alone = found.file == file;
+    let moved = CriteriaAnchor { file, commit: commit_of(&criteria.commit), differing: criteria.differing, at: now, end: found.end };
+    keep_commit(worktree, spec, moved.commit.as_deref());
+    let record = if is_commit_alone { anchor::move_commit } else { anchor::record };
+    Ok(record(store, &worktree.worktree_id(), spec, &moved)?)
+}
+
+/// Keeps the anchor's commit from garbage collection. Without the ref the anchor still holds as long as the commit is there.
+fn keep_commit(worktree: &Worktree, spec: &str, commit: Option<&str>) {
+    if let Some(commit) = commit {
+        let _ = worktree.keep_anchor(spec, commit);
     }
-    Ok(())
 }
 
 /// Marks the end of a session: later movements of HEAD are not its own.
@@ -131,7 +135,7 @@ pub fn follow(store: &dyn LocalStore, worktree: &Worktree, spec: Option<&str>, f
     } else {
         found.file.clone()
     };
-    let _ = worktree.keep_anchor(&own, commit);
+    keep_commit(worktree, &own, Some(commit));
     let moved = CriteriaAnchor { file, commit: Some(commit.clone()), differing: found.differing.clone(), at: now, end: found.end.clone() };
     Ok(anchor::record(store, &id, &own, &moved)?)
 }

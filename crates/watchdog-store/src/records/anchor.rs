@@ -73,6 +73,12 @@ pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, anchor: &Cr
     row::overwrite(store, &row::key::<CriteriaAnchor>(worktree_id, spec), anchor)
 }
 
+/// Records an anchor whose commit alone moved forward. It does not wait for the disk: what a power cut takes away leaves the former commit,
+/// with which later judgements compare more.
+pub fn move_commit(store: &dyn LocalStore, worktree_id: &str, spec: &str, anchor: &CriteriaAnchor) -> Result<(), StoreError> {
+    row::overwrite_without_flush(store, &row::key::<CriteriaAnchor>(worktree_id, spec), anchor)
+}
+
 /// Records an anchor where there is none, and says whether it did.
 pub fn record_if_absent(store: &dyn LocalStore, worktree_id: &str, spec: &str, anchor: &CriteriaAnchor) -> Result<bool, StoreError> {
     row::create(store, &row::key::<CriteriaAnchor>(worktree_id, spec), anchor)

@@ -92,8 +92,14 @@ pub(super) fn load<R: RecordType>(store: &dyn SharedStore, key: &RowKey) -> Resu
 }
 
 /// One try to put `bytes` where `found` was. `None` = somebody was faster.
-fn swap(store: &dyn SharedStore, key: &RowKey, found: Option<RowRevision>, bytes: &[u8]) -> Result<Option<()>, StoreError> {
-    match store.cas(key, found.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev), bytes)? {
+fn swap<S: SharedStore + ?Sized>(
+    store: &S,
+    key: &RowKey,
+    found: Option<RowRevision>,
+    bytes: &[u8],
+    write: impl Fn(ExpectedRevision, &[u8]) -> Result<SwapOutcome, StoreError>,
+) -> Result<Option<()>, StoreError> {
+    match write(found.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev), bytes)? {
         SwapOutcome::Ok(_) => Ok(Some(())),
         SwapOutcome::Conflict => Ok(None),
         // It is written if what is there now is what we wrote; otherwise the next round decides.
@@ -170,6 +176,20 @@ fn update_by<R: RecordType, T, S: SharedStore + ?Sized>(
 
 /// Writes a row over whatever is there, unreadable rows included; only one of a later version is refused.
 pub(super) fn overwrite<R: RecordType>(store: &dyn SharedStore, key: &RowKey, row: &R) -> Result<(), StoreError> {
+    overwrite_by(store, key, row, |expect, bytes| store.cas(key, expect, bytes))
+}
+
+/// The same without waiting for the disk, under the condition of [`update_without_flush`].
+pub(super) fn overwrite_without_flush<R: RecordType>(store: &dyn LocalStore, key: &RowKey, row: &R) -> Result<(), StoreError> {
+    overwrite_by(store, key, row, |expect, bytes| store.cas_without_flush(key, expect, bytes))
+}
+
+fn overwrite_by<R: RecordType, S: SharedStore + ?Sized>(
+    store: &S,
+    key: &RowKey,
+    row: &R,
+    write: impl Fn(ExpectedRevision, &[u8]) -> Result<SwapOutcome, StoreError>,
+) -> Result<(), StoreError> {
     let bytes = encode(row);
     rounds::<R, ()>(key, || {
         let found = store.get(key)?;
@@ -178,7 +198,7 @@ pub(super) fn overwrite<R: RecordType>(store: &dyn SharedStore, key: &RowKey, ro
         {
             return Err(newer);
         }
-        swap(store, key, found.map(|(rev, _)| rev), &bytes)
+        swap(store, key, found.map(|(rev, _)| rev), &bytes, &write)
     })
 }
 
