@@ -266,6 +266,7 @@ fn environment(
         narrate: terminal.narrator(),
         notifications,
         task_stores: Default::default(),
+        inside: Default::default(),
         connect_slots: connect_slots(),
     })
 }

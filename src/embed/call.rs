@@ -53,6 +53,7 @@ impl CallOptions {
             narrate: Arc::clone(&self.narrate),
             notifications: NotificationWorker::default(),
             task_stores: Default::default(),
+            inside: Default::default(),
             connect_slots: connect_slots(),
         })
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::agent::preset::PresetCatalog;
 use crate::agent::transcript::ClaudeHome;
+use crate::session::SharedInside;
 use watchdog_core::config::CriteriaNumbers;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_store::StateDir;
@@ -42,6 +43,8 @@ pub struct CommandEnv {
     pub notifications: NotificationWorker,
     /// Where tasks are recorded, as far as it was opened.
     pub task_stores: OpenTaskStores,
+    /// Whether this process is a part of a recorded session.
+    pub inside: SharedInside,
     /// Reaches the server that gives slots for questions; `None` in a build without the fleet.
     pub connect_slots: Option<ConnectSlots>,
 }

@@ -161,7 +161,7 @@ impl JudgementRun {
         if let Some(refused) = verdict.degraded.iter().find(|note| note.code == WarningCode::ToolsRefused) {
             verdict.message = format!("{}; {}", verdict.message, refused.detail);
         }
-        if let Err(unreadable) = settle_anchor::after_verdict(&self.input, self.store.as_ref(), &verdict) {
+        if let Err(unreadable) = settle_anchor::after_verdict(&self.input, self.store.as_ref(), &verdict, &self.command_env.inside) {
             verdict.degraded.push(Degradation { code: WarningCode::AnchorUnmoved, detail: unreadable.why });
         }
         if verdict.status() == Status::Complete

@@ -5,7 +5,7 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use crate::session::anchor::{self, AnchorParts};
-use crate::session::{RecordedBaseline, inside};
+use crate::session::{RecordedBaseline, SharedInside};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Status, Verdict};
@@ -61,12 +61,17 @@ pub fn session_ended(store: &dyn LocalStore, worktree: &Worktree, spec: &str) ->
 }
 
 /// Called after a complete verdict by the anchor's own criteria: the next work is compared with HEAD as it is now.
-pub fn after_verdict(input: &JudgementInput, store: &dyn LocalStore, verdict: &Verdict) -> Result<(), UnreadableFact> {
+pub fn after_verdict(
+    input: &JudgementInput,
+    store: &dyn LocalStore,
+    verdict: &Verdict,
+    inside: &SharedInside,
+) -> Result<(), UnreadableFact> {
     if verdict.status() != Status::Complete || !input.by_own_criteria || input.trust != ConfigTrust::Settled {
         return Ok(());
     }
     // A session must not end its own judgement.
-    if inside(store)?.is_some() {
+    if inside.of(store)? {
         return Ok(());
     }
     let Some(commits) = &verdict.commits else { return Ok(()) };

@@ -1,9 +1,38 @@
 //! Whether this very call comes from inside of a session that is watched.
 
 use std::cell::LazyCell;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use watchdog_process::{ProcessAncestry, still_runs};
 use watchdog_store::{LocalStore, StoreError, session};
+
+/// How long an answer holds for all that share it.
+const SHARED_FOR: Duration = Duration::from_secs(1);
+
+/// Whether this process is a part of a recorded session that still runs, for many judgements in a row: each would read the records of
+/// all sessions. The ancestors of a process were there before it, and mostly their records; a record that is newer counts after a second.
+#[derive(Clone, Default)]
+pub struct SharedInside(Arc<Mutex<Option<(Instant, bool)>>>);
+
+impl SharedInside {
+    /// The answer of the last second, or a new one.
+    ///
+    /// # Errors
+    /// Where the records cannot be read.
+    pub fn of(&self, store: &dyn LocalStore) -> Result<bool, StoreError> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match *last {
+            Some((read_at, is_inside)) if read_at.elapsed() <= SHARED_FOR => Ok(is_inside),
+            _ => {
+                let read_at = Instant::now();
+                let is_inside = inside(store)?.is_some();
+                *last = Some((read_at, is_inside));
+                Ok(is_inside)
+            }
+        }
+    }
+}
 
 /// The spec of a recorded session that still runs and that this process is a part of; `None` where it is a part of none.
 ///

@@ -181,6 +181,7 @@ fn a_judgement_that_panicked_for_want_of_room_has_a_verdict_in_the_journal() {
         narrate: std::sync::Arc::new(|_: &str| {}),
         notifications: NotificationWorker::default(),
         task_stores: Default::default(),
+        inside: Default::default(),
         connect_slots: None,
     };
     let why = "the system has no further thread or process".to_owned();

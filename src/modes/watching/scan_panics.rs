@@ -67,6 +67,7 @@ fn a_scan_that_panics_is_an_error_of_its_worktree_and_the_watch_continues() {
         narrate: Arc::new(|_: &str| {}),
         notifications: NotificationWorker::default(),
         task_stores: Default::default(),
+        inside: Default::default(),
         connect_slots: None,
     };
     let on_row = {
