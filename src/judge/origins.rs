@@ -103,8 +103,7 @@ fn helper_words(helper: &UnmergedWork) -> String {
 pub fn keep_judged_head(input: &JudgementInput, verdict: &Verdict) {
     let Some(commits) = verdict.commits.as_ref().filter(|commits| commits.new_commits > 0) else { return };
     let Some(head) = &commits.head else { return };
-    let behind: Vec<&str> = commits.listed.iter().map(|commit| commit.id.as_str()).filter(|id| id != head).collect();
     let worktree = input.worktree.lock().expect("mutex poisoned");
     // A repository that only others may write is judged all the same.
-    worktree.keep_judged(&input.spec, head, &behind, now()).ok();
+    worktree.keep_judged(&input.spec, head, now()).ok();
 }

@@ -85,7 +85,7 @@ fn a_judged_head_is_kept_for_the_worktree_itself_also_in_what_a_sibling_opened()
     for found in &found[1..] {
         let one = family.open(found).unwrap();
         let HistoryPoint::Commit(head) = one.head().unwrap() else { panic!("it has a commit") };
-        one.keep_judged("spec", &head, &[], jiff::Timestamp::UNIX_EPOCH).unwrap();
+        one.keep_judged("spec", &head, jiff::Timestamp::UNIX_EPOCH).unwrap();
         let name = format!("refs/watchdog/judged/{}/spec/19700101T000000Z-{}", one.worktree_id(), &head[..12]);
         assert_eq!(repo.git(&["rev-parse", &name]).trim(), head, "{}", found.root.display());
         family.give_back(one);

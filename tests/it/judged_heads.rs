@@ -57,16 +57,28 @@ fn one_ref_keeps_what_was_judged_one_after_the_other_and_none_what_a_remote_name
 }
 
 #[test]
+fn sessions_one_after_the_other_leave_one_ref() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    for name in ["one", "two", "three"] {
+        let work = format!("echo {name} > {name} && git add {name} && git commit -q -m {name}");
+        repo.watchdog(&["run", "--", "sh", "-c", &work]).expect(0);
+        assert_eq!(judged(&repo), [repo.head()], "after {name}");
+    }
+}
+
+#[test]
 fn judged_heads_go_with_the_old_snapshots() {
     let env = TestEnv::new();
     let repo = env.repo();
     let old = repo.head();
     let worktree = watchdog_git::Worktree::open(repo.path()).unwrap();
+    repo.git(&["switch", "-q", "--orphan", "another-line"]);
     let days_ago = |days: i64| jiff::Timestamp::now() - jiff::SignedDuration::from_hours(24 * days);
-    worktree.keep_judged("main", &old, &[], days_ago(40)).unwrap();
+    worktree.keep_judged("main", &old, days_ago(40)).unwrap();
     repo.write("new", "new");
     let new = repo.commit_all("new");
-    worktree.keep_judged("main", &new, &[], days_ago(3)).unwrap();
+    worktree.keep_judged("main", &new, days_ago(3)).unwrap();
     assert_eq!(judged(&repo).len(), 2);
     repo.watchdog(&["snapshot"]).expect(0);
     repo.watchdog(&["check", "--no-probe"]).expect(10);

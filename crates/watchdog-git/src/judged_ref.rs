@@ -1,9 +1,13 @@
 //! Keeps every judged head in a ref, so that no garbage collection takes the commits of a worktree and branch that were removed.
 
+use std::collections::HashSet;
+
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use gix::refs::Target;
 use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
+use gix::revision::walk::Sorting;
+use gix::traverse::commit::simple::CommitTimeOrder;
 use jiff::Timestamp;
 
 use super::error::Error;
@@ -16,13 +20,17 @@ const PREFIX: &str = "refs/watchdog/judged/";
 /// The format of the time in a name; such names sort by time.
 const TIME: &str = "%Y%m%dT%H%M%SZ";
 
+/// So many of the newest commits of a head are looked through for heads that were judged before: what is older stays kept until its time
+/// is over.
+const LOOKED_THROUGH: usize = 200;
+
 impl Worktree {
     /// Keeps a judged head, unless it is kept already or a remote-tracking branch names it. Refs of the same worktree and spec that name one
-    /// of `behind`, ancestors of this head, are dropped: this one keeps them.
+    /// of its newest ancestors are dropped: this one keeps them. So a loop leaves one ref, however many sessions it has.
     ///
     /// # Errors
     /// When refs cannot be read or written.
-    pub fn keep_judged(&self, spec: &str, head: &str, behind: &[&str], at: Timestamp) -> Result<(), Error> {
+    pub fn keep_judged(&self, spec: &str, head: &str, at: Timestamp) -> Result<(), Error> {
         let folder = format!("{PREFIX}{}/{}/", self.worktree_id(), spec_for_ref(spec));
         let doing = || format!("keep the judged commit {head}");
         let id = ObjectId::from_hex(head.as_bytes()).map_err(|e| Error::read(doing(), e))?;
@@ -46,12 +54,29 @@ impl Worktree {
             let committer = gix::actor::SignatureRef { name: "watchdog".into(), email: "watchdog@localhost".into(), time: "0 +0000" };
             self.repo.edit_references_as(Some(edit), Some(committer)).map_err(|e| Error::read(doing(), e))?;
         }
+        let behind = self.soon_reached(id, kept.iter().map(|(_, commit)| *commit).collect());
         for (name, commit) in kept {
-            if behind.contains(&commit.to_hex().to_string().as_str()) {
+            if behind.contains(&commit) {
                 delete_ref(self, &name, commit, at)?;
             }
         }
         Ok(())
+    }
+
+    /// Which of these commits are among the newest ancestors of a head. What cannot be read, as in a shallow clone, is none.
+    fn soon_reached(&self, head: ObjectId, mut wanted: HashSet<ObjectId>) -> HashSet<ObjectId> {
+        let mut reached = HashSet::new();
+        if wanted.is_empty() {
+            return reached;
+        }
+        let walk = self.repo.rev_walk([head]).sorting(Sorting::ByCommitTime(CommitTimeOrder::NewestFirst)).all();
+        for commit in walk.into_iter().flatten().take(LOOKED_THROUGH).map_while(Result::ok) {
+            reached.extend(wanted.take(&commit.id));
+            if wanted.is_empty() {
+                break;
+            }
+        }
+        reached
     }
 
     /// Drops the refs of heads that were first judged before `before`, in all worktrees of the repository; returns how many.
