@@ -44,6 +44,9 @@ fn forged(repo: &Repo, args: &[&str]) {
 fn what_another_worktree_commits_during_the_session_is_never_made_here() {
     for how in [
         &["merge", "-q", "other"][..],
+        // A name that began with the session, as a helper's branch has.
+        &["merge", "-q", "moved"],
+        &["reset", "-q", "--hard", "moved"],
         &["reset", "-q", "--hard", "other"],
         &["checkout", "-q", "--detach", "other"],
         &["checkout", "-q", "-B", "mine", "other"],
@@ -152,6 +155,18 @@ fn recorded_refs_beat_a_reflog_that_was_written_by_hand() {
     assert_eq!(counted(&session), (1, 0, false));
 }
 
+#[test]
+fn what_another_worktree_had_without_a_branch_beats_a_reflog_that_was_written_by_hand() {
+    let team = Team::new();
+    team.other.git(&["checkout", "-q", "--detach"]);
+    let old = team.other.commit("o1");
+    let session = Session::begin(&team.mine);
+    let seed = team.mine.head();
+    team.mine.git(&["reset", "-q", "--hard", &old]);
+    claims_to_have_committed(&team, &seed, &old);
+    assert_eq!(counted(&session), (1, 0, false));
+}
+
 /// Puts one entry that says that `new` was committed on `old` in the place of the logs of `mine`.
 fn claims_to_have_committed(team: &Team, old: &str, new: &str) {
     let subject = team.mine.git(&["log", "-1", "--format=%s", new]);
@@ -241,6 +256,23 @@ fn what_head_shows_arriving_is_imported_also_when_nothing_else_is_left_of_the_fe
         agent.git(&["reset", "-q", "--hard", &id]);
         assert_eq!(counted(&session), (2, 0, false), "{how:?}");
     }
+}
+
+#[test]
+fn what_a_merge_of_several_lines_brought_is_imported_when_nothing_else_is_left_of_the_fetch() {
+    let (_seed, agent, other) = with_colleague();
+    let session = Session::begin(&agent);
+    agent.commit("own");
+    let mut lines = Vec::new();
+    for name in ["c1", "c2"] {
+        other.git(&["checkout", "-q", "-b", name, "origin/main"]);
+        lines.push(other.commit(name));
+        agent.git(&["fetch", "-q", "../other", name]);
+    }
+    agent.git(&["merge", "-q", "--no-edit", &lines[0], &lines[1]]);
+    fs::remove_file(agent.path(".git/FETCH_HEAD")).unwrap();
+    assert_eq!(agent.git(&["rev-list", "--parents", "-1", "HEAD"]).split_whitespace().count(), 4, "three parents");
+    assert_eq!(session.sum(), (4, 2, 2, true, vec![]), "own work and the merge, beside what came");
 }
 
 #[test]

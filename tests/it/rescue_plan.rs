@@ -116,6 +116,16 @@ fn the_question_shows_the_work_and_hides_what_is_secret() {
 }
 
 #[test]
+fn a_diff_that_git_did_not_print_whole_is_not_shown() {
+    let repo = two_changes();
+    // More than is kept of an output: its middle is missing, and with it perhaps the begin of a secret.
+    repo.write("long.txt", "a line of many\n".repeat(200_000));
+    let asked = planned(&repo, |_| {}, &[Err(PlanError::Unavailable { why: "enough".into() })]).asked;
+    assert!(asked[0].contains("- new: \"long.txt\""), "{}", asked[0]);
+    assert!(!asked[0].contains("a line of many") && !asked[0].contains("fn login"), "{}", asked[0]);
+}
+
+#[test]
 fn a_plan_with_a_fault_is_asked_for_once_more_with_the_fault_named() {
     let repo = two_changes();
     let mut bad = good();

@@ -302,6 +302,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_cannot_be_looked_at_is_not_absent() {
+        let folder = tempfile::tempdir().unwrap();
+        gix::init(folder.path()).unwrap();
+        let worktree = Worktree::open(folder.path()).unwrap();
+        let mut disk = DiskComparer::new(&worktree, ObjectId::empty_tree(worktree.repo.object_hash()));
+        assert_eq!(disk.at("none".into(), None).unwrap(), DiskContent::Absent);
+        // A tree can hold a name that no file system takes.
+        let longer_than_any = "n".repeat(300);
+        assert!(disk.at(longer_than_any.as_str().into(), None).is_err());
+    }
+
+    #[test]
     fn only_a_file_is_read_and_what_took_its_place_neither_followed_nor_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);

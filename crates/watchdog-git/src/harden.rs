@@ -187,6 +187,19 @@ mod tests {
     }
 
     #[test]
+    fn an_object_that_the_repository_replaces_is_read_as_it_is() {
+        let home = tempfile::tempdir().unwrap();
+        let repo = opened(home.path(), "");
+        let [own, other] = ["own", "other"].map(|text| repo.write_blob(text).unwrap().detach());
+        let replace = home.path().join(".git/refs/replace");
+        std::fs::create_dir_all(&replace).unwrap();
+        std::fs::write(replace.join(own.to_string()), format!("{other}\n")).unwrap();
+        let reads = |options: Options| gix::open_opts(home.path().join(".git"), options).unwrap().find_blob(own).unwrap().data.clone();
+        assert_eq!(reads(options()), b"own");
+        assert_eq!(reads(Options::default()), b"other", "it is a replacement that git would follow");
+    }
+
+    #[test]
     fn a_format_that_nobody_here_reads_is_refused() {
         let home = tempfile::tempdir().unwrap();
         for (version, extension, expected) in [

@@ -265,11 +265,28 @@ mod tests {
             ("some tool did this", ReflogAction::Unknown),
             ("mine: moving to other", moved),
             ("mine: Fast-forward", moved),
+            ("mine: Merge made by the 'ort' strategy.", ReflogAction::Merged),
         ] {
             assert_eq!(action(message), expected, "{message}");
             // What moved, or came in an unknown way, is nobody's work by this entry.
             assert_eq!(action(message).makes(), expected != moved && expected != ReflogAction::Unknown, "{message}");
         }
+    }
+
+    #[test]
+    fn a_log_is_read_from_its_first_line_on_and_one_that_cannot_be_read_is_not_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        let (log, around) = (folder.path().join("log"), folder.path().join("around"));
+        let zeros = "0".repeat(40);
+        let line = |n: usize| format!("{zeros} {n:040} A <a@x> 1800000000 +0000\tcommit: {n}\n");
+        for lines in [1, 2, 1000] {
+            std::fs::write(&log, (1..=lines).map(line).collect::<String>()).unwrap();
+            let read: Vec<String> = read(&log).unwrap().iter().map(|entry| entry.new.to_string()).collect();
+            assert_eq!(read, (1..=lines).map(|n| format!("{n:040}")).collect::<Vec<_>>());
+        }
+        assert!(read(&folder.path().join("none")).unwrap().is_empty());
+        std::os::unix::fs::symlink("around", &around).unwrap();
+        assert!(read(&around).is_err());
     }
 
     #[test]
