@@ -50,12 +50,12 @@ pub(super) struct FileComparer<'w> {
     /// Built when the first content must be read: it reads attributes.
     filters: Option<gix::filter::Pipeline<'w>>,
     /// The folder of the last file whose attributes were to be read: they are read once for all files of a folder in a row.
-    looked_at: Option<BString>,
+    attributes_read_in: Option<BString>,
 }
 
 impl<'w> FileComparer<'w> {
     pub(crate) fn new(repo: &'w gix::Repository, index: &'w State, rules: ComparisonOptions) -> Self {
-        FileComparer { repo, index, rules, filters: None, looked_at: None }
+        FileComparer { repo, index, rules, filters: None, attributes_read_in: None }
     }
 
     /// Compares the file `name` in an open folder, of which `found` was just learned, with its entry, which is no submodule.
@@ -135,7 +135,7 @@ impl<'w> FileComparer<'w> {
     /// Opening a pipe called `.gitattributes` would block without end.
     fn refuse_odd_attributes(&mut self, path: &BStr) -> Result<(), String> {
         let own_folder = path.rfind_byte(b'/').map_or(BStr::new(""), |at| &path[..at]);
-        if self.looked_at.as_ref().is_some_and(|folder| folder == own_folder) {
+        if self.attributes_read_in.as_ref().is_some_and(|folder| folder == own_folder) {
             return Ok(());
         }
         let root = self.repo.workdir().expect("only worktrees are opened");
@@ -150,7 +150,7 @@ impl<'w> FileComparer<'w> {
         if odd(&info) {
             return Err(format!("{} is neither a file nor a link", info.display()));
         }
-        self.looked_at = Some(own_folder.to_owned());
+        self.attributes_read_in = Some(own_folder.to_owned());
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ const TIME: &str = "%Y%m%dT%H%M%SZ";
 
 /// So many of the newest commits of a head are looked through for heads that were judged before: what is older stays kept until its time
 /// is over.
-const LOOKED_THROUGH: usize = 200;
+const NEWEST_COMMITS: usize = 200;
 
 impl Worktree {
     /// Keeps a judged head, unless it is kept already or a remote-tracking branch names it. Refs of the same worktree and spec that name one
@@ -70,7 +70,7 @@ impl Worktree {
             return reached;
         }
         let walk = self.repo.rev_walk([head]).sorting(Sorting::ByCommitTime(CommitTimeOrder::NewestFirst)).all();
-        for commit in walk.into_iter().flatten().take(LOOKED_THROUGH).map_while(Result::ok) {
+        for commit in walk.into_iter().flatten().take(NEWEST_COMMITS).map_while(Result::ok) {
             reached.extend(wanted.take(&commit.id));
             if wanted.is_empty() {
                 break;
