@@ -83,6 +83,36 @@ fn with_the_server_gone_a_machine_spends_what_it_drew_and_then_says_why_it_stops
 }
 
 #[test]
+fn what_a_machine_overspent_counts_once_however_many_of_its_commands_tell_it() {
+    let shared = AccountFleet::new();
+    let admin = with_budget(&shared, "admin", "0.1");
+    let env = TestEnv::new();
+    let gate = Gate::to(shared.database.port());
+    let port = |port: u16| format!(":{port}/");
+    let address = shared.database.full_address("worker").replace(&port(shared.database.port()), &port(gate.port));
+    fleet(&env, &["join", &address, "--name", "build-1", "--account", "team"]).expect(0);
+    claude(&env, "while [ ! -e \"$root/go\" ]; do sleep 0.1; done; commit ok.txt; answer done");
+    let (repo, config) = (env.repo(), config(&env, needs("ok.txt")));
+    let task = env.write("PROMPT.md", "Build the thing.");
+    let args = ["loop", "--json", "--config", &config, "--prompt", task.to_str().expect("UTF-8"), "--agent", "claude"];
+    let running = repo.watchdog_spawn(&args);
+    wait_until("the session runs", Duration::from_secs(60), || calls(&env).len() == 1);
+    gate.shut();
+    fs::write(env.root().join("go"), "").unwrap();
+    running.wait().expect(0);
+    gate.open();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| fleet(&env, &["sync"]).expect(0));
+        }
+    });
+    // A session costs 0.25; what is kept for questions was drawn from what was left.
+    let spent: f64 = drawn(&shared).parse().unwrap();
+    assert!((25.0..26.5).contains(&spent), "{spent}");
+    drop(admin);
+}
+
+#[test]
 fn a_session_that_is_killed_has_spent_what_it_held() {
     let shared = AccountFleet::new();
     let env = with_budget(&shared, "build-1", "10");

@@ -21,6 +21,7 @@ mod codec;
 #[cfg(test)]
 mod conformance;
 mod counters;
+pub mod draw_lock;
 mod error;
 pub mod event_kinds;
 mod file;

@@ -21,7 +21,7 @@ const REFRESH_AFTER: SignedDuration = SignedDuration::from_secs(60);
 ///
 /// # Errors
 /// Where a store cannot be used; what was not told waits.
-pub(super) fn share_account(local: &dyn LocalStore, server: &FleetServer, machine: &str) -> Result<(), StoreError> {
+pub(super) fn share_account((state, local): (&StateDir, &dyn LocalStore), server: &FleetServer, machine: &str) -> Result<(), StoreError> {
     let Some(shared) = account::of(local)? else { return Ok(()) };
     let at = now();
     let reported = |met: &account::MetLimit| ReportedLimit {
@@ -53,7 +53,7 @@ pub(super) fn share_account(local: &dyn LocalStore, server: &FleetServer, machin
         account::refreshed(local, &shared.name, &shared.met, &limits, at)?;
     }
     let terms = account_terms(server, &shared.name)?;
-    share_budget(local, server, &shared.name, terms.max_usd_per_day)?;
+    share_budget((state, local), server, &shared.name, terms.max_usd_per_day)?;
     share_slots(local, server, machine, (&shared.name, &terms))
 }
 
@@ -77,7 +77,7 @@ pub fn use_account(state: &StateDir, name: Option<&str>) -> Result<Option<FleetS
     begin_account(local.as_ref(), name)?;
     give_ready_back(local.as_ref(), &setting);
     // Its limits and its budget are known before anything is spent, where the server answers.
-    let _ = setting.server().map(|server| share_account(local.as_ref(), &server.needing_its_format(), &setting.name));
+    let _ = setting.server().map(|server| share_account((state, local.as_ref()), &server.needing_its_format(), &setting.name));
     Ok(Some(setting))
 }
 

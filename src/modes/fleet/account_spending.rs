@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use watchdog_fleet::FleetServer;
 use watchdog_fleet::account_budget::{draw_share, take_share_back};
 use watchdog_store::account_share::{self, DrawnShare};
+use watchdog_store::draw_lock::DrawLock;
 use watchdog_store::{LocalStore, StateDir, StoreError};
 
 use super::fleet_setting::{FleetSetting, FleetSettingError};
@@ -19,7 +20,7 @@ const FOR_QUESTIONS: f64 = 0.01;
 
 /// Learns the budget of the account, and keeps a little of it here for questions, which wait for no server.
 pub(super) fn share_budget(
-    local: &dyn LocalStore,
+    (state, local): (&StateDir, &dyn LocalStore),
     server: &FleetServer,
     account: &str,
     max_usd_per_day: Option<f64>,
@@ -31,12 +32,13 @@ pub(super) fn share_budget(
     let Some(most) = max_usd_per_day else { return Ok(()) };
     let share = account_share::of(local)?.unwrap_or_default();
     if share.owed_usd() > 0.0 || share.free_usd(now()) < most * FOR_QUESTIONS / 2.0 {
-        draw(local, server, watchdog_fleet::CALL_DEADLINE, most * FOR_QUESTIONS)?;
+        draw(state, local, server, watchdog_fleet::CALL_DEADLINE, most * FOR_QUESTIONS)?;
     }
     Ok(())
 }
 
-fn draw(local: &dyn LocalStore, server: &FleetServer, deadline: Duration, wanted: f64) -> Result<(), StoreError> {
+fn draw(state: &StateDir, local: &dyn LocalStore, server: &FleetServer, deadline: Duration, wanted: f64) -> Result<(), StoreError> {
+    let _drawing = DrawLock::wait(state, deadline)?;
     let Some(share) = account_share::of(local)? else { return Ok(()) };
     let owed = share.owed_usd();
     let Some(given) = draw_share(server, deadline, &share.account, wanted, (owed, &share.day))? else {
@@ -56,7 +58,7 @@ fn server(state: &StateDir) -> Result<Option<FleetServer>, FleetSettingError> {
 /// spent.
 pub fn draw_for_session(state: &StateDir, local: &dyn LocalStore, wanted: f64) {
     let drawn = server(state).map_err(|error| error.to_string()).and_then(|server| match server {
-        Some(server) => draw(local, &server, BEFORE_A_SESSION, wanted).map_err(|error| error.to_string()),
+        Some(server) => draw(state, local, &server, BEFORE_A_SESSION, wanted).map_err(|error| error.to_string()),
         None => Ok(()),
     });
     if let Err(why) = drawn {
@@ -73,7 +75,7 @@ pub fn give_share_back(state: &StateDir, local: &dyn LocalStore) {
     }
     let Ok(Some(server)) = server(state) else { return };
     // Reached first, so that a server that is gone costs no share.
-    if share.free_usd(now()) < account_share::LEAST_SHARE || draw(local, &server, BEFORE_A_SESSION, 0.0).is_err() {
+    if share.free_usd(now()) < account_share::LEAST_SHARE || draw(state, local, &server, BEFORE_A_SESSION, 0.0).is_err() {
         return;
     }
     if let Ok(Some(given)) = account_share::give_up(local, now()) {

@@ -33,13 +33,14 @@ struct JoinedFleet {
     server: Arc<FleetServer>,
     store: FleetStore,
     setting: FleetSetting,
+    state: StateDir,
 }
 
 impl JoinedFleet {
-    fn new(setting: &FleetSetting) -> Result<Self, StoreError> {
+    fn new(state: &StateDir, setting: &FleetSetting) -> Result<Self, StoreError> {
         let server = Arc::new(setting.server()?.needing_its_format());
         let store = FleetStore::new(Arc::clone(&server), &setting.name);
-        Ok(JoinedFleet { server, store, setting: setting.clone() })
+        Ok(JoinedFleet { server, store, setting: setting.clone(), state: state.clone() })
     }
 }
 
@@ -53,7 +54,7 @@ impl FleetLink for JoinedFleet {
     }
 
     fn share_account(&self, local: &dyn LocalStore) -> Result<(), StoreError> {
-        share_account(local, &self.server, &self.setting.name)
+        share_account((&self.state, local), &self.server, &self.setting.name)
     }
 }
 
@@ -72,8 +73,8 @@ pub fn begin_copies(command_env: &CommandEnv) -> Option<CopyWorker> {
         }
     };
     let connect = {
-        let setting = setting.clone();
-        Box::new(move || Ok(Box::new(JoinedFleet::new(&setting)?) as Box<dyn FleetLink>))
+        let (state, setting) = (command_env.state.clone(), setting.clone());
+        Box::new(move || Ok(Box::new(JoinedFleet::new(&state, &setting)?) as Box<dyn FleetLink>))
     };
     let state = command_env.state.clone();
     let open = {
@@ -110,7 +111,7 @@ pub fn copy_handed_over(command_env: &CommandEnv) -> Result<(), FleetSettingErro
     let identity = identity(&setting);
     let until = Instant::now() + HANDED_OVER;
     let copy = || -> Result<(), StoreError> {
-        let fleet = JoinedFleet::new(&setting)?;
+        let fleet = JoinedFleet::new(&command_env.state, &setting)?;
         fleet.heartbeat()?;
         fleet.share_account(local.as_ref())?;
         while Instant::now() < until {
@@ -133,7 +134,7 @@ pub fn copy_handed_over(command_env: &CommandEnv) -> Result<(), FleetSettingErro
 pub fn copy_now(command_env: &CommandEnv) -> Result<Option<(FleetSetting, CopiedEvents)>, FleetSettingError> {
     let Some(setting) = FleetSetting::of(&command_env.state)? else { return Ok(None) };
     let local = open_store(&command_env.state)?;
-    let fleet = JoinedFleet::new(&setting)?;
+    let fleet = JoinedFleet::new(&command_env.state, &setting)?;
     fleet.heartbeat()?;
     fleet.share_account(local.as_ref())?;
     let done = copy_events(local.as_ref(), fleet.store(), &identity(&setting), usize::MAX)?;

@@ -61,7 +61,7 @@ pub fn join_fleet(
     setting.keep(state)?;
     account::share(local.as_ref(), setting.account.as_deref())?;
     // Its limits and its budget are known before anything is spent.
-    share_account(local.as_ref(), &setting.server()?.needing_its_format(), &setting.name)?;
+    share_account((state, local.as_ref()), &setting.server()?.needing_its_format(), &setting.name)?;
     Ok((setting, found))
 }
 
