@@ -36,6 +36,7 @@ pub(crate) mod session_cost;
 pub(crate) mod session_work;
 pub(crate) mod settle_anchor;
 pub(crate) mod shared_account;
+mod signal_thread;
 pub(crate) mod signals;
 pub mod slot_server;
 pub(crate) mod snapshot_gaps;

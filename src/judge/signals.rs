@@ -6,10 +6,12 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use tokio::signal::unix::{SignalKind, signal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use tokio::sync::watch;
 
 use watchdog_process::CancelFlag;
+
+use super::signal_thread::listen_to;
 
 /// How urgently signals asked for an end. Ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,31 +32,28 @@ pub struct SignalState {
 }
 
 impl SignalState {
-    /// Listens from now on to INT, TERM, HUP and QUIT. Must be called inside the runtime.
+    /// Listens from now on to INT, TERM, HUP and QUIT.
+    ///
+    /// # Errors
+    /// Where a handler, a descriptor or a thread cannot be had.
     pub fn listen() -> std::io::Result<Self> {
         let (sender, urgency) = watch::channel(SignalUrgency::None);
         let last = Arc::new(AtomicI32::new(0));
-        for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()] {
-            let mut stream = signal(kind)?;
-            let sender = sender.clone();
-            let last = Arc::clone(&last);
-            tokio::spawn(async move {
-                while stream.recv().await.is_some() {
-                    last.store(kind.as_raw_value(), Ordering::Relaxed);
-                    let mut enough = false;
-                    sender.send_modify(|urgency| match *urgency {
-                        SignalUrgency::None => *urgency = SignalUrgency::Interrupted,
-                        SignalUrgency::Interrupted => *urgency = SignalUrgency::Hurry,
-                        SignalUrgency::Hurry => enough = true,
-                    });
-                    if enough {
-                        // A third signal asks for the prompt rather than a verdict.
-                        #[expect(clippy::disallowed_methods, reason = "the sessions are killed already; nothing is left to drop")]
-                        std::process::exit(128 + kind.as_raw_value());
-                    }
-                }
+        let seen = Arc::clone(&last);
+        listen_to(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT], move |signal| {
+            seen.store(signal, Ordering::Relaxed);
+            let mut enough = false;
+            sender.send_modify(|urgency| match *urgency {
+                SignalUrgency::None => *urgency = SignalUrgency::Interrupted,
+                SignalUrgency::Interrupted => *urgency = SignalUrgency::Hurry,
+                SignalUrgency::Hurry => enough = true,
             });
-        }
+            if enough {
+                // A third signal asks for the prompt rather than a verdict.
+                #[expect(clippy::disallowed_methods, reason = "the sessions are killed already; nothing is left to drop")]
+                std::process::exit(128 + signal);
+            }
+        })?;
         Ok(SignalState { urgency, last })
     }
 
