@@ -3,8 +3,13 @@
 //! Events are hints: they are not counted or trusted, they only say where to look again.
 
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
 
 use notify::{EventKind, RecursiveMode, Watcher as _};
+
+/// The pause after an event that could not be read: notify tries again at once, and as often as that fails.
+const AFTER_AN_ERROR: Duration = Duration::from_secs(1);
 
 /// Why a folder cannot be watched. Never fatal: the caller waits for its whole pause.
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +62,11 @@ impl FolderWatch {
             Ok(event) if matches!(event.kind, EventKind::Access(_)) => {}
             Ok(event) if !event.need_rescan() && !event.paths.is_empty() => on_row(FsMovement::At(event.paths)),
             // An overflow or an error may hide a commit, so both mean "look again".
-            Ok(_) | Err(_) => on_row(FsMovement::Anywhere),
+            Ok(_) => on_row(FsMovement::Anywhere),
+            Err(_) => {
+                on_row(FsMovement::Anywhere);
+                sleep(AFTER_AN_ERROR);
+            }
         })
         .map_err(|error| explain(Path::new("anything"), error))?;
         Ok(FolderWatch { watcher })

@@ -469,7 +469,12 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                 wanted.insert(watched.root.clone(), WatchDepth::Tree);
             }
         }
-        let begun = self.fs_events.listen_to(wanted).await;
+        let mut signals = self.signals.clone();
+        let begun = tokio::select! {
+            begun = self.fs_events.listen_to(wanted) => begun,
+            // A system that tells of no events may never answer, and a large tree takes long.
+            () = signals.reached(SignalUrgency::Interrupted) => return,
+        };
         // This scan sees movements between the search and the watch, and reports broken worktrees.
         for id in new.into_iter().chain(self.watch_set.with_git_data_in(&begun)) {
             self.due.add(id, ScanCause::Head, Duration::ZERO);

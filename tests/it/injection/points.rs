@@ -79,6 +79,22 @@ fn a_session_does_not_start_where_the_disk_fails_while_its_predecessors_work_is_
     assert!(held_back > 0, "no read of a snapshot was hit");
 }
 
+#[test]
+fn a_watch_in_which_no_read_works_any_more_ends_at_an_interrupt() {
+    let mut ground = InjectionGround::new();
+    let family = FAMILIES.iter().find(|family| family.name == "read").expect("it is one of them");
+    let mut reached = 0;
+    for at in [20, 45, 70] {
+        let injection = Injection { family, fault: CallFault::Error("EIO"), at, lasting: true };
+        match play(&mut ground, Scene::Watch, injection) {
+            PointOutcome::Held { .. } => reached += 1,
+            PointOutcome::NotReached => {}
+            PointOutcome::Broken(what) => panic!("read {at}: {what}"),
+        }
+    }
+    assert!(reached > 0, "no read of a watch was hit");
+}
+
 impl Points {
     fn work(&self, first: u64, points: u64) {
         let mut ground = InjectionGround::new();
