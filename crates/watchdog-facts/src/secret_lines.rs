@@ -152,6 +152,7 @@ mod tests {
             (r#"{"password":"a\"staple"}"#.to_owned(), "staple"),
             (r#"{"password":["h0rse","and a staple"],"n":1}"#.to_owned(), "staple"),
             (r#"{"token": ["short", "a1b2c3d4e5f6a7b8c9d0"]}"#.to_owned(), "a1b2"),
+            (r#"{"access_token":"a1b2c3d4e5f6a7b8c9d0","text":"DB_PASSWORD=\"h0rse-staple\" on"}"#.to_owned(), "staple"),
             (r#"{"passwd":47114711,"n":1}"#.to_owned(), "4711"),
             (format!(r#"{{"pwd":47114711,"{}{}":2}}"#, "ghp_", "aB3d".repeat(9)), "aB3d"),
             (format!(r#"{{"text":"-----BEGIN {}-----\n{}\n","b":"x"}}"#, "PRIVATE KEY", "aB3d".repeat(16)), "aB3d"),
