@@ -283,6 +283,14 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_too_deep_to_be_read_takes_the_credit_of_an_earlier_one() {
+        for depth in 120..=135 {
+            let output = format!("{{\"status\": \"complete\"}}\n{}\n{{\"b\": {{\"status\": \"working\"}}\n", "[".repeat(depth));
+            assert_eq!(status_in(&output), None, "{depth}");
+        }
+    }
+
+    #[test]
     fn the_window_cannot_turn_a_part_into_an_answer() {
         let padding = "x".repeat(WINDOW);
         assert_eq!(status_in(&format!("{{\"log\": \"{padding}\", \"of\": {{\"status\": \"complete\"}}}}")), None);

@@ -156,23 +156,30 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
             }
             Err(JsonReadError::Cut) => self.cut_off(start),
             Err(JsonReadError::Broken) => self.not_json(start),
-            Err(JsonReadError::TooDeep(at)) => self.too_deep(at),
+            Err(JsonReadError::TooDeep(at)) => self.too_deep(start, at),
             Err(JsonReadError::Spent) => Err(JsonReadError::Spent),
         }
     }
 
     /// Continues behind a part that is nested too deep, so that it is read only once.
-    fn too_deep(&mut self, at: usize) -> Result<(), JsonReadError> {
+    fn too_deep(&mut self, start: usize, at: usize) -> Result<(), JsonReadError> {
+        self.holds_the_key(start..at)?;
         self.within_unclosed = true;
         self.at = at;
         Ok(())
     }
 
     fn cut_off(&mut self, start: usize) -> Result<(), JsonReadError> {
-        self.work.spend(self.text.len() - start)?;
-        self.later_one_cut |= self.text[start..].contains(&format!("\"{}\"", self.key));
+        self.holds_the_key(start..self.text.len())?;
         self.within_unclosed = true;
         self.at = start + 1;
+        Ok(())
+    }
+
+    /// Looks whether an answer may have begun in a part that is no whole value.
+    fn holds_the_key(&mut self, part: Range<usize>) -> Result<(), JsonReadError> {
+        self.work.spend(part.len())?;
+        self.later_one_cut |= self.text[part].contains(&format!("\"{}\"", self.key));
         Ok(())
     }
 
@@ -195,7 +202,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
         match value_at(self.text, start, &mut self.work) {
             Ok((_, end)) => self.at = end,
             Err(JsonReadError::Spent) => return Err(JsonReadError::Spent),
-            Err(JsonReadError::TooDeep(at)) => self.too_deep(at)?,
+            Err(JsonReadError::TooDeep(at)) => self.too_deep(start, at)?,
             Err(JsonReadError::Broken | JsonReadError::Cut) => {
                 // Brackets are common in prose; this one encloses something only if an object follows it at once.
                 self.within_unclosed |= self.text[start + 1..].trim_start().starts_with('{');
