@@ -203,6 +203,13 @@ fn verdict_lines(judgement: &Judgement) -> Vec<String> {
     for check in &verdict.checks {
         lines.push(format!("  check {}: {}", escape_for_display(&check.name), check.outcome.as_str()));
     }
+    // A disputed verdict names them as its reason.
+    if verdict.reason != Reason::Disputed {
+        lines.extend(verdict.helpers.iter().take(10).map(|helper| format!("  not in HEAD: {}", escape_for_display(helper))));
+        if verdict.helpers.len() > 10 {
+            lines.push(format!("  not in HEAD: {} more", verdict.helpers.len() - 10));
+        }
+    }
     for left in verdict.left_out.iter().take(10) {
         lines.push(format!("  left out: {} ({})", escape_for_display(&left.path), left.why));
     }

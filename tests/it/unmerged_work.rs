@@ -125,6 +125,17 @@ fn a_bare_complete_beside_unmerged_work_of_a_helper_is_disputed() {
     assert!(verdict["message"].as_str().unwrap().contains("branch try"), "{verdict:#}");
 }
 
+#[test]
+fn the_text_of_a_complete_names_what_a_helper_holds_beside_the_sessions_own_commits() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let commit = |name: &str| format!("echo 1 > {name} && git add {name} && git commit -q -m {name}");
+    let script = format!("git checkout -q -b try && {} && git checkout -q main && {}", commit("helper"), commit("own"));
+    let out = repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", &script]).expect(0);
+    assert!(out.stderr.contains("complete (new_commits): 1 commit made"), "{out}");
+    assert!(out.stderr.lines().any(|line| line == "  not in HEAD: branch try: 1 unmerged commit"), "{out}");
+}
+
 /// A repository with a submodule, and an agent that always says complete.
 fn with_submodule(env: &TestEnv) -> (crate::support::Repo<'_>, String) {
     let (repo, inner) = (env.repo(), env.repo_named("inner"));
