@@ -59,6 +59,7 @@ mod tests {
             ("---\n{id: T, status: , title: t}\n---\n", "---\n{id: T, status: review , title: t}\n---\n"),
             ("---\n  id: T\n  title: t\n---\n", "---\n  id: T\n  title: t\n  status: review\n---\n"),
             ("---\nid: T\ntitle: t\n...\n---\n", "---\nstatus: review\nid: T\ntitle: t\n...\n---\n"),
+            ("---\nid: T\ntitle: t\n\u{feff} # end\n---\n", "---\nstatus: review\nid: T\ntitle: t\n\u{feff} # end\n---\n"),
             (
                 "---\nid: T\nstatus_note: x\nstatus: # none\ntitle: t\n---\n",
                 "---\nid: T\nstatus_note: x\nstatus: review # none\ntitle: t\n---\n",

@@ -169,7 +169,7 @@ impl TaskFile {
 
 /// Where the front matter of a text is: after the first line of three dashes, up to the next. `None` where it has none.
 fn front_matter(text: &str) -> Option<(Range<usize>, usize)> {
-    let opening = text.split_inclusive('\n').next().filter(|line| line.trim_start_matches('\u{feff}').trim_end() == "---")?;
+    let opening = text.split_inclusive('\n').next().filter(|line| has_front_matter(line.as_bytes()))?;
     let mut at = opening.len();
     for line in text[at..].split_inclusive('\n') {
         if line.trim_end() == "---" {
@@ -281,7 +281,8 @@ fn status_position(text: &str, front: &SpannedValue<'_>, matter: Range<usize>, r
 fn line_for_a_key(text: &str, key: usize, matter: Range<usize>) -> StatusPosition {
     let line = text[..key].rfind('\n').map_or(0, |feed| feed + 1);
     let indent = text[line..key].bytes().take_while(|byte| *byte == b' ').count();
-    let ended = text[matter.clone()].lines().any(|line| line.starts_with("..."));
+    // After a mark of byte order only blanks may follow, as after three dots.
+    let ended = text[matter.clone()].lines().any(|line| line.starts_with("...") || line.starts_with('\u{feff}'));
     StatusPosition::Line(if ended { line } else { matter.end }, indent)
 }
 
