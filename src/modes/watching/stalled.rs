@@ -1,7 +1,7 @@
 //! Reports once each session of a watched worktree that has stalled. A running session is not judged: a person, or its own watchdog, ends
 //! it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,7 +11,8 @@ use tokio::task::JoinHandle;
 use crate::judge::command_env::CommandEnv;
 use crate::modes::live_session::{SessionActivity, live_session};
 use watchdog_process::still_runs;
-use watchdog_store::{LocalStore, session};
+use watchdog_store::LocalStore;
+use watchdog_store::session::{self, SessionRecord};
 
 /// A session, by its worktree and its beginning.
 type SessionKey = (String, Timestamp);
@@ -25,17 +26,17 @@ pub struct ReportedStalls {
 
 impl ReportedStalls {
     /// Checks the sessions that run in these worktrees, in a thread of its own, unless the last check is still in progress.
-    pub fn scan(&mut self, around: &CommandEnv, store: &Arc<dyn LocalStore>, worktrees: Vec<(String, PathBuf)>) {
+    pub fn scan(&mut self, around: &CommandEnv, store: &Arc<dyn LocalStore>, worktrees: HashMap<String, PathBuf>) {
         if worktrees.is_empty() || self.under_way.as_ref().is_some_and(|scan| !scan.is_finished()) {
             return;
         }
         let (around, store, reported) = (around.clone(), Arc::clone(store), Arc::clone(&self.reported));
         self.under_way = Some(tokio::task::spawn_blocking(move || {
-            for (id, root) in worktrees {
-                // The scan of the worktree reports an unreadable record.
-                let Ok(Some((spec, found))) = session::latest(store.as_ref(), &id) else { continue };
+            // The scan of a worktree reports an unreadable record.
+            for (id, (spec, found)) in latest_of_each(store.as_ref()) {
+                let Some(root) = worktrees.get(&id) else { continue };
                 let Some(pid) = found.pid.filter(|pid| found.ended_at.is_none() && still_runs(*pid, found.started_at)) else { continue };
-                let live = live_session(&found, &root, &around.state, &around.claude_home);
+                let live = live_session(&found, root, &around.state, &around.claude_home);
                 let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
                 let key = (id, found.started_at);
                 // A session that continues and stalls again is reported again.
@@ -47,4 +48,16 @@ impl ReportedStalls {
             }
         }));
     }
+}
+
+/// The last session of each worktree that has one, with its spec. One listing: a watch on a thousand worktrees would never be idle otherwise.
+fn latest_of_each(store: &dyn LocalStore) -> BTreeMap<String, (String, SessionRecord)> {
+    let mut latest: BTreeMap<String, (String, SessionRecord)> = BTreeMap::new();
+    for (id, spec, found) in session::everywhere(store).unwrap_or_default() {
+        let Ok(found) = found else { continue };
+        if latest.get(&id).is_none_or(|(_, best)| best.started_at <= found.started_at) {
+            latest.insert(id, (spec, found));
+        }
+    }
+    latest
 }
