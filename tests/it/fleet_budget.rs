@@ -16,6 +16,16 @@ fn with_budget(shared: &AccountFleet, name: &str, usd: &str) -> TestEnv {
     env
 }
 
+/// A machine of the account `team` that reaches the server through a gate.
+fn behind_a_gate(shared: &AccountFleet) -> (TestEnv, Gate) {
+    let env = TestEnv::new();
+    let gate = Gate::to(shared.database.port());
+    let port = |port: u16| format!(":{port}/");
+    let address = shared.database.full_address("worker").replace(&port(shared.database.port()), &port(gate.port));
+    fleet(&env, &["join", &address, "--name", "build-1", "--account", "team"]).expect(0);
+    (env, gate)
+}
+
 /// How much of today the machines hold or spent, in cents.
 fn drawn(shared: &AccountFleet) -> String {
     shared.database.sql("SELECT round(drawn_usd * 100)::text FROM watchdog.account")
@@ -54,11 +64,7 @@ fn what_one_machine_spends_the_others_cannot_spend_again() {
 fn with_the_server_gone_a_machine_spends_what_it_drew_and_then_says_why_it_stops() {
     let shared = AccountFleet::new();
     let admin = with_budget(&shared, "admin", "5");
-    let env = TestEnv::new();
-    let gate = Gate::to(shared.database.port());
-    let port = |port: u16| format!(":{port}/");
-    let address = shared.database.full_address("worker").replace(&port(shared.database.port()), &port(gate.port));
-    fleet(&env, &["join", &address, "--name", "build-1", "--account", "team"]).expect(0);
+    let (env, gate) = behind_a_gate(&shared);
     claude(&env, "while [ ! -e \"$root/go\" ]; do sleep 0.1; done; commit a$n.txt; answer 'not yet'");
     let (repo, config) = (env.repo(), config(&env, needs("ok.txt")));
     let task = env.write("PROMPT.md", "Build the thing.");
@@ -86,11 +92,7 @@ fn with_the_server_gone_a_machine_spends_what_it_drew_and_then_says_why_it_stops
 fn what_a_machine_overspent_counts_once_however_many_of_its_commands_tell_it() {
     let shared = AccountFleet::new();
     let admin = with_budget(&shared, "admin", "0.1");
-    let env = TestEnv::new();
-    let gate = Gate::to(shared.database.port());
-    let port = |port: u16| format!(":{port}/");
-    let address = shared.database.full_address("worker").replace(&port(shared.database.port()), &port(gate.port));
-    fleet(&env, &["join", &address, "--name", "build-1", "--account", "team"]).expect(0);
+    let (env, gate) = behind_a_gate(&shared);
     claude(&env, "while [ ! -e \"$root/go\" ]; do sleep 0.1; done; commit ok.txt; answer done");
     let (repo, config) = (env.repo(), config(&env, needs("ok.txt")));
     let task = env.write("PROMPT.md", "Build the thing.");
