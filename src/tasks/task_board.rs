@@ -355,11 +355,9 @@ impl TaskBoard {
         if entry.gone || loaded.task.status == Some(status) {
             return Ok(false);
         }
-        let bytes = with_status(&loaded.bytes, &loaded.task, status);
-        let as_meant = |task: &watchdog_core::config::task_file::TaskFile| task.status == Some(status) && task.id == loaded.task.id;
-        if !parse_task(&bytes, &loaded.relative).is_ok_and(|task| as_meant(&task)) {
+        let Some(bytes) = with_status(&loaded.bytes, &loaded.task, status, &loaded.relative) else {
             return Err(std::io::Error::other("there is no place for a status in front matter of this form; write one line for each key"));
-        }
+        };
         replace(&loaded.path, &loaded.bytes, &bytes)?;
         Ok(true)
     }
