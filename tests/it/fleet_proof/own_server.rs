@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 
 use rustix::fs::{FlockOperation, flock};
 
+use crate::support::test_database::scratch_of_servers;
+
 /// The server; dropped, it is stopped and its folder removed.
 pub struct OwnServer {
     dir: PathBuf,
@@ -19,8 +21,7 @@ pub struct OwnServer {
 impl OwnServer {
     /// Makes a cluster and starts it.
     pub fn start(seed: u64) -> Self {
-        // The path of a socket must be short, and the server's own user must reach it.
-        let dir = Path::new("/tmp").join(format!("watchdog-proof-{}-{seed}", std::process::id()));
+        let dir = scratch_of_servers().join(format!("watchdog-proof-{}-{seed}", std::process::id()));
         DirBuilder::new().mode(0o755).create(&dir).expect("a folder of its own");
         let held = File::create(dir.join("users.lock")).expect("a lock file");
         flock(&held, FlockOperation::LockShared).expect("nobody else has it");

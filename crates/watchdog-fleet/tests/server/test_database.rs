@@ -30,6 +30,14 @@ fn script() -> PathBuf {
         .expect("the script of the server")
 }
 
+/// Where servers have their folders: in memory where the tests' scratch files are, as a database is a thousand files. The path is short, as that
+/// of a socket must be, and a server's own user reaches it.
+pub fn scratch_of_servers() -> &'static Path {
+    let memory = Path::new("/dev/shm");
+    let in_memory = std::env::var_os("TMPDIR").is_some_and(|folder| Path::new(&folder).starts_with(memory));
+    if in_memory { memory } else { Path::new("/tmp") }
+}
+
 fn lock_file(path: &Path) -> File {
     OpenOptions::new().write(true).create(true).truncate(false).open(path).expect("a lock file")
 }
@@ -37,13 +45,13 @@ fn lock_file(path: &Path) -> File {
 fn server() -> &'static SharedServer {
     SERVER.get_or_init(|| {
         let script = script();
-        // One for each checkout and user; the path of a socket must be short.
+        // One for each checkout and user.
         let mut name: u64 = 0xcbf2_9ce4_8422_2325;
         for byte in script.as_os_str().as_encoded_bytes() {
             name = (name ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
         }
         let user = rustix::process::getuid().as_raw();
-        let dir = Path::new("/tmp").join(format!("watchdog-postgres-{user}-{name:x}"));
+        let dir = scratch_of_servers().join(format!("watchdog-postgres-{user}-{name:x}"));
         match DirBuilder::new().mode(0o755).create(&dir) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => panic!("{}: {error}", dir.display()),
             _ => {}
