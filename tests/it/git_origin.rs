@@ -386,6 +386,27 @@ fn a_commit_that_a_program_made_without_a_word_in_the_reflog_is_made_here() {
 }
 
 #[test]
+fn what_another_worktree_made_is_no_work_where_no_reflog_tells_how_it_came() {
+    for only_on_its_branch in [false, true] {
+        let team = Team::new();
+        let session = Session::begin(&team.mine);
+        let theirs = if only_on_its_branch {
+            team.main.write("o1.txt", "o1\n");
+            team.main.git(&["add", "."]);
+            let tree = team.main.git(&["write-tree"]);
+            let commit = team.main.git(&["commit-tree", &tree, "-p", "HEAD", "-m", "o1"]);
+            // Of the logs of that worktree's HEAD and of its branch, only the branch's has it then.
+            team.main.git(&["update-ref", "-m", "by plumbing", "--create-reflog", "refs/heads/other", &commit]);
+            commit
+        } else {
+            team.other.commit("o1")
+        };
+        fs::write(team.mine.path("../repo/.git/refs/heads/mine"), format!("{theirs}\n")).unwrap();
+        assert_eq!(counted(&session), (1, 0, false), "only on its branch: {only_on_its_branch}");
+    }
+}
+
+#[test]
 fn a_rebased_commit_whose_patch_a_conflict_changed_is_no_new_work() {
     let team = Team::new();
     team.mine.commit_file("file.txt", "mine\n", "own");
