@@ -48,6 +48,10 @@ const END: &str = r#"(?:\s*$|\s*[.!|:;,∙·•—–()\[\]"{}-]|\s+(?:for|by|un
 static PLAN: LazyLock<Regex> = LazyLock::new(|| anchored(PLAN_LIMIT));
 static RATE: LazyLock<Regex> = LazyLock::new(|| anchored(RATE_LIMIT));
 
+/// One of these stands in each phrase above, and in its form in JSON. To compile the patterns takes longer than all else that watchdog does at
+/// the end of a session, and nearly no session says one of these.
+const WORDS: [&str; 9] = ["limit", "quota", "allowance", "capacity", "usage", "throttl", "too many requests", "exhausted", "429"];
+
 /// The same in JSON, as services answer.
 static JSON: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -139,6 +143,9 @@ fn limit_at(lines: &[&str], at: usize, now: Timestamp, local: &TimeZone) -> Usag
 /// Whether a line announces a limit: at its start, or at the start of one of its sentences.
 fn strength(line: &str) -> Option<LimitStrength> {
     let line = undecorated(line);
+    if !has_a_word(line) {
+        return None;
+    }
     if JSON_LINE.is_match(line) && JSON.is_match(line) && serde_json_like(line) {
         return Some(LimitStrength::Refusal);
     }
@@ -150,6 +157,13 @@ fn strength(line: &str) -> Option<LimitStrength> {
             if PLAN.is_match(sentence) { Some(LimitStrength::Plan) } else { RATE.is_match(sentence).then_some(LimitStrength::Refusal) }
         })
         .max()
+}
+
+/// Whether one of [`WORDS`] stands in a text, as the patterns ignore case.
+fn has_a_word(text: &str) -> bool {
+    // Beside ASCII, one letter is another case of one in the words.
+    let text = text.replace('ſ', "s").to_ascii_lowercase();
+    WORDS.iter().any(|word| text.contains(word))
 }
 
 /// The text without the marks that terminals draw before a line. Not `>`, `#`, `*`, `-` or `/`: those quote, list or comment.
@@ -174,6 +188,8 @@ fn serde_json_like(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use proptest::string::string_regex;
     use serde_json::json;
 
     use super::*;
@@ -220,6 +236,22 @@ mod tests {
             ("✗ You've hit your limit\n  Try again at 9:39 PM", Some("2026-08-19T21:39:00Z")),
         ] {
             assert_eq!(limit(text), Some(retry_at.map(str::to_owned)), "{text}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_phrase_is_without_one_of_the_words(
+            plan in string_regex(PLAN_LIMIT).expect("a pattern"),
+            rate in string_regex(&RATE_LIMIT.replace("\\b", "")).expect("a pattern"),
+            upper in any::<bool>(),
+        ) {
+            for phrase in [plan, rate] {
+                let phrase = if upper { phrase.to_uppercase() } else { phrase.replace('s', "ſ") };
+                prop_assert!(has_a_word(&phrase), "{phrase}");
+            }
         }
     }
 
