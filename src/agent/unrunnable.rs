@@ -1,11 +1,12 @@
 //! Tells why an agent's program cannot work at all, from the last words of its session: a login that is not valid, credit that is spent, a
 //! folder that it does not trust, a session that it does not have. Pure. Text that merely talks about such things is none of them.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use regex::Regex;
 
 use super::last_words::LastWords;
+use super::spoken::says_any;
 use watchdog_facts::display::bounded;
 use watchdog_facts::evidence::ProcessExit;
 
@@ -32,27 +33,76 @@ const NO_SESSION: &str = r"(?:no rollout found for|invalid session identifier|se
 /// Words for a limit of the model: nobody else's fault, and no reason to send the same again.
 const MODEL_LIMIT: &str = r"(?:codex )?ran out of room in the model['’]s context window|incomplete response returned, reason: max_output_tokens|prompt is too long";
 
-static CAUSES: LazyLock<[CauseWords; 4]> = LazyLock::new(|| {
-    [
-        CauseWords::new(CREDIT, "its credit is spent", "add credit, or start it with another account"),
-        CauseWords::new(LOGIN, "its login is not valid", "log in again, or set its API key"),
-        CauseWords::new(FOLDER, "it does not work in a folder that it does not trust", "give it the option by which it trusts this one"),
-        CauseWords::new(NO_SESSION, "it does not have the session that it should resume", "start it without one"),
-    ]
-});
+static CREDIT_CAUSE: CauseWords = CauseWords {
+    pattern: CREDIT,
+    words: &["credit", "insufficient", "payment required", "billing_", "chatgpt plan"],
+    what: "its credit is spent",
+    todo: "add credit, or start it with another account",
+    in_error: OnceLock::new(),
+    in_line: OnceLock::new(),
+};
+static LOGIN_CAUSE: CauseWords = CauseWords {
+    pattern: LOGIN,
+    words: &[
+        "login",
+        "log in",
+        "logged in",
+        "sign in",
+        "signed in",
+        "api key",
+        "api-key",
+        "authenticat",
+        "401",
+        "403",
+        "oauth token",
+        "expired",
+        "credential",
+        "auth method",
+        "auth type",
+        "environment variable",
+    ],
+    what: "its login is not valid",
+    todo: "log in again, or set its API key",
+    in_error: OnceLock::new(),
+    in_line: OnceLock::new(),
+};
+static FOLDER_CAUSE: CauseWords = CauseWords {
+    pattern: FOLDER,
+    words: &["trusted"],
+    what: "it does not work in a folder that it does not trust",
+    todo: "give it the option by which it trusts this one",
+    in_error: OnceLock::new(),
+    in_line: OnceLock::new(),
+};
+static SESSION_CAUSE: CauseWords = CauseWords {
+    pattern: NO_SESSION,
+    words: &["rollout", "session"],
+    what: "it does not have the session that it should resume",
+    todo: "start it without one",
+    in_error: OnceLock::new(),
+    in_line: OnceLock::new(),
+};
+static CAUSES: [&CauseWords; 4] = [&CREDIT_CAUSE, &LOGIN_CAUSE, &FOLDER_CAUSE, &SESSION_CAUSE];
 static MODEL_LIMITED: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("(?i){LEAD_IN}(?:{MODEL_LIMIT})")));
 
 /// A cause, by its words: anywhere in an error, or as the beginning of a line of plain text.
 struct CauseWords {
-    in_error: Regex,
-    in_line: Regex,
+    pattern: &'static str,
+    /// One of these stands in all that the pattern matches.
+    words: &'static [&'static str],
     what: &'static str,
     todo: &'static str,
+    in_error: OnceLock<Regex>,
+    in_line: OnceLock<Regex>,
 }
 
 impl CauseWords {
-    fn new(words: &str, what: &'static str, todo: &'static str) -> Self {
-        CauseWords { in_error: pattern(&format!("(?i){words}")), in_line: pattern(&format!("(?i){LEAD_IN}{words}")), what, todo }
+    fn is_in_error(&self, line: &str) -> bool {
+        says_any(line, self.words) && self.in_error.get_or_init(|| pattern(&format!("(?i){}", self.pattern))).is_match(line)
+    }
+
+    fn begins_line(&self, line: &str) -> bool {
+        says_any(line, self.words) && self.in_line.get_or_init(|| pattern(&format!("(?i){LEAD_IN}{}", self.pattern))).is_match(line)
     }
 
     fn explain(&self, said: &str) -> String {
@@ -66,15 +116,11 @@ fn pattern(text: &str) -> Regex {
 
 /// Why the program cannot work, from the error by which its own structure says that the session ended, and the HTTP status in it.
 pub fn in_error(error: &str, status: Option<u64>) -> Option<String> {
-    let by_words =
-        error.lines().find_map(|line| CAUSES.iter().find(|cause| cause.in_error.is_match(line)).map(|cause| cause.explain(line)));
-    by_words.or_else(|| {
-        let [credit, login, ..] = &*CAUSES;
-        match status? {
-            401 | 403 => Some(login.explain(error)),
-            402 => Some(credit.explain(error)),
-            _ => None,
-        }
+    let by_words = error.lines().find_map(|line| CAUSES.iter().find(|cause| cause.is_in_error(line)).map(|cause| cause.explain(line)));
+    by_words.or_else(|| match status? {
+        401 | 403 => Some(LOGIN_CAUSE.explain(error)),
+        402 => Some(CREDIT_CAUSE.explain(error)),
+        _ => None,
     })
 }
 
@@ -88,17 +134,16 @@ pub fn in_last_words(last: &LastWords, exit: ProcessExit) -> Option<String> {
     }
     let most = if last.only_stderr { STDERR_LINES } else { LAST_LINES };
     let lines = last.text.lines().rev().map(str::trim).filter(|line| !line.is_empty()).take(most);
-    let cause = |line: &str| CAUSES.iter().find(|cause| cause.in_line.is_match(line)).map(|cause| cause.explain(line));
+    let cause = |line: &str| CAUSES.iter().find(|cause| cause.begins_line(line)).map(|cause| cause.explain(line));
     lines.filter(|line| line.len() <= LINE).find_map(cause)
 }
 
 /// Why Gemini could not begin, by the exit codes that it has for that.
 pub fn by_gemini_exit(code: i32) -> Option<String> {
-    let [_, login, folder, session] = &*CAUSES;
     Some(match code {
-        41 => login.explain("exit code 41"),
-        42 => session.explain("exit code 42"),
-        55 => folder.explain("exit code 55"),
+        41 => LOGIN_CAUSE.explain("exit code 41"),
+        42 => SESSION_CAUSE.explain("exit code 42"),
+        55 => FOLDER_CAUSE.explain("exit code 55"),
         _ => return None,
     })
 }
@@ -110,7 +155,23 @@ pub fn is_a_limit_of_the_model(error: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::agent::spoken::tests::spoken_forms;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_phrase_is_without_one_of_its_words(
+            credit in spoken_forms(CREDIT), login in spoken_forms(LOGIN), folder in spoken_forms(FOLDER), session in spoken_forms(NO_SESSION),
+        ) {
+            for (phrase, cause) in [credit, login, folder, session].iter().zip(CAUSES) {
+                prop_assert!(says_any(phrase, cause.words), "{phrase}");
+            }
+        }
+    }
 
     #[test]
     fn the_words_of_known_programs_are_told_apart() {
