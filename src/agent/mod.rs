@@ -2,7 +2,7 @@
 //!
 //! [`preset`] holds what is known of each agent, as data; [`session_command`] is the command of a session, [`probe`] sends a probe and
 //! [`reply`] parses its answer. [`stream`] reads the output of a session while it runs, [`transcript`] finds its transcript;
-//! [`usage_limit`], [`overload`] and [`unrunnable`] classify failures, behind [`spoken`].
+//! [`usage_limit`], [`overload`] and [`unrunnable`] classify failures, behind [`printed_words`].
 
 pub mod envelope;
 mod failure;
@@ -11,6 +11,7 @@ pub mod local_api;
 pub mod overload;
 pub mod plan_prompt;
 pub mod preset;
+mod printed_words;
 pub mod probe;
 pub mod prompt;
 mod question_scratch;
@@ -24,7 +25,6 @@ mod reply_scan;
 mod reset_time;
 pub mod session_command;
 pub mod session_id;
-mod spoken;
 pub mod stream;
 pub mod transcript;
 pub mod transcript_read;

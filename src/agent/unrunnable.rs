@@ -6,7 +6,7 @@ use std::sync::{LazyLock, OnceLock};
 use regex::Regex;
 
 use super::last_words::LastWords;
-use super::spoken::says_any;
+use super::printed_words::contains_any;
 use watchdog_facts::display::bounded;
 use watchdog_facts::evidence::ProcessExit;
 
@@ -51,7 +51,8 @@ static LOGIN_CAUSE: CauseWords = CauseWords {
         "signed in",
         "api key",
         "api-key",
-        "authenticat",
+        "authenticate",
+        "authentication",
         "401",
         "403",
         "oauth token",
@@ -98,11 +99,11 @@ struct CauseWords {
 
 impl CauseWords {
     fn is_in_error(&self, line: &str) -> bool {
-        says_any(line, self.words) && self.in_error.get_or_init(|| pattern(&format!("(?i){}", self.pattern))).is_match(line)
+        contains_any(line, self.words) && self.in_error.get_or_init(|| pattern(&format!("(?i){}", self.pattern))).is_match(line)
     }
 
     fn begins_line(&self, line: &str) -> bool {
-        says_any(line, self.words) && self.in_line.get_or_init(|| pattern(&format!("(?i){LEAD_IN}{}", self.pattern))).is_match(line)
+        contains_any(line, self.words) && self.in_line.get_or_init(|| pattern(&format!("(?i){LEAD_IN}{}", self.pattern))).is_match(line)
     }
 
     fn explain(&self, said: &str) -> String {
@@ -158,17 +159,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::agent::spoken::tests::spoken_forms;
+    use crate::agent::printed_words::tests::forms_of;
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
         fn no_phrase_is_without_one_of_its_words(
-            credit in spoken_forms(CREDIT), login in spoken_forms(LOGIN), folder in spoken_forms(FOLDER), session in spoken_forms(NO_SESSION),
+            credit in forms_of(CREDIT), login in forms_of(LOGIN), folder in forms_of(FOLDER), session in forms_of(NO_SESSION),
         ) {
             for (phrase, cause) in [credit, login, folder, session].iter().zip(CAUSES) {
-                prop_assert!(says_any(phrase, cause.words), "{phrase}");
+                prop_assert!(contains_any(phrase, cause.words), "{phrase}");
             }
         }
     }

@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use super::envelope::ReplyEnvelope;
 use super::last_words::LastWords;
+use super::printed_words::contains_any;
 use super::reset_time::reset_at;
-use super::spoken::says_any;
 use watchdog_facts::display::bounded;
 use watchdog_facts::evidence::ProcessExit;
 
@@ -144,7 +144,7 @@ fn limit_at(lines: &[&str], at: usize, now: Timestamp, local: &TimeZone) -> Usag
 /// Whether a line announces a limit: at its start, or at the start of one of its sentences.
 fn strength(line: &str) -> Option<LimitStrength> {
     let line = undecorated(line);
-    if !says_any(line, &WORDS) {
+    if !contains_any(line, &WORDS) {
         return None;
     }
     if JSON_LINE.is_match(line) && JSON.is_match(line) && serde_json_like(line) {
@@ -186,7 +186,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::agent::spoken::tests::spoken_forms;
+    use crate::agent::printed_words::tests::forms_of;
 
     fn now() -> Timestamp {
         "2026-08-19T16:28:34Z".parse().expect("an instant")
@@ -237,9 +237,9 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn no_phrase_is_without_one_of_the_words(plan in spoken_forms(PLAN_LIMIT), rate in spoken_forms(RATE_LIMIT)) {
+        fn no_phrase_is_without_one_of_the_words(plan in forms_of(PLAN_LIMIT), rate in forms_of(RATE_LIMIT)) {
             for phrase in [plan, rate] {
-                prop_assert!(says_any(&phrase, &WORDS), "{phrase}");
+                prop_assert!(contains_any(&phrase, &WORDS), "{phrase}");
             }
         }
     }

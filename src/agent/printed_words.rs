@@ -2,7 +2,7 @@
 //! words. Pure.
 
 /// Whether one of `words`, all in lower case, stands in a text in any case, as a pattern that ignores case would find it.
-pub(super) fn says_any(text: &str, words: &[&str]) -> bool {
+pub(super) fn contains_any(text: &str, words: &[&str]) -> bool {
     // Beside ASCII, two letters are another case of one in it.
     let text = text.replace('ſ', "s").replace('\u{212a}', "k").to_ascii_lowercase();
     words.iter().any(|word| text.contains(word))
@@ -16,7 +16,7 @@ pub(super) mod tests {
     use super::*;
 
     /// Texts that a pattern matches, in small and in capital letters and with both of the letters beside ASCII.
-    pub(in crate::agent) fn spoken_forms(pattern: &str) -> impl Strategy<Value = String> + use<> {
+    pub(in crate::agent) fn forms_of(pattern: &str) -> impl Strategy<Value = String> + use<> {
         let plain = string_regex(&pattern.replace("\\b", "").replace('$', "")).expect("a pattern that proptest can draw from");
         (plain, 0..3).prop_map(|(text, form)| match form {
             0 => text,
@@ -28,9 +28,9 @@ pub(super) mod tests {
     #[test]
     fn a_word_is_found_in_any_case_that_a_pattern_ignores() {
         for text in ["a KEY", "a \u{212a}ey", "keys", "monKEY"] {
-            assert!(says_any(text, &["token", "key"]), "{text}");
+            assert!(contains_any(text, &["token", "key"]), "{text}");
         }
-        assert!(says_any("acceſſ", &["access"]));
-        assert!(!says_any("a ke y", &["token", "key"]) && !says_any("key", &[]));
+        assert!(contains_any("acceſſ", &["access"]));
+        assert!(!contains_any("a ke y", &["token", "key"]) && !contains_any("key", &[]));
     }
 }
