@@ -54,7 +54,7 @@ fn the_commands_of_the_readme_run_the_demo_and_find_the_tests_in_a_clean_clone()
     }
     let clone = clean_clone(&env);
     with_what_is_compiled(&env, &clone);
-    let out = env.command("sh", &clone).args(["-c", &demo]).timeout(Duration::from_secs(240)).run().expect(0);
+    let out = env.command("sh", &clone).args(["-c", &demo]).timeout(Duration::from_secs(420)).run().expect(0);
     assert!(out.stdout.contains("That was the whole flow"), "{demo}: {out}");
     let help = env.command("sh", &clone).args(["-c", &format!("{tests} --help")]).run().expect(0);
     assert!(help.stdout.contains("every test"), "{tests}: {help}");
