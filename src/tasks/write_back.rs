@@ -9,8 +9,11 @@ use watchdog_core::config::task_file::{StatusPosition, TaskFile, TaskStatus, par
 pub fn with_status(bytes: &[u8], task: &TaskFile, status: TaskStatus, origin: &Path) -> Option<Vec<u8>> {
     let written = replaced(bytes, &task.status_position, status.as_str());
     let again = parse_task(&written, origin).ok()?;
-    let as_before = TaskFile { status: task.status, status_position: task.status_position.clone(), ..again.clone() };
-    (again.status == Some(status) && as_before == *task).then_some(written)
+    if again.status != Some(status) {
+        return None;
+    }
+    let as_before = TaskFile { status: task.status, status_position: task.status_position.clone(), ..again };
+    (as_before == *task).then_some(written)
 }
 
 fn replaced(bytes: &[u8], position: &StatusPosition, status: &str) -> Vec<u8> {
