@@ -2,7 +2,7 @@
 //!
 //! [`preset`] holds what is known of each agent, as data; [`session_command`] is the command of a session, [`probe`] sends a probe and
 //! [`reply`] parses its answer. [`stream`] reads the output of a session while it runs, [`transcript`] finds its transcript;
-//! [`usage_limit`], [`overload`] and [`unrunnable`] classify failures, behind [`printed_words`].
+//! [`usage_limit`], [`overload`] and [`unrunnable`] classify failures, behind `printed_words`.
 
 pub mod envelope;
 mod failure;
