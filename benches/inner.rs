@@ -1,5 +1,5 @@
 //! What the inner parts cost, by themselves and without a process around them: the decision machine, the reading of a reply, the walk
-//! through new commits, the look for changes, the reading of a checklist, a frame of the live view. `cargo bench --bench inner`; whole processes are measured by `scripts/bench`.
+//! through new commits, the look for changes, the reading of a checklist, a frame of the live view. `cargo bench -p watchdog-benches`; whole processes are measured by `scripts/bench`.
 
 #![expect(clippy::disallowed_methods, reason = "the repositories to measure in are made with git itself")]
 
