@@ -11,6 +11,7 @@
 //! | [`find_holder`], [`with_variable`] | open files, folders and environments in `/proc` | nobody is seen |
 //! | [`address_space_limit`], [`limits_leave_plenty`] | limits and control groups | threads are tried |
 //! | [`lower_thread_priority`] | nice of one thread | like any other thread |
+//! | [`limit_arenas`] | glibc's number of arenas | as many as the C library likes |
 //! | [`boot_reading`] | boot id and `/proc/uptime` | nothing; leases go by the wall clock |
 //! | [`time_since_boot`] | `CLOCK_BOOTTIME` | `CLOCK_MONOTONIC`, which counts sleep on macOS |
 //! | [`file_system_kind`] | `statfs` | unknown: a sweep reads each worktree again, and SQLite itself refuses a log that it cannot share |
@@ -36,8 +37,8 @@ use other_systems as here;
 // One list for all systems: what one of them lacks does not compile there.
 pub use here::{
     FOLDER_TO_ENTER, PIPE_PIECE, address_space_limit, adopt_orphans, boot_reading, children, children_of_main_thread, command_line,
-    enlarge_pipe, file_system_kind, find_holder, flush_file_system, handles, hold_process, host_name, limits_leave_plenty, list_folder,
-    lower_thread_priority, mark_of, marking, of_ticks, process_life, program_words, read_all, read_one, reopen, signal, signal_held,
-    stdin_of, time_since_boot, uptime, variable, wait_for_held, with_variable,
+    enlarge_pipe, file_system_kind, find_holder, flush_file_system, handles, hold_process, host_name, limit_arenas, limits_leave_plenty,
+    list_folder, lower_thread_priority, mark_of, marking, of_ticks, process_life, program_words, read_all, read_one, reopen, signal,
+    signal_held, stdin_of, time_since_boot, uptime, variable, wait_for_held, with_variable,
 };
 pub use system_facts::{BootReading, ListingBuffer, NamedProcess, ProcessHandle, ProcessLife, ProcessRow, SignalOutcome};

@@ -1,5 +1,6 @@
 //! What Linux has: the parts of `crate` as they are meant.
 
+mod arenas;
 mod control_groups;
 mod file_system;
 mod pidfd;
@@ -14,6 +15,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::BootReading;
 
+pub use arenas::limit_arenas;
 pub use control_groups::{address_space_limit, limits_leave_plenty};
 pub use file_system::{FOLDER_TO_ENTER, file_system_kind, flush_file_system, list_folder};
 pub use pidfd::{hold_process, signal_held, wait_for_held};

@@ -153,6 +153,9 @@ pub fn limits_leave_plenty(_plenty: u64) -> bool {
 /// Threads have no priority of their own.
 pub fn lower_thread_priority() {}
 
+/// The C library keeps as many arenas as it likes.
+pub fn limit_arenas(_most: u8) {}
+
 /// A pipe keeps the size that it has.
 pub fn enlarge_pipe(_pipe: impl AsFd, _bytes: usize) {}
 
@@ -217,6 +220,7 @@ mod tests {
         assert_eq!(find_holder(Path::new("/"), Path::new("/"), |_| true), None);
         assert_eq!((with_variable("PATH", ""), boot_reading(), file_system_kind(Path::new("/"))), (Vec::new(), None, None));
         lower_thread_priority();
+        limit_arenas(2);
     }
 
     #[test]
