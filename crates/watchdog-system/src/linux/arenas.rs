@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_share_as_many_arenas_as_they_are_told() {
+    fn threads_share_no_more_arenas_than_the_limit() {
         limit_arenas(2);
         // The test's own process may have made one more for its threads before.
         assert!(arenas_of_threads(12) <= 3);
