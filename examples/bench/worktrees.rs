@@ -16,6 +16,9 @@ use super::repository::{Shape, git, make};
 /// How many files are in each, `counter` and those in folders.
 const FILES: usize = 50;
 
+/// Of more linked worktrees than these all but the first are copies: for each new one git reads all that are there.
+const MADE_BY_GIT: usize = 2_000;
+
 /// What they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
@@ -42,11 +45,17 @@ impl Worktrees {
         for n in 0..count {
             let folder = worktrees.folder(n);
             match layout {
+                Layout::Linked if n > 0 && count > MADE_BY_GIT => copy_linked(&repository, &worktrees.folder(0), &folder, n)?,
                 Layout::Linked => {
                     git(&repository, &["worktree", "add", "-q", "-b", &format!("task/{n}"), folder.to_str().ok_or("a UTF-8 path")?])?;
                 }
                 Layout::Separate => copy(&repository, &folder)?,
             }
+        }
+        if layout == Layout::Linked && count > MADE_BY_GIT {
+            // As git's own upkeep does.
+            git(&repository, &["config", "gc.auto", "0"])?;
+            git(&repository, &["pack-refs", "--all"])?;
         }
         let state = StateDir::resolve(Some(worktrees.state()), None, None)?;
         state.ensure()?;
@@ -84,4 +93,19 @@ impl Worktrees {
 fn copy(from: &Path, to: &Path) -> Result<()> {
     let copied = Command::new("cp").arg("-r").args([from, to]).status()?;
     if copied.success() { Ok(()) } else { Err("cp failed".into()) }
+}
+
+/// Makes the `n`-th linked worktree from the first, with files, index and reflogs as git made them.
+fn copy_linked(repository: &Path, first: &Path, folder: &Path, n: usize) -> Result<()> {
+    let git_dir = repository.join(".git");
+    let (from, to) = (git_dir.join("worktrees/worktree-0"), git_dir.join(format!("worktrees/worktree-{n}")));
+    copy(first, folder)?;
+    copy(&from, &to)?;
+    fs::write(folder.join(".git"), format!("gitdir: {}\n", to.display()))?;
+    fs::write(to.join("gitdir"), format!("{}\n", folder.join(".git").display()))?;
+    fs::write(to.join("HEAD"), format!("ref: refs/heads/task/{n}\n"))?;
+    for branches in ["refs/heads/task", "logs/refs/heads/task"] {
+        fs::copy(git_dir.join(branches).join("0"), git_dir.join(branches).join(n.to_string()))?;
+    }
+    Ok(())
 }
