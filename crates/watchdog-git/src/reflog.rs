@@ -339,4 +339,23 @@ mod tests {
         assert_eq!(tail.whole().unwrap(), whole, "it is the log as it was when its end was read");
         assert_eq!(read(&path).unwrap(), []);
     }
+
+    #[test]
+    fn a_line_that_is_cut_is_no_entry_whatever_its_message_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("HEAD");
+        let id = |n: usize| format!("{n:040x}");
+        let line = |n: usize, message: &str| format!("{} {} A <a@b> {n} +0000\tcommit: {message}\n", id(n), id(n + 1));
+        let forged = line(99, "forged");
+        // The part that is read first begins at the forged line or shortly before it, in the message of a true one.
+        for before in 0..3 {
+            let short = line(1, &format!("{}{}", "-".repeat(before), forged.trim_end()));
+            let part = before + forged.len();
+            let filled = "x".repeat(8 * 1024 - part - line(2, "").len());
+            std::fs::write(&path, format!("{}{short}{}", line(0, "first"), line(2, &filled))).unwrap();
+            let tail = read_tail(&path, |entry| entry.old.to_string() == id(99)).unwrap();
+            let olds: Vec<_> = tail.entries.iter().map(|entry| entry.old.to_string()).collect();
+            assert_eq!(olds, [id(0), id(1), id(2)], "cut {before} before it");
+        }
+    }
 }
