@@ -4,6 +4,8 @@
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
+use gix::ObjectId;
+
 use super::error::Error;
 use super::kept_listing::NameListings;
 
@@ -26,6 +28,7 @@ pub struct UnclaimedNames(pub(super) Arc<NameListings>);
 
 struct LazyRefs {
     tips: OnceLock<Vec<RefTip>>,
+    objects: OnceLock<Vec<ObjectId>>,
     names: OnceLock<Arc<HashSet<String>>>,
     born: NameListings,
     read: Option<RefReader>,
@@ -38,7 +41,7 @@ impl KnownRefs {
     }
 
     fn with(tips: OnceLock<Vec<RefTip>>, read: Option<RefReader>) -> Self {
-        let lazy = LazyRefs { tips, names: OnceLock::new(), born: NameListings::default(), read };
+        let lazy = LazyRefs { tips, objects: OnceLock::new(), names: OnceLock::new(), born: NameListings::default(), read };
         KnownRefs { lazy: Arc::new(lazy), unclaimed: None }
     }
 
@@ -59,6 +62,20 @@ impl KnownRefs {
         let read = self.lazy.read.as_ref().map_or_else(|| Ok(Vec::new()), |read| read());
         let read = read.map_err(|why| Error::Read { doing: "read the refs that were recorded with the baseline".to_string(), why })?;
         Ok(self.lazy.tips.get_or_init(|| read))
+    }
+
+    /// The objects that they named, each once, parsed once for all clones: thousands of refs may name a handful.
+    ///
+    /// # Errors
+    /// As [`KnownRefs::tips`].
+    pub(super) fn objects(&self) -> Result<&[ObjectId], Error> {
+        if let Some(objects) = self.lazy.objects.get() {
+            return Ok(objects);
+        }
+        let mut objects: Vec<_> = self.tips()?.iter().filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok()).collect();
+        objects.sort();
+        objects.dedup();
+        Ok(self.lazy.objects.get_or_init(|| objects))
     }
 
     /// Their names, made once for all clones.
@@ -119,5 +136,15 @@ mod tests {
             assert_eq!(known.tips().unwrap().len(), 1);
         }
         assert_eq!(reads.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn the_objects_of_refs_are_each_named_once_and_what_is_none_is_left_out() {
+        let tip = |name: &str, object: &str| (format!("refs/heads/{name}"), object.to_string());
+        let (one, two) = ("1".repeat(40), "2".repeat(40));
+        let known = KnownRefs::from(vec![tip("b", &two), tip("a", &one), tip("c", &two), tip("damaged", "2222"), tip("empty", "")]);
+        let objects: Vec<_> = known.objects().unwrap().iter().map(ToString::to_string).collect();
+        assert_eq!(objects, [one, two]);
+        assert!(KnownRefs::later(|| Err("the disk is busy".to_string())).objects().is_err(), "unread refs are not refs without objects");
     }
 }

@@ -70,8 +70,7 @@ pub(super) fn sort(
     let mut open = all.clone();
     // Also where the log shows all of them being made, and whatever date they have: whoever commits chooses both.
     if let Some(known) = &evidence.refs {
-        let tips = ids(known.tips()?.iter().filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok()));
-        let (before, complete) = history.reached(&tips, &all, MOST_COMMITS)?;
+        let (before, complete) = history.reached(known.objects()?, &all, MOST_COMMITS)?;
         note_incomplete(&mut origins, complete);
         origins.imported.extend(before.iter());
         open.retain(|node| !before.contains(node));

@@ -77,7 +77,7 @@ impl Worktree {
         let others = refs.all().map_err(|e| Error::read(doing(), e))?.flatten().filter_map(named);
         let mut hidden: Vec<_> =
             others.filter(|(name, _)| !name.starts_with("refs/watchdog/") && !is_of_helper(name)).map(|(_, id)| id).collect();
-        hidden.extend(recorded.tips()?.iter().filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok()));
+        hidden.extend(recorded.objects()?);
         hidden.extend(self.head_id()?);
         hidden.sort();
         hidden.dedup();
