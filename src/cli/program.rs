@@ -39,12 +39,8 @@ use super::terminal::CommandTerminal;
 /// How long the end of a command waits for notifications to be delivered.
 const DELIVERY: Duration = Duration::from_secs(3);
 
-/// The arenas of memory that threads share: with two a sweep takes as long as with sixteen, and a watch half the memory (docs/performance.md).
-const ARENAS: u8 = 2;
-
 /// The whole program: reads the command line, does what it says, and returns the exit code.
 pub fn main() -> ExitCode {
-    watchdog_system::limit_arenas(ARENAS);
     // Claude Code takes some exit codes of a hook for a refusal, so that a hook ends with 0, whatever goes wrong.
     let line: Vec<OsString> = std::env::args_os().collect();
     if let Some(words) = completions::words_to_complete(&line) {

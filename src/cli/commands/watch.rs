@@ -22,8 +22,12 @@ use super::runtime::in_runtime;
 /// A poll that is shorter than this costs more than it tells.
 const SHORTEST_POLL: Duration = Duration::from_millis(100);
 
+/// Its threads come and go for days, and share so many arenas of memory: it keeps half as much as without a limit (docs/performance.md).
+const ARENAS: u8 = 2;
+
 /// Watches until a signal comes, or nobody reads any more.
 pub fn watch(command_env: &CommandEnv, terminal: &CommandTerminal, args: WatchArgs) -> Result<u8, CommandFailure> {
+    watchdog_system::limit_arenas(ARENAS);
     let overrides = Overrides {
         max_probes: args.max_probes,
         probe_interval: None,

@@ -3,7 +3,8 @@
 //! glibc keeps up to eight for each processor, and each stays as large as its threads ever made it: threads that come and go, as those of
 //! a long watch, make all of them grow.
 
-/// Has threads share so many arenas at most, where the C library has more than one.
+/// Has threads share so many arenas at most, where the C library has more than one. Whoever must go on where the address space runs short
+/// does without: an arena of its own has room left for a thread, where the shared ones cannot grow.
 pub fn limit_arenas(most: u8) {
     #[cfg(target_env = "gnu")]
     {
@@ -20,8 +21,10 @@ pub fn limit_arenas(most: u8) {
     let _ = most;
 }
 
-#[cfg(all(test, target_env = "gnu"))]
+#[cfg(test)]
 mod tests {
+    #![cfg(target_env = "gnu")]
+
     use std::sync::Barrier;
 
     use super::limit_arenas;
