@@ -1,7 +1,7 @@
 //! The status of files: every changed path, and how many are staged, changed, unknown to git.
 //!
 //! Different by design: a file that HEAD has, and of which the index only says that it will be added (`git add -N`), is unstaged here and not
-//! staged as well: nothing of it is in the index.
+//! staged as well: nothing of it is in the index. git marks it `DA`, or `DD` where the file is gone.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -121,7 +121,7 @@ fn compare(repository: &ScratchRepository) {
         }
         paths.insert(path.as_bytes().to_vec());
         untracked += u64::from(index == b'?');
-        staged += u64::from(![b'?', b' '].contains(&index) && marks.trim_end() != "DA");
+        staged += u64::from(![b'?', b' '].contains(&index) && !["DA", "DD"].contains(&marks.trim_end()));
         unstaged += u64::from(![b'?', b' '].contains(&file));
     }
     let worktree = Worktree::open(&repository.root).expect("it is a repository");
