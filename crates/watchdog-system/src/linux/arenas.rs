@@ -21,10 +21,9 @@ pub fn limit_arenas(most: u8) {
     let _ = most;
 }
 
+#[cfg(target_env = "gnu")]
 #[cfg(test)]
 mod tests {
-    #![cfg(target_env = "gnu")]
-
     use std::sync::Barrier;
 
     use super::limit_arenas;
