@@ -353,7 +353,8 @@ mod tests {
             let part = before + forged.len();
             let filled = "x".repeat(8 * 1024 - part - line(2, "").len());
             std::fs::write(&path, format!("{}{short}{}", line(0, "first"), line(2, &filled))).unwrap();
-            let tail = read_tail(&path, |entry| entry.old.to_string() == id(99)).unwrap();
+            let of_forged = ObjectId::from_hex(id(99).as_bytes()).unwrap();
+            let tail = read_tail(&path, |entry| entry.old == of_forged).unwrap();
             let olds: Vec<_> = tail.entries.iter().map(|entry| entry.old.to_string()).collect();
             assert_eq!(olds, [id(0), id(1), id(2)], "cut {before} before it");
         }
