@@ -72,9 +72,7 @@ impl KnownRefs {
         if let Some(objects) = self.lazy.objects.get() {
             return Ok(objects);
         }
-        let mut objects: Vec<_> = self.tips()?.iter().filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok()).collect();
-        objects.sort();
-        objects.dedup();
+        let objects = distinct(self.tips()?.iter().filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok()));
         Ok(self.lazy.objects.get_or_init(|| objects))
     }
 
@@ -99,6 +97,14 @@ impl KnownRefs {
     pub(super) fn unclaimed(&self) -> Option<&NameListings> {
         self.unclaimed.as_ref().map(|unclaimed| &*unclaimed.0)
     }
+}
+
+/// The objects, each once.
+pub(super) fn distinct(objects: impl Iterator<Item = ObjectId>) -> Vec<ObjectId> {
+    let mut objects: Vec<ObjectId> = objects.collect();
+    objects.sort();
+    objects.dedup();
+    objects
 }
 
 impl From<Vec<RefTip>> for KnownRefs {

@@ -17,6 +17,7 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
 use super::error::Error;
+use super::known_refs::distinct;
 use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
 use super::ref_owner::{RefOwner, RefOwners};
@@ -270,7 +271,7 @@ fn remote_tips(worktree: &Worktree) -> Result<Vec<ObjectId>, Error> {
     let refs = worktree.repo.references().map_err(|e| Error::read(doing(), e))?;
     let refs = refs.remote_branches().map_err(|e| Error::read(doing(), e))?;
     let tracked = refs.flatten().filter_map(|reference| reference.target().try_id().map(ToOwned::to_owned));
-    Ok(ids(tracked.chain(last_fetch(worktree))))
+    Ok(distinct(tracked.chain(last_fetch(worktree))))
 }
 
 /// The commits of the last fetch, unless from this same repository: `id TAB [not-for-merge] TAB branch 'x' of address`.
@@ -278,11 +279,4 @@ fn last_fetch(worktree: &Worktree) -> Vec<ObjectId> {
     let text = fs::read(worktree.git_dir().join("FETCH_HEAD")).unwrap_or_default();
     let line = |line: &[u8]| (!line.ends_with(b" of .")).then(|| ObjectId::from_hex(line.split(|b| *b == b'\t').next()?).ok()).flatten();
     text.split(|b| *b == b'\n').filter_map(line).collect()
-}
-
-fn ids(ids: impl Iterator<Item = ObjectId>) -> Vec<ObjectId> {
-    let mut ids: Vec<ObjectId> = ids.collect();
-    ids.sort();
-    ids.dedup();
-    ids
 }
