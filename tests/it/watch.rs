@@ -228,6 +228,27 @@ fn a_path_without_a_repository_is_a_mistake_and_not_waited_for() {
 }
 
 #[test]
+#[cfg(target_env = "gnu")]
+fn its_threads_share_two_arenas_of_memory() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let task = linked(&env, &repo, "task");
+    let watch = Watch::start(&env, &env.root(), &["."]);
+    commit(&task, "one");
+    watch.wait_for(1);
+    let maps = fs::read_to_string(format!("/proc/{}/maps", watch.0.pid())).expect("it runs");
+    // The first arena is the heap. Each other one begins at a multiple of 64 MiB, which glibc reserves for it.
+    let begins_an_arena = |line: &&str| {
+        let (range, rest) = line.split_once(' ').unwrap_or_default();
+        let begin = range.split('-').next().and_then(|begin| u64::from_str_radix(begin, 16).ok());
+        rest.starts_with("rw-p 00000000 00:00 0") && begin.is_some_and(|begin| begin % (64 << 20) == 0)
+    };
+    let others = maps.lines().filter(begins_an_arena).count();
+    assert_eq!(others, 1, "{maps}");
+    watch.end();
+}
+
+#[test]
 fn ctrl_c_ends_it_and_so_does_a_reader_that_goes_away() {
     let env = TestEnv::new();
     let repo = env.repo();
