@@ -431,6 +431,7 @@ mod tests {
             Err(judgement) => judgement.feedback().to_owned(),
         };
         assert_eq!(judge(&fake(vec!["large", "half"]), SEARCHED_IN_ALL), "", "a large file has no conflict of hands");
+        assert_eq!(judge(&fake(vec!["half"; 3]), SEARCHED_IN_ALL), "", "small files are searched, however many");
         assert_eq!(judge(&fake(vec!["locked"]), SEARCHED_IN_ALL), "`locked` cannot be read: permission denied");
         assert_eq!(judge(&fake(vec!["locked", "marked"]), SEARCHED_IN_ALL), "marks of a conflict are left in marked; resolve it");
         let unlisted = Fake { touched_unlisted: 9, ..fake(vec!["half"]) };
