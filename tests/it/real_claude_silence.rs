@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::real_claude::{STREAMING, config, probes_say, run};
+use crate::real_claude::{cut_off, probes_say};
 use crate::support::{Claude, Rule};
 
 const FOR_EVER: Duration = Duration::from_secs(3600);
@@ -15,24 +15,31 @@ fn stalled() -> Rule {
 
 #[test]
 fn a_stream_that_stalls_ends_the_session_for_its_silence() {
-    let claude = Claude::answering([stalled(), probes_say("working")]);
-    let repo = claude.env.repo();
-    let config = config(&claude, json!({}));
-    let out = repo.watchdog(&run(&["--config", &config, "--idle-timeout", "6s", "--grace", "3s"], STREAMING)).expect(13);
-    assert_eq!((out.verdict().as_str(), &out.json()["probes_used"]), ("timeout/session_idle", &json!(0)), "{out}");
-    assert!(!claude.api.messages().is_empty(), "the session asked its model\n{out}");
-    claude.env.assert_nothing_left();
+    let it_asked = |claude: &Claude| !claude.api.messages().is_empty();
+    cut_off(
+        "--idle-timeout",
+        || [stalled(), probes_say("working")],
+        it_asked,
+        |_, out| {
+            let out = out.expect(13);
+            assert_eq!((out.verdict().as_str(), &out.json()["probes_used"]), ("timeout/session_idle", &json!(0)), "{out}");
+        },
+    );
 }
 
 #[test]
 fn what_was_left_undone_when_the_stream_stalled_is_rescued_and_more_is_wanted() {
-    let work = Rule::bash("echo half > half.txt").when_offered("Bash").when_last_user("MAIN TASK");
-    let claude = Claude::answering([work, stalled(), probes_say("complete")]);
-    let repo = claude.env.repo();
-    let config = config(&claude, json!({}));
-    let out = repo.watchdog(&run(&["--config", &config, "--idle-timeout", "6s", "--grace", "3s"], STREAMING)).expect(10);
-    assert_eq!((out.verdict().as_str(), &out.json()["rescued"]), ("incomplete/working", &json!(true)), "{out}");
-    assert!(out.json()["message"].to_string().contains("silent"), "{out}");
-    assert_eq!(repo.file_in("HEAD", "half.txt").as_deref(), Some("half\n"));
-    claude.env.assert_nothing_left();
+    let work = || Rule::bash("echo half > half.txt").when_offered("Bash").when_last_user("MAIN TASK");
+    let its_work_is_done = |claude: &Claude| claude.api.messages().len() > 1;
+    cut_off(
+        "--idle-timeout",
+        || [work(), stalled(), probes_say("complete")],
+        its_work_is_done,
+        |repo, out| {
+            let out = out.expect(10);
+            assert_eq!((out.verdict().as_str(), &out.json()["rescued"]), ("incomplete/working", &json!(true)), "{out}");
+            assert!(out.json()["message"].to_string().contains("silent"), "{out}");
+            assert_eq!(repo.file_in("HEAD", "half.txt").as_deref(), Some("half\n"));
+        },
+    );
 }
