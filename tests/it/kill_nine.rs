@@ -107,7 +107,7 @@ fn work(worker: u32, next: &AtomicU32) -> Tally {
     let repo = env.repo_named(&format!("repo-{worker}"));
     let mut random = Random(SEED + u64::from(worker) * 0x9e37_79b9);
     let mut tally = Tally::default();
-    // How long an undisturbed run takes, measured again now and then, as the repository grows.
+    // How long an undisturbed run takes, measured again now and then, as the repository grows, and by each kill that comes too late.
     let mut took = Took::default();
     loop {
         let round = next.fetch_add(1, Ordering::Relaxed);
@@ -126,7 +126,7 @@ fn work(worker: u32, next: &AtomicU32) -> Tally {
         let outcome = one_round(&env, &repo, &round.to_string(), Some(kill));
         tally.rounds += 1;
         match (outcome.killed, outcome.snapshot, outcome.committed) {
-            (false, _, _) => {}
+            (false, _, _) => took = took.as_of_late(outcome.took),
             (true, false, _) => tally.before += 1,
             (true, true, false) => tally.between += 1,
             (true, true, true) => tally.after += 1,
@@ -149,6 +149,13 @@ struct Took {
     whole: Duration,
     /// From the session's last step to the end.
     judging: Duration,
+}
+
+impl Took {
+    /// A kill that came too late disturbed nothing: it tells how long a run takes just now. Half of them do not know when the session ended.
+    fn as_of_late(self, late: Took) -> Took {
+        Took { whole: late.whole, judging: if late.judging.is_zero() { self.judging.min(late.whole) } else { late.judging } }
+    }
 }
 
 struct Outcome {
