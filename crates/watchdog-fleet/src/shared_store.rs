@@ -84,7 +84,7 @@ fn swapped(done: Result<Option<RowRevision>, CallFailure>) -> Result<SwapOutcome
     match done {
         Ok(Some(rev)) => Ok(SwapOutcome::Ok(rev)),
         Ok(None) => Ok(SwapOutcome::Conflict),
-        Err(CallFailure::Unknown(_)) => Ok(SwapOutcome::Unknown),
+        Err(CallFailure::Unknown(error)) => Ok(SwapOutcome::Unknown(error.into())),
         Err(CallFailure::Failed(error)) => Err(error.into()),
     }
 }

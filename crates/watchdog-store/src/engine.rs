@@ -7,7 +7,7 @@
 //! - A fence grows strictly with every [`SharedStore::acquire`] of its key. What is guarded by a lease that expired, was released or was
 //!   taken over has no effect. Expiry is judged by the engine's own clock alone ([`SharedStore::now`]), never by the caller's.
 //! - Appending an event whose id is there already is a no-op. [`SharedStore::read`] never skips an event that was acknowledged.
-//! - [`SwapOutcome::Unknown`] is an answer: the write may or may not have happened, and the caller must look again.
+//! - [`SwapOutcome::Unknown`] is an answer: the write may or may not have happened, and the caller must look again. It is never a conflict.
 
 use std::time::Duration;
 
@@ -39,14 +39,14 @@ pub enum ExpectedRevision {
 
 /// How a compare-and-swap ended.
 #[must_use = "a conflict means that nothing was written"]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SwapOutcome {
     /// Written, durably.
     Ok(RowRevision),
     /// Something else was there; nothing was written.
     Conflict,
-    /// Sent, and no answer came: read the row again.
-    Unknown,
+    /// Sent, and the disk or the network failed before an answer came: read the row again. Holds that failure.
+    Unknown(StoreError),
 }
 
 /// A stored value with its key.

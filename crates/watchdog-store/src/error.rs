@@ -7,7 +7,7 @@ use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::shell_line::shell_path;
 
 /// Why watchdog's own state could not be read or written.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// Neither a flag nor the environment says where the state lives.
     #[error("no place for watchdog's state is known: neither XDG_STATE_HOME nor HOME is an absolute path")]
@@ -186,7 +186,7 @@ impl StoreError {
             StoreError::ForeignOwner { .. } => format!("run watchdog as that user, or {hint}"),
             StoreError::OpenToOthers { path, .. } => format!("close it with: chmod go-w {}; or {hint}", shell_path(path)),
             StoreError::ReadOnly { .. } => format!("make it writable for you, or {hint}"),
-            StoreError::Full { .. } => format!("free some space on that disk, or {hint}"),
+            StoreError::Full { .. } => format!("free some space on that disk, or of your quota there, or {hint}"),
             StoreError::Io { .. } => format!("see the system's log for that disk, or {hint}"),
             StoreError::Busy { path, .. } => format!("see who has it open: fuser -v {}", shell_path(path)),
             StoreError::Newer { .. } | StoreError::NewerRecord { .. } => {

@@ -9,6 +9,7 @@ mod local;
 mod newest;
 mod shared;
 
+use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -77,6 +78,19 @@ impl SqliteStore {
                 why: "a fresh database was damaged at once, as by a failing disk".into(),
             }),
         }
+    }
+}
+
+/// Commits, and notes in `is_unknown` whether the disk failed meanwhile, so that the write may be done or not.
+fn commit(tx: Transaction<'_>, is_unknown: &Cell<bool>) -> rusqlite::Result<()> {
+    tx.commit().inspect_err(|error| is_unknown.set(is_io_failure(error)))
+}
+
+/// The answer to a write: one whose commit the disk failed is unknown, and carries that failure.
+fn answer(written: Result<SwapOutcome, StoreError>, is_unknown: &Cell<bool>) -> Result<SwapOutcome, StoreError> {
+    match written {
+        Err(failure) if is_unknown.get() => Ok(SwapOutcome::Unknown(failure)),
+        written => written,
     }
 }
 

@@ -132,7 +132,10 @@ impl<'a> LoadedRows<'a> {
     }
 }
 
-/// Folds the next `at_most` events into the figures, and says how many there were; 0 also where somebody else was quicker.
+/// Folds the next `at_most` events into the figures, and says how many there were; 0 also where another process was quicker.
+///
+/// # Errors
+/// When rows or events cannot be read, or it is not known whether the figures were written.
 pub fn fold(store: &dyn LocalStore, at_most: usize) -> Result<usize, StoreError> {
     let (found, mut end) = folded(store)?;
     let mut rows = LoadedRows::new(store);
@@ -177,8 +180,9 @@ pub fn fold(store: &dyn LocalStore, at_most: usize) -> Result<usize, StoreError>
             }
             Ok(count)
         }
-        // The write failed or may have failed: the next fold reads the cursor again.
-        SwapOutcome::Conflict | SwapOutcome::Unknown => Ok(0),
+        SwapOutcome::Conflict => Ok(0),
+        // The next fold reads the cursor again, and so counts no event twice.
+        SwapOutcome::Unknown(failure) => Err(failure),
     }
 }
 
@@ -244,7 +248,7 @@ fn forget_old_works(store: &dyn LocalStore) -> Result<(), StoreError> {
 fn forget_old(store: &dyn LocalStore) -> Result<(), StoreError> {
     let rows = store.revisions(&RowKey::prefix(DayRecord::KIND, &[]))?;
     for (key, rev) in &rows[..rows.len().saturating_sub(DAYS)] {
-        // On a conflict the row stays until the next run.
+        // A row that stays is removed by the next run.
         let _kept = store.delete(key, *rev)?;
     }
     Ok(())
@@ -287,7 +291,9 @@ pub fn up_to_now(store: &dyn LocalStore, from: Date, tell: impl FnOnce()) -> Res
     let unwritten = loop {
         match fold(store, BATCH) {
             Ok(BATCH) => batches += 1,
-            Ok(0) if lost < LOST && !store.read(folded(store)?.1, 1)?.0.is_empty() => lost += 1,
+            Ok(0) if store.read(folded(store)?.1, 1)?.0.is_empty() => break None,
+            Ok(0) if lost < LOST => lost += 1,
+            Ok(0) => break Some(StoreError::Contended { what: "figures of this day".into(), attempts: LOST }),
             Ok(_) => break None,
             Err(error) => break Some(error),
         }
@@ -352,8 +358,10 @@ pub fn remove_worktrees(store: &dyn LocalStore, worktrees: &BTreeSet<String>) ->
     })?;
     for worktree in worktrees {
         for (key, rev) in store.revisions(&RowKey::prefix(WorkState::KIND, &[worktree]))? {
-            // On a conflict somebody folds an event of it, which the next call removes.
-            let _kept = store.delete(&key, rev)?;
+            // On a conflict another process folds an event of it, which the next call removes.
+            if let SwapOutcome::Unknown(failure) = store.delete(&key, rev)? {
+                return Err(failure);
+            }
         }
     }
     Ok(())

@@ -104,8 +104,10 @@ pub fn remove(store: &dyn LocalStore, rows: &[LeftoverRow]) -> Result<(), StoreE
     rows.iter().try_for_each(|row| {
         for _ in 0..ATTEMPTS {
             let Some((rev, _)) = store.get(&row.key)? else { return Ok(()) };
-            if let SwapOutcome::Ok(_) = store.delete(&row.key, rev)? {
-                return Ok(());
+            match store.delete(&row.key, rev)? {
+                SwapOutcome::Ok(_) => return Ok(()),
+                SwapOutcome::Conflict => {}
+                SwapOutcome::Unknown(failure) => return Err(failure),
             }
         }
         Err(StoreError::Contended { what: format!("{} of '{}'", row.kind, row.key.last_part()), attempts: ATTEMPTS })

@@ -90,8 +90,13 @@ pub fn forget_unused(store: &dyn LocalStore, now: Timestamp) -> Result<u64, Stor
             continue;
         }
         let young = row::load::<RefsRecord>(store, &key).is_ok_and(|found| found.is_some_and(|found| !is_older(&found, UNUSED_KEPT, now)));
-        if !young && matches!(store.delete(&key, rev)?, SwapOutcome::Ok(_)) {
-            forgotten += 1;
+        if young {
+            continue;
+        }
+        match store.delete(&key, rev)? {
+            SwapOutcome::Ok(_) => forgotten += 1,
+            SwapOutcome::Conflict => {}
+            SwapOutcome::Unknown(failure) => return Err(failure),
         }
     }
     Ok(forgotten)

@@ -13,6 +13,17 @@ use crate::key::RowKey;
 
 /// How often an update is tried before we call it contended. Each lost round is a won one for somebody else.
 const ATTEMPTS: u32 = 300;
+/// How many answers to one change may be lost before the failure behind the last of them ends it.
+const LOST_ANSWERS: u32 = 10;
+
+/// How one try of a change ended.
+enum ChangeAttempt<T> {
+    Done(T),
+    /// Another process changed the row first.
+    Overtaken,
+    /// Whether it was written is unknown, for this reason.
+    Unanswered(StoreError),
+}
 
 /// A run-time type with a form on disk.
 pub(super) trait RecordType: Sized {
@@ -91,27 +102,38 @@ pub(super) fn load<R: RecordType>(store: &dyn SharedStore, key: &RowKey) -> Resu
     store.get(key)?.map(|(_, bytes)| decode(key, &bytes)).transpose()
 }
 
-/// One try to put `bytes` where `found` was. `None` = somebody was faster.
+/// One try to put `bytes` where `found` was.
 fn swap<S: SharedStore + ?Sized>(
     store: &S,
     key: &RowKey,
     found: Option<RowRevision>,
     bytes: &[u8],
     write: impl Fn(ExpectedRevision, &[u8]) -> Result<SwapOutcome, StoreError>,
-) -> Result<Option<()>, StoreError> {
+) -> Result<ChangeAttempt<()>, StoreError> {
     match write(found.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev), bytes)? {
-        SwapOutcome::Ok(_) => Ok(Some(())),
-        SwapOutcome::Conflict => Ok(None),
+        SwapOutcome::Ok(_) => Ok(ChangeAttempt::Done(())),
+        SwapOutcome::Conflict => Ok(ChangeAttempt::Overtaken),
         // It is written if what is there now is what we wrote; otherwise the next round decides.
-        SwapOutcome::Unknown => Ok(store.get(key)?.is_some_and(|(rev, there)| Some(rev) != found && there == bytes).then_some(())),
+        SwapOutcome::Unknown(failure) => match store.get(key)? {
+            Some((rev, there)) if Some(rev) != found && there == bytes => Ok(ChangeAttempt::Done(())),
+            Some(_) | None => Ok(ChangeAttempt::Unanswered(failure)),
+        },
     }
 }
 
-/// Repeats `round` until it is `Some`, with growing pauses.
-fn rounds<R: RecordType, T>(key: &RowKey, mut round: impl FnMut() -> Result<Option<T>, StoreError>) -> Result<T, StoreError> {
+/// Repeats `round` until it is done, with growing pauses.
+fn rounds<R: RecordType, T>(key: &RowKey, mut round: impl FnMut() -> Result<ChangeAttempt<T>, StoreError>) -> Result<T, StoreError> {
+    let mut unanswered = 0;
     for attempt in 0..ATTEMPTS {
-        if let Some(done) = round()? {
-            return Ok(done);
+        match round()? {
+            ChangeAttempt::Done(done) => return Ok(done),
+            ChangeAttempt::Overtaken => {}
+            ChangeAttempt::Unanswered(failure) => {
+                unanswered += 1;
+                if unanswered == LOST_ANSWERS {
+                    return Err(failure);
+                }
+            }
         }
         if attempt > 3 {
             // Processes that collided once differ in their ids, and so do their pauses.
@@ -155,20 +177,20 @@ fn update_by<R: RecordType, T, S: SharedStore + ?Sized>(
         // Where the row is as it was, it was not done, or will meet our next write.
         if let Some((_, bytes, outcome)) = lost.take_if(|(before, ..)| *before != rev) {
             let is_done = found.is_some_and(|(_, there)| there == bytes);
-            return if is_done { Ok(Some(outcome)) } else { Err(StoreError::Unsure { what: what::<R>(key) }) };
+            return if is_done { Ok(ChangeAttempt::Done(outcome)) } else { Err(StoreError::Unsure { what: what::<R>(key) }) };
         }
         let before = found.as_ref().map(|(_, bytes)| decode(key, bytes)).transpose()?;
         let (after, outcome) = change(before);
         let bytes = encode(&after);
         if found.as_ref().is_some_and(|(_, before)| *before == bytes) {
-            return Ok(Some(outcome));
+            return Ok(ChangeAttempt::Done(outcome));
         }
         match write(rev.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev), &bytes)? {
-            SwapOutcome::Ok(_) => Ok(Some(outcome)),
-            SwapOutcome::Conflict => Ok(None),
-            SwapOutcome::Unknown => {
+            SwapOutcome::Ok(_) => Ok(ChangeAttempt::Done(outcome)),
+            SwapOutcome::Conflict => Ok(ChangeAttempt::Overtaken),
+            SwapOutcome::Unknown(failure) => {
                 lost = Some((rev, bytes, outcome));
-                Ok(None)
+                Ok(ChangeAttempt::Unanswered(failure))
             }
         }
     })
@@ -208,15 +230,15 @@ pub(super) fn create<R: RecordType>(store: &dyn SharedStore, key: &RowKey, row: 
     let bytes = encode(row);
     let mut is_lost = false;
     rounds::<R, bool>(key, || match store.get(key)? {
-        Some((_, there)) if is_lost && there == bytes => Ok(Some(true)),
+        Some((_, there)) if is_lost && there == bytes => Ok(ChangeAttempt::Done(true)),
         Some(_) if is_lost => Err(StoreError::Unsure { what: what::<R>(key) }),
-        Some(_) => Ok(Some(false)),
+        Some(_) => Ok(ChangeAttempt::Done(false)),
         None => match store.cas(key, ExpectedRevision::Absent, &bytes)? {
-            SwapOutcome::Ok(_) => Ok(Some(true)),
-            SwapOutcome::Conflict => Ok(None),
-            SwapOutcome::Unknown => {
+            SwapOutcome::Ok(_) => Ok(ChangeAttempt::Done(true)),
+            SwapOutcome::Conflict => Ok(ChangeAttempt::Overtaken),
+            SwapOutcome::Unknown(failure) => {
                 is_lost = true;
-                Ok(None)
+                Ok(ChangeAttempt::Unanswered(failure))
             }
         },
     })
@@ -225,8 +247,12 @@ pub(super) fn create<R: RecordType>(store: &dyn SharedStore, key: &RowKey, row: 
 /// Removes a row, if it is there.
 pub(super) fn remove<R: RecordType>(store: &dyn SharedStore, key: &RowKey) -> Result<(), StoreError> {
     rounds::<R, ()>(key, || {
-        let Some((rev, _)) = store.get(key)? else { return Ok(Some(())) };
-        Ok(matches!(store.delete(key, rev)?, SwapOutcome::Ok(_)).then_some(()))
+        let Some((rev, _)) = store.get(key)? else { return Ok(ChangeAttempt::Done(())) };
+        Ok(match store.delete(key, rev)? {
+            SwapOutcome::Ok(_) => ChangeAttempt::Done(()),
+            SwapOutcome::Conflict => ChangeAttempt::Overtaken,
+            SwapOutcome::Unknown(failure) => ChangeAttempt::Unanswered(failure),
+        })
     })
 }
 

@@ -10,9 +10,10 @@ use crate::engine::{
     SharedStore, StoredEvent, StoredRow, SwapOutcome, WantedKind,
 };
 use crate::records::breaker;
-use crate::records::row::{create, key};
+use crate::records::figures;
+use crate::records::row::{create, key, overwrite, remove, update};
 use crate::sqlite::tests::Scratch;
-use crate::{RowKey, SqliteStore, StoreError};
+use crate::{RowKey, SqliteStore, StoreError, journal, tally};
 use watchdog_core::config::settings::BreakerSettings;
 use watchdog_core::decision::breaker::{Breaker, BreakerInput};
 use watchdog_facts::evidence::Degradation;
@@ -27,10 +28,24 @@ struct Lossy {
     is_overwritten: bool,
 }
 
+impl Lossy {
+    fn lose(scratch: &Scratch, answers: u32) -> Self {
+        Lossy { inner: SqliteStore::open(&scratch.dir).unwrap(), lost: AtomicU32::new(answers), is_overwritten: false }
+    }
+}
+
+/// So many lost answers as no test needs: the disk fails every write, and does not one of them.
+const FAILED_DISK: u32 = u32::MAX;
+
+fn disk_failure() -> StoreError {
+    StoreError::Full { doing: "write a row", path: "/state/watchdog.db".into(), why: "disk I/O error: quota exceeded".into() }
+}
+
 impl SharedStore for Lossy {
     fn cas_all(&self, writes: &[(RowKey, ExpectedRevision, Vec<u8>)]) -> Result<SwapOutcome> {
         match self.lost.load(Ordering::Relaxed) {
             0 => self.inner.cas_all(writes),
+            FAILED_DISK => Ok(SwapOutcome::Unknown(disk_failure())),
             n => {
                 self.lost.store(n - 1, Ordering::Relaxed);
                 if n % 2 == 0 {
@@ -41,7 +56,7 @@ impl SharedStore for Lossy {
                         breaker::update(&self.inner, "wt", "auth", |b| b.record(Timestamp::UNIX_EPOCH, &settings, other()))?;
                     }
                 }
-                Ok(SwapOutcome::Unknown)
+                Ok(SwapOutcome::Unknown(disk_failure()))
             }
         }
     }
@@ -55,7 +70,10 @@ impl SharedStore for Lossy {
     }
 
     fn delete(&self, key: &RowKey, expect: RowRevision) -> Result<SwapOutcome> {
-        self.inner.delete(key, expect)
+        match self.lost.load(Ordering::Relaxed) {
+            FAILED_DISK => Ok(SwapOutcome::Unknown(disk_failure())),
+            _ => self.inner.delete(key, expect),
+        }
     }
 
     fn list(&self, prefix: &str, after: Option<&RowKey>, limit: usize) -> Result<Vec<StoredRow>> {
@@ -134,7 +152,7 @@ fn a_strike_whose_answer_was_lost_counts_once() {
     let settings = BreakerSettings { limit: 0, cooldown: Duration::from_secs(1) };
     for lost in 0..6 {
         let scratch = Scratch::new();
-        let store = Lossy { inner: SqliteStore::open(&scratch.dir).unwrap(), lost: AtomicU32::new(lost), is_overwritten: false };
+        let store = Lossy::lose(&scratch, lost);
         for strikes in 1..=9 {
             let now = Timestamp::from_second(i64::from(strikes)).unwrap();
             let strike = || BreakerInput::Strike { why: format!("strike {strikes}") };
@@ -172,7 +190,7 @@ fn a_row_that_was_made_although_the_answer_was_lost_is_never_called_somebody_els
 #[test]
 fn a_row_that_others_change_for_ever_is_an_error_and_not_an_endless_loop() {
     let scratch = Scratch::new();
-    let store = Lossy { inner: SqliteStore::open(&scratch.dir).unwrap(), lost: AtomicU32::new(0), is_overwritten: false };
+    let store = Lossy::lose(&scratch, 0);
     let (calls, interfering) = (AtomicU32::new(0), BreakerSettings { limit: 0, cooldown: Duration::from_secs(1) });
     let meddle = |n| breaker::update(&store.inner, "wt", "auth", |b| b.record(Timestamp::UNIX_EPOCH, &interfering, strike(n))).unwrap();
     fn strike(n: u32) -> BreakerInput {
@@ -184,4 +202,37 @@ fn a_row_that_others_change_for_ever_is_an_error_and_not_an_endless_loop() {
         b.record(Timestamp::UNIX_EPOCH, &interfering, strike(n));
     });
     assert!(matches!(result, Err(StoreError::Contended { .. })), "{result:?}");
+}
+
+#[test]
+fn failed_disk_is_named_and_no_conflict() {
+    let scratch = Scratch::new();
+    let mut store = Lossy::lose(&scratch, 0);
+    assert!(create(&store, &key::<Breaker>("wt", "there"), &Breaker::default()).unwrap());
+    store.lost = AtomicU32::new(FAILED_DISK);
+    let (absent, there) = (key::<Breaker>("wt", "auth"), key::<Breaker>("wt", "there"));
+    let settings = BreakerSettings { limit: 0, cooldown: Duration::from_secs(1) };
+    let strike = |breaker: Option<Breaker>| {
+        let mut breaker = breaker.unwrap_or_default();
+        breaker.record(Timestamp::UNIX_EPOCH, &settings, BreakerInput::Strike { why: "w".into() });
+        (breaker, ())
+    };
+    assert_eq!(create(&store, &absent, &Breaker::default()).map(drop), Err(disk_failure()));
+    assert_eq!(overwrite(&store, &absent, &Breaker::default()), Err(disk_failure()));
+    assert_eq!(update::<Breaker, ()>(&store, &there, strike), Err(disk_failure()));
+    assert_eq!(remove::<Breaker>(&store, &there), Err(disk_failure()));
+}
+
+#[test]
+fn figures_of_a_failed_disk_count_every_event() {
+    let scratch = Scratch::new();
+    let store = Lossy::lose(&scratch, FAILED_DISK);
+    let day = Timestamp::UNIX_EPOCH;
+    let started = journal::event(day, "wt", Some("auth"), journal::kind::SESSION_STARTED, serde_json::json!({}));
+    assert_eq!(store.append(&[started], None).unwrap(), AppendOutcome::Done);
+    assert_eq!(figures::fold(&store, 9), Err(disk_failure()));
+    let period = figures::up_to_now(&store, jiff::civil::date(1970, 1, 1), || {}).unwrap();
+    let sessions: u64 = period.days.values().map(|day| day.all.of(tally::word::STARTED)).sum();
+    assert_eq!(sessions, 1);
+    assert!(period.notes.iter().any(|note| note.contains("quota exceeded")), "{:?}", period.notes);
 }

@@ -57,5 +57,9 @@ pub fn keep(store: &dyn LocalStore, entries: &[(String, SweepCacheEntry)]) -> Re
 
 /// Deletes the cached verdict of a worktree that is gone, unless it was replaced.
 pub fn forget(store: &dyn LocalStore, worktree_id: &str, rev: RowRevision) -> Result<bool, StoreError> {
-    Ok(matches!(store.delete(&key(worktree_id), rev)?, SwapOutcome::Ok(_)))
+    match store.delete(&key(worktree_id), rev)? {
+        SwapOutcome::Ok(_) => Ok(true),
+        SwapOutcome::Conflict => Ok(false),
+        SwapOutcome::Unknown(failure) => Err(failure),
+    }
 }

@@ -165,8 +165,9 @@ impl DatabaseFile {
                     is_second = true;
                 }
                 Err(error) => {
+                    let failure = store_error(doing, &self.database, PATIENCE.as_secs(), &error, Some(&connected.connection));
                     self.connected = Some(connected);
-                    return Err(store_error(doing, &self.database, PATIENCE.as_secs(), &error));
+                    return Err(failure);
                 }
             }
         }
@@ -220,9 +221,7 @@ impl DatabaseFile {
                 }
                 Err(ConnectionFault::Refused(error)) => return Err(error),
                 Err(ConnectionFault::Sqlite(error)) if is_damage(&error) => self.put_aside(None, &error.to_string())?,
-                Err(ConnectionFault::Sqlite(error)) => {
-                    return Err(store_error("open the database", &self.database, PATIENCE.as_secs(), &error));
-                }
+                Err(ConnectionFault::Sqlite(error)) => return Err(self.open_failure(&error)),
             }
         }
         Err(StoreError::Damaged {
@@ -236,10 +235,7 @@ impl DatabaseFile {
             let _guard = self.access_lock.shared(&self.database).map_err(ConnectionFault::Refused)?;
             if let Some(identity) = identity(&self.database).map_err(ConnectionFault::Refused)? {
                 let connection = self.connection()?;
-                if let DatabaseState::Ready = self.state(&connection)? {
-                    if unclean {
-                        check(&connection)?;
-                    }
+                if let DatabaseState::Ready = self.state(&connection, unclean)? {
                     return Ok(OpenConnection { connection, identity });
                 }
             }
@@ -252,9 +248,9 @@ impl DatabaseFile {
             drop(open_private(&self.database).map_err(ConnectionFault::Refused)?);
         }
         let mut connection = self.connection()?;
-        if let DatabaseState::NeedsSetup = self.state(&connection)? {
-            set_up(&mut connection)?;
-            if !self.choose_journal(&connection)? {
+        if let DatabaseState::NeedsSetup = self.state(&connection, false)? {
+            let done = set_up(&mut connection).and_then(|()| self.choose_journal(&connection));
+            if !done.map_err(|error| self.explain(&connection, error.into()))? {
                 self.note(
                     WarningCode::StoreJournalMode,
                     format!("{} stays in its old journal mode while others have it open", self.database.display()),
@@ -267,23 +263,38 @@ impl DatabaseFile {
         Ok(OpenConnection { connection, identity })
     }
 
-    fn connection(&self) -> rusqlite::Result<Connection> {
+    fn connection(&self) -> Result<Connection, ConnectionFault> {
         let mut connection =
             Connection::open_with_flags(&self.database, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-        connection.busy_handler(Some(try_again))?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
-        connection.pragma_update(None, "mmap_size", 0)?;
-        connection.pragma_update(None, "cell_size_check", true)?;
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
-        // Stops SQLite from planning a statement again for other values: ours are written for one plan.
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        connection.pragma_update(None, "journal_size_limit", 4 << 20)?;
-        connection.set_prepared_statement_cache_capacity(32);
+        configure(&mut connection).map_err(|error| self.explain(&connection, error.into()))?;
         Ok(connection)
     }
 
-    /// Reads only, so that a refused database stays untouched.
-    fn state(&self, connection: &Connection) -> Result<DatabaseState, ConnectionFault> {
+    fn open_failure(&self, error: &rusqlite::Error) -> StoreError {
+        store_error("open the database", &self.database, PATIENCE.as_secs(), error, None)
+    }
+
+    /// The fault with the system's own error, which only the connection that met it has.
+    fn explain(&self, connection: &Connection, fault: ConnectionFault) -> ConnectionFault {
+        match fault {
+            ConnectionFault::Sqlite(error) if !is_damage(&error) => {
+                let explained = store_error("open the database", &self.database, PATIENCE.as_secs(), &error, Some(connection));
+                ConnectionFault::Refused(explained)
+            }
+            fault => fault,
+        }
+    }
+
+    /// Reads only, so that a refused database stays untouched; all of the file where it may have been left in the middle of a write.
+    fn state(&self, connection: &Connection, unclean: bool) -> Result<DatabaseState, ConnectionFault> {
+        let state = self.header_state(connection).and_then(|state| match state {
+            DatabaseState::Ready if unclean => Ok(check(connection).map(|()| state)?),
+            state => Ok(state),
+        });
+        state.map_err(|fault| self.explain(connection, fault))
+    }
+
+    fn header_state(&self, connection: &Connection) -> Result<DatabaseState, ConnectionFault> {
         // Writers of these hold the access lock exclusively, so that both values are of one moment.
         let application: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
         let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -320,10 +331,13 @@ impl DatabaseFile {
         }
         if seen.is_none() {
             // Another process may have repaired it while we waited for the lock.
-            match self.connection().and_then(|connection| check(&connection)) {
+            let checked =
+                self.connection().and_then(|connection| check(&connection).map_err(|error| self.explain(&connection, error.into())));
+            match checked {
                 Ok(()) => return Ok(()),
-                Err(error) if is_damage(&error) => {}
-                Err(error) => return Err(store_error("check the database", &self.database, PATIENCE.as_secs(), &error)),
+                Err(ConnectionFault::Sqlite(error)) if is_damage(&error) => {}
+                Err(ConnectionFault::Sqlite(error)) => return Err(self.open_failure(&error)),
+                Err(ConnectionFault::Refused(error)) => return Err(error),
             }
         }
         let aside = self.name_for_damaged();
@@ -395,6 +409,19 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     PathBuf::from(name)
+}
+
+fn configure(connection: &mut Connection) -> rusqlite::Result<()> {
+    connection.busy_handler(Some(try_again))?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "mmap_size", 0)?;
+    connection.pragma_update(None, "cell_size_check", true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    // Stops SQLite from planning a statement again for other values: ours are written for one plan.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    connection.pragma_update(None, "journal_size_limit", 4 << 20)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    Ok(())
 }
 
 /// Tells one file from its successor of the same name; `None` where there is none. Never opens it: closing it would drop SQLite's locks.

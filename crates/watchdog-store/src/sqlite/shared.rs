@@ -13,7 +13,9 @@ impl SqliteStore {
         writes: &[(RowKey, ExpectedRevision, Vec<u8>)],
         begin: impl Fn(&mut Connection) -> rusqlite::Result<Transaction<'_>>,
     ) -> Result<SwapOutcome, StoreError> {
-        self.with("write a row", |connection| {
+        let is_unknown = Cell::new(false);
+        let written = self.with("write a row", |connection| {
+            is_unknown.set(false);
             let tx = begin(connection)?;
             let mut last = RowRevision(0);
             for (key, expect, value) in writes {
@@ -31,12 +33,9 @@ impl SqliteStore {
                     value
                 ])?;
             }
-            match tx.commit() {
-                Ok(()) => Ok(SwapOutcome::Ok(last)),
-                Err(error) if is_io_failure(&error) => Ok(SwapOutcome::Unknown),
-                Err(error) => Err(error),
-            }
-        })
+            commit(tx, &is_unknown).map(|()| SwapOutcome::Ok(last))
+        });
+        answer(written, &is_unknown)
     }
 }
 
@@ -59,16 +58,14 @@ impl SharedStore for SqliteStore {
     }
 
     fn delete(&self, key: &RowKey, expect: RowRevision) -> Result<SwapOutcome, StoreError> {
-        self.with("delete a row", |connection| {
+        let is_unknown = Cell::new(false);
+        let deleted = self.with("delete a row", |connection| {
+            is_unknown.set(false);
             let tx = writing(connection)?;
             let deleted = tx.prepare_cached("DELETE FROM record WHERE key = ?1 AND rev = ?2")?.execute(params![key.as_str(), expect.0])?;
-            match tx.commit() {
-                Ok(()) if deleted == 0 => Ok(SwapOutcome::Conflict),
-                Ok(()) => Ok(SwapOutcome::Ok(expect)),
-                Err(error) if is_io_failure(&error) => Ok(SwapOutcome::Unknown),
-                Err(error) => Err(error),
-            }
-        })
+            commit(tx, &is_unknown).map(|()| if deleted == 0 { SwapOutcome::Conflict } else { SwapOutcome::Ok(expect) })
+        });
+        answer(deleted, &is_unknown)
     }
 
     fn list(&self, prefix: &str, after: Option<&RowKey>, n: usize) -> Result<Vec<StoredRow>, StoreError> {
