@@ -96,7 +96,7 @@ pub fn limit_open(facts: &SceneFacts, found: &mut SceneFindings) {
 }
 
 pub fn overload(facts: &SceneFacts, found: &mut SceneFindings) {
-    found.verdict(facts, 0, &["incomplete/working"]);
+    found.verdict(facts, 0, &["incomplete/unfinished"]);
     let json = facts.json(0);
     found.that(json["strike"] != true, "no strike", shown(&json["strike"]));
     found.that(probes(facts, 0) == 0, "no question", format!("{} requests with one", probes(facts, 0)));

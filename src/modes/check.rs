@@ -155,7 +155,7 @@ fn nothing_recorded(commands: &WorktreeCommands, spec: Option<&str>) -> Unreadab
     let record = commands.watchdog(&spec.map_or_else(|| "snapshot".to_owned(), |spec| format!("snapshot --spec {}", shell_word(spec))));
     let of = spec.map(|spec| format!(" for the spec '{spec}'")).unwrap_or_default();
     UnreadableFact {
-        kind: FaultKind::Store,
+        kind: FaultKind::NoBaseline,
         why: format!("no baseline is recorded{of} in this worktree"),
         hint: Some(format!("name a revision with --baseline REV, or record one before the session with: {record}")),
     }

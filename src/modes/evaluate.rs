@@ -134,7 +134,7 @@ fn without_checks(limits: &Limits, context: &SessionContext, at: Timestamp) -> O
     }
     if next == LoopDecision::GoOn {
         let feedback = "You said that the work is not done. Go on, and say so when it is.".to_string();
-        return Some(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, "the agent says that it is not done") });
+        return Some(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Unfinished, "the agent says that it is not done") });
     }
     None
 }

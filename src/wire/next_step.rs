@@ -52,8 +52,9 @@ fn of_reason(reason: Reason, data: &Value) -> NextStep {
         Reason::NewCommits | Reason::Rescued | Reason::NothingToDo | Reason::ChecksPassed => {
             new_commits(data).map_or(NextStep::Inspect, NextStep::Git)
         }
-        Reason::Working | Reason::MaxProbes => rescue_or(NextStep::OfSpec("check")),
+        Reason::Unfinished | Reason::Working | Reason::MaxProbes => rescue_or(NextStep::OfSpec("check")),
         Reason::ChecksUnmet | Reason::VerifyTimeout | Reason::VerifyFailed | Reason::Interrupted => NextStep::OfSpec("check"),
+        Reason::NoBaseline => NextStep::OfSpec("snapshot"),
         Reason::OperationInProgress => NextStep::Git("status".into()),
         Reason::SessionTimeout | Reason::SessionIdle => rescue_or(NextStep::Inspect),
         Reason::RescueIncomplete => NextStep::OfSpec("rescue"),

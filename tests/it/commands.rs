@@ -119,7 +119,7 @@ fn a_lost_database_is_brought_back_from_git() {
         }
     }
     let out = repo.watchdog(&["check", "--no-probe", "--json"]).expect(16);
-    assert_eq!(out.verdict(), "error/store_error", "{out}");
+    assert_eq!(out.verdict(), "error/no_baseline", "{out}");
     let out = repo.watchdog(&["doctor", "--rebuild", "--json"]).expect(0);
     assert_eq!(out.json()["baselines"], 1, "{out}");
     assert_eq!(out.json()["without_anchor"], serde_json::json!(["my work"]), "{out}");

@@ -30,7 +30,7 @@ fn run(repo: &Repo<'_>, config: &str, script: &str) -> CommandOutput {
 fn a_crash_is_judged_by_what_it_left_and_by_the_agents_word() {
     let crash = "echo half > half.txt; kill -SEGV $$";
     for (answer, more, verdict, code) in [
-        ("working", json!({}), "incomplete/working", 10),
+        ("working", json!({}), "incomplete/unfinished", 10),
         ("complete", json!({}), "complete/rescued", 0),
         ("complete", wants("never.txt"), "incomplete/checks_unmet", 10),
         ("working", wants("half.txt"), "complete/checks_passed", 0),
@@ -56,7 +56,7 @@ fn a_crash_before_anything_was_done_is_a_strike() {
     let repo = env.repo();
     let config = config(&env, "working", &json!({}));
     let out = run(&repo, &config, "kill -SEGV $$").expect(10);
-    assert_eq!((out.verdict().as_str(), &out.json()["strike"]), ("incomplete/working", &json!(true)), "{out}");
+    assert_eq!((out.verdict().as_str(), &out.json()["strike"]), ("incomplete/unfinished", &json!(true)), "{out}");
 }
 
 /// Everything dies at once, as when the machine loses its power: the session with half of its work, and watchdog with it.
@@ -75,7 +75,7 @@ fn everything_dies(env: &TestEnv, repo: &Repo<'_>, config: &str) {
 fn after_everything_died_a_check_knows_that_the_session_is_over_and_whose_the_files_are() {
     for (answer, more, verdict, code) in [
         ("complete", json!({}), "complete/rescued", 0),
-        ("working", json!({}), "incomplete/working", 10),
+        ("working", json!({}), "incomplete/unfinished", 10),
         ("complete", wants("never.txt"), "incomplete/checks_unmet", 10),
     ] {
         let env = TestEnv::new();

@@ -108,7 +108,7 @@ fn commits_without_a_net_change_complete_nothing() {
             scene.repo.git(&["commit", "-q", "--allow-empty", "-m", "nothing"]);
         }
         let out = scene.check(&["--no-probe"]).expect(10);
-        assert_eq!(out.verdict(), "incomplete/working");
+        assert_eq!(out.verdict(), "incomplete/unfinished");
         assert_facts(&out, &[("new_commits", json!(if undo { 2 } else { 1 })), ("net_change", json!(false))]);
     }
 }
@@ -200,7 +200,7 @@ fn the_final_rescue_saves_what_an_agent_never_finished() {
     let scene = Scene::new(&env, &[&[says("working")]], json!({}));
     scene.leave_work();
     let out = scene.check(&[]).expect(10);
-    assert_eq!(out.verdict(), "incomplete/working", "nobody says that it is done");
+    assert_eq!(out.verdict(), "incomplete/unfinished", "nobody says that it is done");
     assert_facts(&out, &[("probes_used", json!(3)), ("strike", json!(false)), ("rescued", json!(true))]);
     assert!(scene.work_is_in("HEAD"));
 }
@@ -246,7 +246,7 @@ fn without_probes_git_alone_decides() {
     let env = TestEnv::new();
     let scene = Scene::new(&env, &[&[says("complete")]], json!({}));
     let out = scene.check(&["--no-probe"]).expect(10);
-    assert_eq!(out.verdict(), "incomplete/working");
+    assert_eq!(out.verdict(), "incomplete/unfinished");
     assert!(out.json()["feedback"].as_str().is_some_and(|feedback| !feedback.is_empty()), "{out}");
     let out = scene.check(&["--max-probes", "0"]);
     assert_ne!(out.code, Some(0), "{out}");

@@ -49,7 +49,7 @@ fn limits_come_first_then_what_still_runs_then_the_agents_word() {
     for (context, code, reason) in [
         (json!({"usage": spent, "background_tasks": running, "claims_done": false}), 14, "budget_exhausted"),
         (json!({"background_tasks": running, "claims_done": false}), 11, "background_work"),
-        (json!({"background_tasks": [{"id": "1", "status": "completed"}], "claims_done": false}), 10, "working"),
+        (json!({"background_tasks": [{"id": "1", "status": "completed"}], "claims_done": false}), 10, "unfinished"),
         (json!({"claims_done": true, "usage": {"turns": 4}}), 0, "checks_passed"),
         (json!({"iteration": 3}), 0, "checks_passed"),
     ] {
@@ -81,7 +81,7 @@ fn without_checks_the_commits_decide_and_without_a_baseline_nothing_does() {
     assert_eq!((&found["reason"], &found["baseline"]), (&json!("no_criteria"), &Value::Null));
     env.watchdog(repo.path(), &["snapshot"]).expect(0);
     let before = repo.git(&["rev-parse", "HEAD"]);
-    assert_eq!(evaluate(&env, repo.path(), &json!({}), &[]).expect(10).json()["reason"], "working");
+    assert_eq!(evaluate(&env, repo.path(), &json!({}), &[]).expect(10).json()["reason"], "unfinished");
     repo.write("a", "b");
     repo.commit_all("work");
     let found = evaluate(&env, repo.path(), &json!({"baseline": before}), &[]).expect(0).json();

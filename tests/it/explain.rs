@@ -72,7 +72,7 @@ fn each_way_to_a_verdict_is_explained_from_the_journal_alone() {
         ("nothing_to_do", nothing, Some(&complete), none.clone(), &[], "complete_against_git"),
         ("checks_passed", commit, None, check("true"), &[], "checks_decide"),
         ("checks_unmet", commit, None, check("false"), &[], "unmet_with_commits"),
-        ("working", nothing, None, none.clone(), &["--no-probe"], "no_probe_by_option"),
+        ("unfinished", nothing, None, none.clone(), &["--no-probe"], "no_probe_by_option"),
         ("max_probes", nothing, Some(&waiting), none.clone(), &[], "every_probe_spent"),
         ("disputed", nothing, Some(&disputed), none.clone(), &[], "disputed_reply"),
         ("agent_stopped", edit, Some(&stop), none.clone(), &[], "agent_stops"),

@@ -117,8 +117,8 @@ fn nothing_but_work_and_the_users_own_files_is_left() {
     assert_eq!(repo.watchdog(&["status", "--json"]).expect(0).json()["worktrees"], json!([]));
     let again = repo.watchdog(&["forget", "--yes"]).expect(0);
     assert!(again.stdout.contains("left nothing here"), "{again}");
-    let check = repo.watchdog(&["check"]);
-    assert!(check.code != Some(0) && format!("{check}").contains("no baseline"), "{check}");
+    let check = repo.watchdog(&["check", "--json"]).expect(16);
+    assert_eq!(check.json()["reason"], "no_baseline", "{check}");
     assert!(repo.watchdog(&["rescue", "list"]).expect(0).stdout.contains("main"));
     // It can be watched again.
     work_in(&repo);

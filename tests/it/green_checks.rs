@@ -64,7 +64,7 @@ fn a_suite_that_was_green_before_the_session_completes_nothing_that_was_not_done
     let env = TestEnv::new();
     let repo = suite(&env, "green", &[("A", "pass")], json!({}));
     let out = run(&repo, "true").expect(10);
-    assert_eq!(out.verdict(), "incomplete/working", "nobody is asked, and nothing was done: {out}");
+    assert_eq!(out.verdict(), "incomplete/unfinished", "nobody is asked, and nothing was done: {out}");
     assert_eq!(out.json()["checks"][0]["before"], "passed", "by identity: {out}");
     // Commits are made, and the suite that was green before is green still: nothing judged what they do.
     let verdict = complete(&run(&repo, &commit("echo work > work.txt")).expect(0), "committed", "passed");

@@ -99,7 +99,7 @@ fn no_program_that_the_repository_names_runs_while_watchdog_looks_or_keeps_work(
     assert_eq!(repo.watchdog(&["snapshot"]).expect(0).stdout.trim().len(), 40);
     assert_eq!(marks(&env), [""; 0], "while the baseline was recorded");
     let out = repo.watchdog(&["check", "--json", "--no-probe", "--config", config]);
-    assert_eq!(out.verdict(), "incomplete/working", "{out}");
+    assert_eq!(out.verdict(), "incomplete/unfinished", "{out}");
     assert_eq!(marks(&env), [""; 0], "while it looked\n{out}");
     let out = repo.watchdog(&["check", "--json", "--config", config]);
     assert_ne!(out.code, Some(0), "{out}");

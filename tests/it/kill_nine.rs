@@ -85,7 +85,7 @@ fn locks_that_a_killed_one_left_hold_up_nobody() {
     repo.watchdog(&["snapshot"]).expect(0);
     assert_eq!(repo.git(&["rev-parse", &kept]), head, "the baseline is kept in its ref");
     let out = repo.watchdog(&["check", "--json", "--no-probe"]).expect(10);
-    assert_eq!(out.verdict(), "incomplete/working");
+    assert_eq!(out.verdict(), "incomplete/unfinished");
     let snapshots = repo.snapshots();
     assert!(snapshots.len() == 1 && repo.file_in(&snapshots[0], "left.txt").as_deref() == Some("left"), "{snapshots:?}\n{out}");
 }
@@ -210,7 +210,7 @@ fn one_round(env: &TestEnv, repo: &Repo<'_>, round: &str, kill: Option<Kill>) ->
     assert_kept(repo, &ledger, round, &text);
     let next = repo.watchdog(&["check", "--json", "--no-probe", "--no-rescue", "--baseline", &baseline, "--config", config]);
     // What a rescue committed is safe, and nobody said that it is done.
-    assert_eq!(next.verdict(), "incomplete/working", "round {round}, {kill:?} (seed {SEED:#x}): {next}");
+    assert_eq!(next.verdict(), "incomplete/unfinished", "round {round}, {kill:?} (seed {SEED:#x}): {next}");
     assert_records_whole(env, round);
     // And the work that the killed one left is brought home by the next.
     if repo.status() != "" {

@@ -158,7 +158,7 @@ fn what_a_rescue_saved_of_one_session_does_not_complete_the_next() {
     let out = looped(&repo, &config(&env, json!({})), &["--timeout", "2s", "--grace", "1s", "--no-probe"], &agent).expect(0);
     let json = out.json();
     let reasons: Vec<&Value> = json["loop"]["history"].as_array().expect("a history").iter().map(|one| &one["reason"]).collect();
-    assert_eq!(reasons, [&json!("working"), &json!("working"), &json!("new_commits")], "{out}");
+    assert_eq!(reasons, [&json!("unfinished"), &json!("unfinished"), &json!("new_commits")], "{out}");
     assert_eq!(repo.file_in("HEAD", "half.txt").as_deref(), Some("half"));
     env.assert_nothing_left();
 }

@@ -48,7 +48,7 @@ fn a_session_that_says_in_plain_text_that_it_is_done_is_believed_no_more_than_gi
     let repo = env.repo();
     let config = config(&env, "{\"status\": \"working\", \"tasks_pending\": [\"commit\"]}", &json!({}));
     let out = run(&repo, &config, "echo 'All done. I committed everything and pushed it.'; echo a > a.txt").expect(10);
-    assert_eq!((out.verdict().as_str(), &out.json()["rescued"]), ("incomplete/working", &json!(true)), "{out}");
+    assert_eq!((out.verdict().as_str(), &out.json()["rescued"]), ("incomplete/unfinished", &json!(true)), "{out}");
     let out = run(&repo, &config, "echo 'I could not do it, sorry.'; echo b > b.txt; git add b.txt; git commit -qm 'feat: b'").expect(0);
     assert_eq!(out.verdict(), "complete/new_commits", "{out}");
 }

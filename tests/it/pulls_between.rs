@@ -87,7 +87,7 @@ fn a_fast_forward_or_rebase_between_sessions_takes_the_anchor_along_and_a_merge_
 fn what_a_person_pulled_after_a_session_is_imported_and_no_change_of_its_criteria() {
     let env = TestEnv::new();
     for (how, first, counted, verdict, code) in [
-        ("--ff-only", "true", (1, 1), "incomplete/working", 10),
+        ("--ff-only", "true", (1, 1), "incomplete/unfinished", 10),
         ("--rebase", BOTH, (2, 1), "complete/checks_passed", 0),
         ("--no-rebase", BOTH, (3, 1), "review/criteria_changed", 12),
     ] {
@@ -148,5 +148,5 @@ fn a_pull_that_meets_the_checks_completes_the_spec_and_the_next_work_has_to_be_d
     );
     assert_eq!(out.json()["checks"][0]["before"], "failed", "{out}");
     let out = shared.run("true").expect(10);
-    assert_eq!((out.verdict().as_str(), &out.json()["checks"][0]["before"]), ("incomplete/working", &json!("passed")), "{out}");
+    assert_eq!((out.verdict().as_str(), &out.json()["checks"][0]["before"]), ("incomplete/unfinished", &json!("passed")), "{out}");
 }

@@ -137,7 +137,7 @@ fn a_session_that_comes_to_nothing_is_a_strike_and_three_of_them_open_the_breake
     for strikes in 1..=3 {
         let out = repo.watchdog(&args).expect(10);
         let json = out.json();
-        assert_eq!(out.verdict(), "incomplete/working");
+        assert_eq!(out.verdict(), "incomplete/unfinished");
         assert_eq!((&json["strike"], &json["probes_used"]), (&json!(true), &json!(1)), "{out}");
         let state = if strikes == 3 { "open" } else { "closed" };
         assert_eq!((&json["breaker"]["strikes"], &json["breaker"]["state"]), (&json!(strikes), &json!(state)), "{out}");
@@ -148,7 +148,7 @@ fn a_session_that_comes_to_nothing_is_a_strike_and_three_of_them_open_the_breake
     assert_eq!(claude.api.messages().len(), asked, "an open breaker costs no tokens");
     assert_eq!(repo.watchdog(&["check", "--json", "--spec", "stalled", "--config", &config]).expect(14).verdict(), "stopped/breaker_open");
     let other = repo.watchdog(&["check", "--json", "--spec", "other", "--config", &config, "--baseline", "HEAD", "--no-probe"]);
-    assert_eq!(other.expect(10).verdict(), "incomplete/working", "the breaker of one spec holds up no other");
+    assert_eq!(other.expect(10).verdict(), "incomplete/unfinished", "the breaker of one spec holds up no other");
     repo.watchdog(&["breaker", "reset", "--spec", "stalled"]).expect(0);
     repo.watchdog(&args).expect(10);
 }
@@ -198,7 +198,7 @@ fn a_session_cut_off_with_unfinished_work_is_rescued_and_called_incomplete() {
         in_its_tool_call,
         |repo, out| {
             let out = out.expect(10);
-            assert_eq!(out.verdict(), "incomplete/working");
+            assert_eq!(out.verdict(), "incomplete/unfinished");
             assert_eq!((&out.json()["rescued"], out.json()["feedback"].is_string()), (&json!(true), true), "{out}");
             assert_eq!(repo.file_in("HEAD", "half.txt").as_deref(), Some("half\n"));
         },

@@ -37,7 +37,7 @@ fn what_was_left_undone_when_the_stream_stalled_is_rescued_and_more_is_wanted() 
         its_work_is_done,
         |repo, out| {
             let out = out.expect(10);
-            assert_eq!((out.verdict().as_str(), &out.json()["rescued"]), ("incomplete/working", &json!(true)), "{out}");
+            assert_eq!((out.verdict().as_str(), &out.json()["rescued"]), ("incomplete/unfinished", &json!(true)), "{out}");
             assert!(out.json()["message"].to_string().contains("silent"), "{out}");
             assert_eq!(repo.file_in("HEAD", "half.txt").as_deref(), Some("half\n"));
         },

@@ -25,7 +25,7 @@ fn what_happened_is_counted_once_by_day_and_by_worktree() {
     let first = report(&env, &[]);
     assert_eq!(first["sessions"], json!({"started": 4, "ended": 4}), "{first}");
     assert_eq!(first["verdicts"]["by_status"], json!({"complete": 4, "incomplete": 1}), "{first}");
-    assert_eq!(first["verdicts"]["by_reason"], json!({"new_commits": 4, "working": 1}));
+    assert_eq!(first["verdicts"]["by_reason"], json!({"new_commits": 4, "unfinished": 1}));
     assert_eq!((&first["tokens"]["input"], &first["cost"]["usd"]), (&Value::Null, &Value::Null), "nobody told, so it is not zero");
     assert_eq!((&first["cost"]["told_by"], &first["cost"]["of"]), (&json!(0), &json!(4)));
     let paths: Vec<&str> = first["worktrees"].as_array().unwrap().iter().map(|own| own["worktree"].as_str().unwrap()).collect();

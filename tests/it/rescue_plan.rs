@@ -361,7 +361,7 @@ fn who_wants_nobody_asked_is_obeyed() {
     repo.write("a", "a");
     repo.write("b", "b");
     let out = repo.watchdog(&["check", "--json", "--baseline", "HEAD", "--config", config.to_str().unwrap()]).expect(10);
-    assert_eq!((out.verdict().as_str(), &out.json()["rescued"]), ("incomplete/working", &json!(true)), "nobody says that it is done");
+    assert_eq!((out.verdict().as_str(), &out.json()["rescued"]), ("incomplete/unfinished", &json!(true)), "nobody says that it is done");
     assert!(!env.home().join("asked").exists(), "{out}");
 }
 

@@ -130,7 +130,7 @@ fn processes_that_run_short_during_a_session_end_in_a_verdict_in_the_journal_and
     assert!(!repo.has(".git/index.lock"), "{out}");
     // There is room again.
     let again = as_limited_user(&env, &repo, &["check", "--json", "--max-probes", "0"]).run();
-    assert_eq!((again.verdict().as_str(), &again.json()["rescued"]), ("incomplete/working", &json!(true)), "{again}");
+    assert_eq!((again.verdict().as_str(), &again.json()["rescued"]), ("incomplete/unfinished", &json!(true)), "{again}");
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn memory_that_runs_short_during_a_session_ends_in_a_verdict_in_the_journal_and_
         assert!(repo.has("work") && !repo.has(".git/index.lock"), "{out}");
     }
     let again = repo.watchdog(&["check", "--json", "--max-probes", "0"]).expect(10);
-    assert_eq!((again.verdict().as_str(), &again.json()["rescued"]), ("incomplete/working", &json!(true)), "{again}");
+    assert_eq!((again.verdict().as_str(), &again.json()["rescued"]), ("incomplete/unfinished", &json!(true)), "{again}");
 }
 
 #[test]
@@ -205,5 +205,5 @@ fn an_allocation_that_fails_ends_watchdog_like_a_kill_and_loses_no_work() {
     let _ = running.wait().expect(134);
     assert_eq!((repo.snapshots().len(), repo.has("work"), repo.has(".git/index.lock")), (1, true, false));
     let again = repo.watchdog(&["check", "--json", "--max-probes", "0"]).expect(10);
-    assert_eq!((again.verdict().as_str(), &again.json()["rescued"]), ("incomplete/working", &json!(true)), "{again}");
+    assert_eq!((again.verdict().as_str(), &again.json()["rescued"]), ("incomplete/unfinished", &json!(true)), "{again}");
 }

@@ -30,7 +30,7 @@ fn what_a_session_left_beside_its_commits_is_rescued_and_not_complete_on_its_own
     let repo = env.repo();
     let session = [Step::write("a.txt", "a"), Step::commit("a"), Step::write("b.txt", "b")];
     let out = run(&env, &repo, &[], &session, "working").expect(10);
-    assert_eq!(out.verdict(), "incomplete/working");
+    assert_eq!(out.verdict(), "incomplete/unfinished");
     assert_eq!((&out.json()["rescued"], repo.snapshots().len()), (&json!(true), 1), "{out}");
     assert!(repo.has("b.txt"));
 }
@@ -102,7 +102,7 @@ fn at_its_timeout_a_session_ends_with_all_that_it_started() {
     let tree = [Step::daemon(&stubborn), Step::child(&[Step::daemon(&stubborn), Step::hang()]), Step::ignore("TERM")];
     for (work, verdict, code) in [
         (vec![], "timeout/session_timeout", 13),
-        (vec![Step::write("half.txt", "half")], "incomplete/working", 10),
+        (vec![Step::write("half.txt", "half")], "incomplete/unfinished", 10),
         (vec![Step::write("a.txt", "a"), Step::commit("a")], "complete/new_commits", 0),
     ] {
         let env = TestEnv::new();
@@ -112,7 +112,7 @@ fn at_its_timeout_a_session_ends_with_all_that_it_started() {
         let out = run(&env, &repo, &["--timeout", "2s", "--grace", "500ms"], &session, "working").expect(code);
         assert_eq!((out.verdict().as_str(), &out.json()["probes_used"]), (verdict, &json!(0)), "{out}");
         assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
-        if verdict == "incomplete/working" {
+        if verdict == "incomplete/unfinished" {
             assert_eq!((&out.json()["rescued"], repo.file_in("HEAD", "half.txt").as_deref()), (&json!(true), Some("half")), "{out}");
         }
         env.assert_nothing_left();
@@ -195,7 +195,7 @@ fn a_session_for_which_the_service_had_no_room_is_no_strike() {
     let repo = env.repo();
     let overloaded = [Step::print("API Error: Repeated 529 Overloaded errors. The API is at capacity\n"), Step::exit(1)];
     let out = run(&env, &repo, &["--no-probe"], &overloaded, "working").expect(10);
-    assert_eq!((out.verdict().as_str(), &out.json()["strike"]), ("incomplete/working", &json!(false)), "{out}");
+    assert_eq!((out.verdict().as_str(), &out.json()["strike"]), ("incomplete/unfinished", &json!(false)), "{out}");
     assert!(out.json()["degraded"].to_string().contains("overloaded"), "{out}");
     let out = run(&env, &repo, &["--no-probe"], &[Step::exit(1)], "working").expect(10);
     assert_eq!(out.json()["strike"], true, "a session that came to nothing for no such reason: {out}");
@@ -238,7 +238,7 @@ fn nobody_is_asked_after_a_session_that_its_service_or_its_own_limit_ended() {
         let out = run(&env, &repo, &[], &[last_words.clone(), Step::exit(1)], "complete").expect(10);
         assert_eq!(
             (out.verdict().as_str(), &out.json()["probes_used"], &out.json()["strike"]),
-            ("incomplete/working", &json!(0), &json!(false)),
+            ("incomplete/unfinished", &json!(0), &json!(false)),
             "{out}"
         );
         assert!(out.json()["degraded"].to_string().contains(note), "{out}");
@@ -247,7 +247,7 @@ fn nobody_is_asked_after_a_session_that_its_service_or_its_own_limit_ended() {
         let out = run(&env, &repo, &[], &half, "complete").expect(10);
         assert_eq!(
             (out.verdict().as_str(), &out.json()["probes_used"], &out.json()["rescued"]),
-            ("incomplete/working", &json!(0), &json!(true)),
+            ("incomplete/unfinished", &json!(0), &json!(true)),
             "{out}"
         );
         let commits = [Step::write("a.txt", "a"), Step::commit("a"), last_words, Step::exit(1)];
@@ -360,13 +360,13 @@ fn an_exit_code_of_0_without_a_reported_success_is_none() {
         let out = run(&env, &repo, &[], std::slice::from_ref(&last_words), "complete").expect(10);
         assert_eq!(
             (out.verdict().as_str(), &out.json()["probes_used"], &out.json()["strike"]),
-            ("incomplete/working", &json!(0), &json!(true)),
+            ("incomplete/unfinished", &json!(0), &json!(true)),
             "{out}"
         );
         assert!(out.json()["degraded"].to_string().contains("end_unconfirmed"), "{out}");
         let half = [Step::write("half.txt", "half"), last_words.clone()];
         let out = run(&env, &repo, &[], &half, "complete").expect(10);
-        assert_eq!((out.verdict().as_str(), &out.json()["rescued"]), ("incomplete/working", &json!(true)), "{out}");
+        assert_eq!((out.verdict().as_str(), &out.json()["rescued"]), ("incomplete/unfinished", &json!(true)), "{out}");
         let commits = [Step::write("a.txt", "a"), Step::commit("a"), last_words];
         assert_eq!(run(&env, &repo, &[], &commits, "working").expect(0).verdict(), "complete/new_commits");
     }

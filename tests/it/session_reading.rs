@@ -174,7 +174,7 @@ fn a_resumed_session_that_tells_only_its_whole_cost_is_charged_for_what_is_new()
 fn checks_hear_what_the_session_said_last() {
     let env = TestEnv::new();
     let repo = env.repo();
-    for (said, verdict, code) in [("TASK_DONE", "complete/checks_passed", 0), ("Not yet.", "incomplete/working", 10)] {
+    for (said, verdict, code) in [("TASK_DONE", "complete/checks_passed", 0), ("Not yet.", "incomplete/unfinished", 10)] {
         let config = env.config_asking(&[], json!({"checks": [{"type": "signal", "text": "TASK_DONE"}]}));
         let mut last = result(1, 0.1);
         last["result"] = json!(said);
@@ -197,13 +197,13 @@ fn checks_of_a_session_that_watchdog_did_not_run_hear_its_transcript() {
     let config = real_claude::config(&claude, checks);
     let check = ["check", "--json", "--no-probe", "--config", &config];
     repo.watchdog(&["snapshot"]).expect(0);
-    assert_eq!(repo.watchdog(&check).expect(10).verdict(), "incomplete/working", "there is no session yet");
+    assert_eq!(repo.watchdog(&check).expect(10).verdict(), "incomplete/unfinished", "there is no session yet");
     claude.command(&repo, &["-p", "--allowedTools", "TaskCreate", "TaskUpdate", "--", "MAIN TASK"]).run().expect(0);
     let out = repo.watchdog(&check).expect(0);
     assert_eq!((out.verdict().as_str(), &out.json()["evidence"]), ("complete/checks_passed", &json!("claimed")), "{out}");
     // A baseline that is newer than the session begins another one.
     repo.watchdog(&["snapshot"]).expect(0);
-    assert_eq!(repo.watchdog(&check).expect(10).verdict(), "incomplete/working");
+    assert_eq!(repo.watchdog(&check).expect(10).verdict(), "incomplete/unfinished");
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn run(env: &TestEnv, repo: &Repo<'_>, options: &[&str], script: &str) -> Comman
 fn a_session_that_falls_silent_is_ended_and_judged_by_what_it_left() {
     for (work, verdict, code) in [
         ("", "timeout/session_idle", 13),
-        ("echo half > half.txt;", "incomplete/working", 10),
+        ("echo half > half.txt;", "incomplete/unfinished", 10),
         ("echo a > a.txt; git add a.txt; git commit -qm a;", "complete/new_commits", 0),
     ] {
         let env = TestEnv::new();

@@ -78,8 +78,12 @@ fn every_worktree_is_judged_once_and_one_that_nobody_watches_is_no_alarm() {
     worktrees[1].write("draft", "3");
     let all = env.root().join("all");
     let swept = env.watchdog(&all, &["sweep", ".", "repo", "idle", "--no-probe", "--json", "-q"]).expect(0);
-    let expected =
-        [("committed", "complete/new_commits"), ("dirty", "incomplete/working"), ("idle", "incomplete/working"), ("repo", "no_baseline")];
+    let expected = [
+        ("committed", "complete/new_commits"),
+        ("dirty", "incomplete/unfinished"),
+        ("idle", "incomplete/unfinished"),
+        ("repo", "no_baseline"),
+    ];
     assert_eq!(words(&swept), pairs(&expected));
     let rows = rows(&swept);
     let (committed, nobodys) = (&rows["committed"], &rows["repo"]);
@@ -132,7 +136,7 @@ fn one_bad_worktree_spoils_nothing_and_calls_for_somebody_only_where_it_is_watch
         ("nobodys", "no_baseline"),
         ("rebasing", "incomplete/operation_in_progress"),
         ("repo", "no_baseline"),
-        ("unborn", "incomplete/working"),
+        ("unborn", "incomplete/unfinished"),
     ];
     assert_eq!(words(&swept), pairs(&expected), "{swept}");
     let rows = rows(&swept);
@@ -180,7 +184,7 @@ fn questions_are_rationed_and_those_who_were_not_asked_are_told_of_and_lose_noth
     let rows = rows(&swept);
     let rationed: Vec<_> = rows.values().filter(|row| row["degraded"].to_string().contains("probes_rationed")).collect();
     assert_eq!(rationed.len(), 1, "{swept}");
-    assert_eq!((word(rationed[0]), &rationed[0]["probes_used"]), ("incomplete/working".to_string(), &json!(0)));
+    assert_eq!((word(rationed[0]), &rationed[0]["probes_used"]), ("incomplete/unfinished".to_string(), &json!(0)));
     assert_eq!(worktrees[0].snapshots().len(), 3, "work is kept whether somebody was asked or not");
 
     env.watchdog(&all, &[&args[..], &["0"]].concat()).expect(0);
@@ -237,7 +241,7 @@ fn where_nothing_moved_the_verdict_is_had_again_and_every_change_is_seen_at_once
         ("what is ignored", &|| worktree.write(".git-excluded.o", "1"), "complete/new_commits", 2),
         ("the ignore file", &|| worktree.write(".gitignore", ""), "complete/new_commits", 4),
         ("a commit", &|| drop(worktree.commit_all("feat: more")), "complete/new_commits", 0),
-        ("the baseline", &|| drop(worktree.watchdog(&["snapshot"]).expect(0)), "incomplete/working", 0),
+        ("the baseline", &|| drop(worktree.watchdog(&["snapshot"]).expect(0)), "incomplete/unfinished", 0),
     ];
     for (what, change, expected, left) in changes {
         change();

@@ -160,7 +160,7 @@ fn a_guarded_test_cannot_be_deleted_weakened_or_moved_away() {
             // Taken out of git and ignored, it cannot be committed again, of which a person is told first.
             let verdict = if what.ends_with("ignores it") && !committed { "review/rescue_incomplete" } else { "review/criteria_changed" };
             // A change that git does not see is no work, and nothing else was done.
-            let verdict = if !committed && out.verdict() == "incomplete/working" { "incomplete/working" } else { verdict };
+            let verdict = if !committed && out.verdict() == "incomplete/unfinished" { "incomplete/unfinished" } else { verdict };
             caught(what, &out, verdict, named);
             if verdict != "review/criteria_changed" {
                 continue;
@@ -210,7 +210,7 @@ fn a_weaker_configuration_does_not_count_in_this_session_nor_in_the_next() {
         caught(
             "its own criteria",
             &judge(&repo),
-            if committed { "incomplete/checks_unmet" } else { "incomplete/working" },
+            if committed { "incomplete/checks_unmet" } else { "incomplete/unfinished" },
             "completion.json",
         );
         repo.git(&["rm", "-q", "-f", "completion.json"]);
@@ -310,10 +310,10 @@ fn boxes_features_and_empty_commits_show_nothing() {
     let empty = |repo: &Repo<'_>| _ = repo.git(&["commit", "-q", "--allow-empty", "-m", "all done"]);
     let repo = with("empty", json!([{"type": "git", "min_commits": 1}]));
     empty(&repo);
-    caught("an empty commit", &judge(&repo), "incomplete/working", "");
+    caught("an empty commit", &judge(&repo), "incomplete/unfinished", "");
     let repo = with("empty-without-checks", json!([]));
     empty(&repo);
-    caught("an empty commit, no checks", &judge(&repo), "incomplete/working", "");
+    caught("an empty commit, no checks", &judge(&repo), "incomplete/unfinished", "");
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn each_commit_is_judged_once_and_nothing_else_is() {
     assert_eq!(watch.wait_for(3), "complete/new_commits of task");
     repo.git(&["gc", "-q", "--prune=now"]);
     repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
-    assert_eq!(watch.wait_for(4), "incomplete/working of repo", "what was undone is judged as well");
+    assert_eq!(watch.wait_for(4), "incomplete/unfinished of repo", "what was undone is judged as well");
     let out = watch.end();
     assert_eq!(out.stdout.lines().count(), 4, "{out}");
 }
@@ -125,7 +125,7 @@ fn the_agent_is_asked_when_a_session_ends_and_not_by_a_commit() {
     let config = env.config_asking(&[Step::print_json(&json!({"status": "complete", "message": "all done"}))], json!({}));
     let watch = Watch::start(&env, repo.path(), &["--config", config.to_str().expect("UTF-8")]);
     repo.git(&["commit", "-q", "--allow-empty", "-m", "nothing in it"]);
-    assert_eq!(watch.wait_for(1), "incomplete/working of repo");
+    assert_eq!(watch.wait_for(1), "incomplete/unfinished of repo");
     assert_eq!(watch.verdicts()[0]["probes_used"], 0);
     // As a hook writes it down.
     let state = StateDir::resolve(Some(env.state()), None, None).expect("it is there");
@@ -164,10 +164,10 @@ fn changes_that_fall_quiet_are_judged_where_work_trees_are_watched() {
     repo.watchdog(&["snapshot"]).expect(0);
     repo.write("before.txt", "left alone while nobody watched");
     let watch = Watch::start(&env, repo.path(), &["--work-trees", "--quiet-for", "300ms"]);
-    assert_eq!(watch.wait_for(1), "incomplete/working of repo");
+    assert_eq!(watch.wait_for(1), "incomplete/unfinished of repo");
     repo.write("built/x", "ignored by git");
     repo.write("src/deep/new.txt", "half done");
-    assert_eq!(watch.wait_for(2), "incomplete/working of repo");
+    assert_eq!(watch.wait_for(2), "incomplete/unfinished of repo");
     repo.write("built/x", "again");
     commit(&repo, "done");
     assert_eq!(watch.wait_for(3), "complete/new_commits of repo");

@@ -176,10 +176,10 @@ fn answers_of_working_and_a_rescue_complete_nothing() {
     let baseline = repo.head();
     repo.write("a.txt", "a");
     let out = repo.watchdog(&["check", "--json", "--baseline", &baseline, "--config", &config]).expect(10);
-    assert_eq!(out.verdict(), "incomplete/working");
+    assert_eq!(out.verdict(), "incomplete/unfinished");
     assert_eq!((&out.json()["rescued"], &out.json()["probes_used"]), (&json!(true), &json!(3)), "{out}");
     let later = repo.watchdog(&["check", "--json", "--baseline", &baseline, "--config", &config, "--no-probe"]).expect(10);
-    assert_eq!(later.verdict(), "incomplete/working", "the rescue's commit is no work of the session at a later look either");
+    assert_eq!(later.verdict(), "incomplete/unfinished", "the rescue's commit is no work of the session at a later look either");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_session_that_is_over_and_works_is_asked_once() {
     let repo = env.repo();
     let config = asking(&env, says("working"), &json!({"rescue": {"mode": "single"}}));
     let out = run(&repo, &config, &[], &["sh", "-c", "echo a > a.txt"]).expect(10);
-    assert_eq!((out.verdict().as_str(), questions(&env)), ("incomplete/working", 1), "{out}");
+    assert_eq!((out.verdict().as_str(), questions(&env)), ("incomplete/unfinished", 1), "{out}");
     assert_eq!(out.json()["rescued"], json!(true));
     assert!(out.json()["feedback"].as_str().unwrap_or_default().contains("the rest"), "{out}");
 }
@@ -226,7 +226,7 @@ fn sessions_that_come_to_nothing_open_the_breaker() {
     let config = asking(&env, says("working"), &json!({}));
     for _ in 0..3 {
         let out = run(&repo, &config, &[], &["true"]).expect(10);
-        assert_eq!((out.verdict().as_str(), &out.json()["strike"]), ("incomplete/working", &json!(true)), "{out}");
+        assert_eq!((out.verdict().as_str(), &out.json()["strike"]), ("incomplete/unfinished", &json!(true)), "{out}");
     }
     assert_eq!(run(&repo, &config, &[], &["true"]).expect(14).verdict(), "stopped/breaker_open");
 }

@@ -45,6 +45,8 @@ pub enum FaultKind {
     Config,
     /// Work could not be kept in a snapshot.
     Snapshot,
+    /// No baseline is recorded.
+    NoBaseline,
 }
 
 /// A fact, or the reason why it is unknown.

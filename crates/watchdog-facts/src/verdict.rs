@@ -115,7 +115,9 @@ reasons! {
     ChecksPassed => Complete, "checks_passed";
     /// A configured check is not met.
     ChecksUnmet => Incomplete, "checks_unmet";
-    /// The agent still works, or was cut short.
+    /// The session ended, or was not asked about, without a sign that its work is done.
+    Unfinished => Incomplete, "unfinished";
+    /// The agent answered that it works, and its session is not known to have ended.
     Working => Incomplete, "working";
     /// A rebase, merge or another operation of git is half done, or paths are in conflict.
     OperationInProgress => Incomplete, "operation_in_progress";
@@ -169,6 +171,8 @@ reasons! {
     AgentUnrunnable => Failed, "agent_unrunnable";
     /// A halt was requested.
     Halted => Failed, "halted";
+    /// No baseline is recorded that the judgement could begin from.
+    NoBaseline => Error, "no_baseline";
     /// No probe was answered.
     ProbeError => Error, "probe_error";
     /// git's data could not be read.
@@ -188,6 +192,7 @@ impl From<FaultKind> for Reason {
         match kind {
             FaultKind::NotARepository => Reason::NotARepository,
             FaultKind::Git => Reason::GitError,
+            FaultKind::NoBaseline => Reason::NoBaseline,
             FaultKind::Store => Reason::StoreError,
             FaultKind::Config => Reason::ConfigError,
             FaultKind::Snapshot => Reason::SnapshotFailed,

@@ -80,7 +80,7 @@ impl PersistedLoop {
         let last = self.record.records.last()?;
         let feedback = self.record.feedback.clone();
         // Resuming means that a person has decided; for the agent it is unfinished work.
-        let reason = if last.reason == Reason::Interrupted { Reason::Working } else { last.reason };
+        let reason = if last.reason == Reason::Interrupted { Reason::Unfinished } else { last.reason };
         Some(Verdict { feedback, ..Verdict::new(reason, last.message.clone()) })
     }
 }

@@ -162,7 +162,7 @@ impl SweepShared<'_> {
         match drive(&mut machine, MachineEvent::Start, &mut self.driver(&judgement_run, &|_| false)) {
             DriveOutcome::Ended(mut verdict) => {
                 // The message says why the agent was not asked, also where the probe budget was spent before this judgement began.
-                if spent && self.request.max_probes_total > 0 && !self.request.overrides.no_probe && verdict.reason == Reason::Working {
+                if spent && self.request.max_probes_total > 0 && !self.request.overrides.no_probe && verdict.reason == Reason::Unfinished {
                     verdict.degraded.push(self.rationed());
                 }
                 let mut judgement = self.settle(&judgement_run, *verdict);

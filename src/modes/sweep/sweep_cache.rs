@@ -125,7 +125,7 @@ impl SweepCache {
         let rests_on_git = match verdict.reason {
             Reason::NewCommits => true,
             // No probe was sent, and this sweep sends none.
-            Reason::Working => self.asks_nobody,
+            Reason::Unfinished => self.asks_nobody,
             _ => false,
         };
         let closed = judgement.breaker.as_ref().is_some_and(|breaker| breaker.state == BreakerState::Closed && breaker.strikes == 0);

@@ -47,11 +47,11 @@ mod tests {
             (Reason::NothingToDo, 0, 0, Reason::NothingToDo),
             (Reason::NewCommits, 1, 1, Reason::NewCommits),
             (Reason::ChecksPassed, 1, 1, Reason::ChecksPassed),
-            (Reason::Working, 0, 1, Reason::Working),
+            (Reason::Unfinished, 0, 1, Reason::Unfinished),
         ] {
             let verdict = dispute_beside(Verdict::new(reason, "done"), lines(helpers), &lines(submodules));
             assert_eq!((verdict.reason, verdict.helpers.len()), (expected, helpers));
-            assert_eq!(verdict.feedback.is_some(), matches!(expected, Reason::Disputed | Reason::Working));
+            assert_eq!(verdict.feedback.is_some(), matches!(expected, Reason::Disputed | Reason::Unfinished));
         }
         let disputed = dispute_beside(Verdict::new(Reason::NothingToDo, "done"), lines(5), &[]);
         assert!(disputed.message.ends_with("branch 0; branch 1; branch 2; and 2 more"), "{}", disputed.message);

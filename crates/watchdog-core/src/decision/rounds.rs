@@ -75,6 +75,8 @@ pub fn at_new_baseline(earlier: EarlierRounds) -> EarlierRounds {
 fn rounds(verdict: &Verdict) -> RoundsEffect {
     match verdict.reason {
         Reason::Working | Reason::BackgroundWork => RoundsEffect::CountOn,
+        // Without a question no round was spent.
+        Reason::Unfinished if verdict.probes.is_empty() => RoundsEffect::Untouched,
         // With no round left it was the last word on the question; counting on would never ask again.
         Reason::ProbeError if verdict.probes_left > 0 => RoundsEffect::CountOn,
         Reason::SessionActive
@@ -85,6 +87,7 @@ fn rounds(verdict: &Verdict) -> RoundsEffect {
         | Reason::BudgetExhausted
         | Reason::DeadlineExceeded
         | Reason::Interrupted
+        | Reason::NoBaseline
         | Reason::GitError
         | Reason::NotARepository
         | Reason::ConfigError
@@ -96,6 +99,7 @@ fn rounds(verdict: &Verdict) -> RoundsEffect {
         | Reason::NothingToDo
         | Reason::ChecksPassed
         | Reason::ChecksUnmet
+        | Reason::Unfinished
         | Reason::NoCriteria
         | Reason::MaxIterations
         | Reason::VerifyTimeout

@@ -64,6 +64,8 @@ fn binds_a_person(outcome: &ProbeOutcome) -> bool {
 pub fn is_last_word(verdict: &Verdict) -> bool {
     match verdict.reason {
         Reason::Working | Reason::BackgroundWork => false,
+        // With rounds left the session is over, so no answer can change; after the last round its rescue changed the state.
+        Reason::Unfinished => verdict.probes_left > 0,
         Reason::ProbeError => verdict.probes_left == 0,
         _ => true,
     }
@@ -124,6 +126,8 @@ mod tests {
         for (reason, left, last) in [
             (Reason::Working, 2, false),
             (Reason::BackgroundWork, 1, false),
+            (Reason::Unfinished, 2, true),
+            (Reason::Unfinished, 0, false),
             (Reason::ProbeError, 1, false),
             (Reason::ProbeError, 0, true),
             (Reason::MaxProbes, 0, true),

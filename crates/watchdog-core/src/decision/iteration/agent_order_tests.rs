@@ -86,7 +86,7 @@ fn the_first_agent_without_a_limit_has_the_session_and_the_earliest_reset_is_wai
 fn an_agent_whose_budget_is_spent_has_no_session_and_all_spent_ends_the_loop() {
     let order: Vec<RankedAgent> = ["a", "b"].map(|name| RankedAgent { name: name.into(), max_cost_usd: Some(1.0) }).into_iter().collect();
     let mut looped = with(order);
-    let cost = |cost_usd| IterationOutcome { spent: SpentUsage { cost_usd, ..SpentUsage::default() }, ..ended(Reason::Working, None) };
+    let cost = |cost_usd| IterationOutcome { spent: SpentUsage { cost_usd, ..SpentUsage::default() }, ..ended(Reason::Unfinished, None) };
     assert_eq!(begun(&mut looped), "a");
     let action = judged(&mut looped, 1, cost(0.5));
     assert_eq!(begins(&mut looped, &action), "a");
@@ -150,9 +150,9 @@ fn a_limit_moves_the_next_session_on_and_its_reset_brings_it_back() {
     assert_eq!(looped.agent_change(after(10)), Some(change));
     assert_eq!(begins(&mut looped, &action), "b");
     assert_eq!(looped.agent_change(after(11)), None, "it has the session");
-    let action = judged(&mut looped, 500, ended(Reason::Working, None));
+    let action = judged(&mut looped, 500, ended(Reason::Unfinished, None));
     assert_eq!(begins(&mut looped, &action), "b", "never before the reset");
-    let action = judged(&mut looped, 1005, ended(Reason::Working, None));
+    let action = judged(&mut looped, 1005, ended(Reason::Unfinished, None));
     assert_eq!(begins(&mut looped, &action), "a", "the preferred agent has it again");
     assert_eq!((looped.standing().finished, looped.standing().waits), (2, 0));
 }
@@ -209,7 +209,7 @@ fn a_resumed_loop_does_not_ask_the_limited_agent_again() {
 
 #[test]
 fn an_overload_moves_on_only_after_three_pauses_and_only_to_an_agent_that_is_free() {
-    let overload = || IterationOutcome { overloaded: true, crash: Some("529".into()), ..ended(Reason::Working, None) };
+    let overload = || IterationOutcome { overloaded: true, crash: Some("529".into()), ..ended(Reason::Unfinished, None) };
     let mut looped = with(ranked(&["a", "b"]));
     begun(&mut looped);
     for pause in 1..=3 {
@@ -220,9 +220,9 @@ fn an_overload_moves_on_only_after_three_pauses_and_only_to_an_agent_that_is_fre
     }
     let action = judged(&mut looped, 100, overload());
     assert_eq!(begins(&mut looped, &action), "b");
-    let action = judged(&mut looped, 1800, ended(Reason::Working, None));
+    let action = judged(&mut looped, 1800, ended(Reason::Unfinished, None));
     assert_eq!(begins(&mut looped, &action), "b");
-    let action = judged(&mut looped, 1900, ended(Reason::Working, None));
+    let action = judged(&mut looped, 1900, ended(Reason::Unfinished, None));
     assert_eq!(begins(&mut looped, &action), "a", "half an hour later it is tried again");
 
     let mut looped = with(ranked(&["a", "b"]));
@@ -376,8 +376,8 @@ proptest! {
                     }
                     IterationOutcome { retry_at, ..ended(Reason::RateLimited, None) }
                 }
-                Happening::Overload => IterationOutcome { overloaded: true, ..ended(Reason::Working, None) },
-                Happening::Works => IterationOutcome { work: Some(work.to_string()), ..ended(Reason::Working, None) },
+                Happening::Overload => IterationOutcome { overloaded: true, ..ended(Reason::Unfinished, None) },
+                Happening::Works => IterationOutcome { work: Some(work.to_string()), ..ended(Reason::Unfinished, None) },
             };
             action = looped.step(at, Duration::ZERO, LoopEvent::Judged(Box::new(outcome)));
         }

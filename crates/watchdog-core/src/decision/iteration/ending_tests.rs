@@ -14,7 +14,7 @@ fn now() -> Timestamp {
 #[test]
 fn a_loop_that_waited_too_long_for_the_service_says_that_it_cannot_run_yet() {
     let note = || Degradation { code: WarningCode::Overloaded, detail: "529".into() };
-    let working = Verdict { degraded: vec![note()], ..Verdict::new(Reason::Working, "the session was cut short") };
+    let working = Verdict { degraded: vec![note()], ..Verdict::new(Reason::Unfinished, "the session was cut short") };
     let ended = verdict(&LoopEnd::OverloadTooLong, Some(working));
     assert_eq!((ended.reason, ended.degraded.len()), (Reason::RateLimited, 2));
     assert!(ended.message.contains("--max-wait") && ended.message.ends_with("the last verdict: the session was cut short"), "{ended:?}");

@@ -100,7 +100,7 @@ fn done_at_the_third_iteration_is_done_also_where_three_are_all() {
 #[test]
 fn the_cap_is_reached_after_the_last_iteration_and_no_success() {
     let mut looped = looping(Limits { max_iterations: 2, ..limits() });
-    assert_eq!(stopped(&through(&mut looped, &[Reason::ChecksUnmet, Reason::Working])), Some(Reason::MaxIterations));
+    assert_eq!(stopped(&through(&mut looped, &[Reason::ChecksUnmet, Reason::Unfinished])), Some(Reason::MaxIterations));
     assert_eq!(looped.standing().finished, 2);
 }
 
@@ -117,7 +117,7 @@ fn the_same_uncommitted_work_for_the_third_time_ends_it_before_the_fourth_sessio
 fn sessions_that_do_nothing_at_all_are_no_progress_either_and_work_in_between_is() {
     let mut looped = looping(limits());
     for (work, goes_on) in [("at first", true), ("at first", true), ("other", true), ("other", true), ("other", false)] {
-        let action = step(&mut looped, judged(Reason::Working, work));
+        let action = step(&mut looped, judged(Reason::Unfinished, work));
         assert_eq!(matches!(action, LoopAction::Iterate { .. }), goes_on, "{work}: {action:?}");
     }
 }
@@ -126,7 +126,7 @@ fn sessions_that_do_nothing_at_all_are_no_progress_either_and_work_in_between_is
 fn work_that_could_not_be_read_is_never_the_same() {
     let mut looped = looping(Limits { max_iterations: 100, ..limits() });
     for number in 2..20 {
-        let action = step(&mut looped, IterationOutcome { work: None, ..judged(Reason::Working, "") });
+        let action = step(&mut looped, IterationOutcome { work: None, ..judged(Reason::Unfinished, "") });
         assert_eq!(action, LoopAction::Iterate { number });
     }
 }
@@ -149,11 +149,11 @@ fn a_limit_is_no_progress_and_no_lack_of_it() {
     let sessions = |work_at_the_limit: Option<&str>| {
         let mut looped = looping(limits());
         for number in 2..=3 {
-            assert_eq!(step(&mut looped, judged(Reason::Working, "at first")), LoopAction::Iterate { number });
+            assert_eq!(step(&mut looped, judged(Reason::Unfinished, "at first")), LoopAction::Iterate { number });
         }
         let limit = IterationOutcome { work: work_at_the_limit.map(Into::into), ..judged(Reason::RateLimited, "") };
         assert_eq!(pause(step(&mut looped, limit)).1, PauseReason::UsageLimit);
-        step(&mut looped, judged(Reason::Working, "at first"))
+        step(&mut looped, judged(Reason::Unfinished, "at first"))
     };
     assert_eq!(sessions(Some("at first")), LoopAction::End(LoopEnd::NoProgress { iterations: 3 }));
     assert_eq!(sessions(None), LoopAction::End(LoopEnd::NoProgress { iterations: 3 }), "what could not be read is no progress");
@@ -181,7 +181,7 @@ fn nobody_waits_for_what_lies_behind_the_deadline() {
     let limit = IterationOutcome { retry_at: Some(after(3600)), ..judged(Reason::RateLimited, "x") };
     assert_eq!(stopped(&step(&mut looped, limit)), Some(Reason::DeadlineExceeded));
     let mut slow = looping(Limits { deadline: Some(after(10)), cooldown: HOUR, ..limits() });
-    assert_eq!(stopped(&step(&mut slow, judged(Reason::Working, "x"))), Some(Reason::DeadlineExceeded));
+    assert_eq!(stopped(&step(&mut slow, judged(Reason::Unfinished, "x"))), Some(Reason::DeadlineExceeded));
     let why = |limits, waited: u64| {
         let limit = IterationOutcome { retry_at: Some(after(60)), ..judged(Reason::RateLimited, "x") };
         match looping(limits).step(now(), Duration::from_secs(waited), LoopEvent::Judged(Box::new(limit))) {
@@ -215,7 +215,7 @@ fn each_pause_has_its_word() {
 
 #[test]
 fn a_spent_budget_never_reads_as_success() {
-    for reason in [Reason::NewCommits, Reason::ChecksPassed, Reason::Working, Reason::RateLimited] {
+    for reason in [Reason::NewCommits, Reason::ChecksPassed, Reason::Unfinished, Reason::RateLimited] {
         let mut looped = looping(Limits { max_cost_usd: Some(1.0), ..limits() });
         let outcome = IterationOutcome { spent: SpentUsage { cost_usd: 1.5, ..SpentUsage::default() }, ..judged(reason, "x") };
         assert_eq!(stopped(&step(&mut looped, outcome)), Some(Reason::BudgetExhausted), "{reason:?}");
@@ -230,7 +230,7 @@ fn what_sessions_spend_adds_up() {
     let mut looped = looping(Limits { max_total_tokens: Some(100), max_iterations: 9, ..limits() });
     let outcome = |work: &str| IterationOutcome {
         spent: SpentUsage { tokens: 40, wall_seconds: 9.0, ..SpentUsage::default() },
-        ..judged(Reason::Working, work)
+        ..judged(Reason::Unfinished, work)
     };
     assert_eq!(step(&mut looped, outcome("a")), LoopAction::Iterate { number: 2 });
     assert_eq!(step(&mut looped, outcome("b")), LoopAction::Iterate { number: 3 });
@@ -241,7 +241,7 @@ fn what_sessions_spend_adds_up() {
 #[test]
 fn a_crash_is_an_iteration_and_the_next_one_comes_later_each_time() {
     let mut looped = looping(limits());
-    let crash = |work: &str| IterationOutcome { crash: Some("exit code 1".into()), ..judged(Reason::Working, work) };
+    let crash = |work: &str| IterationOutcome { crash: Some("exit code 1".into()), ..judged(Reason::Unfinished, work) };
     let attempt = |action| match pause(action) {
         (PauseLength::Backoff { attempt, .. }, PauseReason::Crash) => attempt,
         other => panic!("{other:?}"),
@@ -249,7 +249,7 @@ fn a_crash_is_an_iteration_and_the_next_one_comes_later_each_time() {
     assert_eq!(attempt(step(&mut looped, crash("a"))), 1);
     assert_eq!(attempt(step(&mut looped, crash("b"))), 2);
     assert_eq!(looped.standing().finished, 2);
-    assert_eq!(step(&mut looped, judged(Reason::Working, "c")), LoopAction::Iterate { number: 4 });
+    assert_eq!(step(&mut looped, judged(Reason::Unfinished, "c")), LoopAction::Iterate { number: 4 });
     assert_eq!(attempt(step(&mut looped, crash("d"))), 1);
     assert_eq!(stopped(&step(&mut looped, crash("e"))), Some(Reason::MaxIterations));
     let seconds = Duration::from_secs;
@@ -261,7 +261,7 @@ fn a_crash_is_an_iteration_and_the_next_one_comes_later_each_time() {
 #[test]
 fn a_session_that_only_met_an_overload_is_no_iteration_and_one_that_worked_is() {
     let mut looped = looping(limits());
-    let overload = |work: &str| IterationOutcome { overloaded: true, crash: Some("529".into()), ..judged(Reason::Working, work) };
+    let overload = |work: &str| IterationOutcome { overloaded: true, crash: Some("529".into()), ..judged(Reason::Unfinished, work) };
     assert_eq!(pause(step(&mut looped, overload("at first"))).1, PauseReason::Overload);
     assert_eq!((looped.standing().finished, looped.standing().waits), (0, 1));
     assert_eq!(pause(step(&mut looped, overload("more"))).1, PauseReason::Crash);
@@ -274,7 +274,7 @@ fn a_session_that_only_met_an_overload_is_no_iteration_and_one_that_worked_is() 
 #[test]
 fn a_service_without_room_is_waited_for_as_long_as_a_usage_limit() {
     let mut looped = looping(limits());
-    let overload = || IterationOutcome { overloaded: true, crash: Some("529".into()), ..judged(Reason::Working, "at first") };
+    let overload = || IterationOutcome { overloaded: true, crash: Some("529".into()), ..judged(Reason::Unfinished, "at first") };
     for wait in 1..=72 {
         assert_eq!(pause(step(&mut looped, overload())).1, PauseReason::Overload, "wait {wait} of at most five minutes each");
     }
@@ -283,7 +283,7 @@ fn a_service_without_room_is_waited_for_as_long_as_a_usage_limit() {
 
 #[test]
 fn pauses_for_an_overload_are_together_no_longer_than_the_longest_wait() {
-    let overload = || LoopEvent::Judged(Box::new(IterationOutcome { overloaded: true, ..judged(Reason::Working, "at first") }));
+    let overload = || LoopEvent::Judged(Box::new(IterationOutcome { overloaded: true, ..judged(Reason::Unfinished, "at first") }));
     let policy = |max_wait| LoopPolicy { limits: limits(), no_progress: 3, max_wait: Duration::from_secs(max_wait), agents: Vec::new() };
     let standing = || LoopStanding { work: Some("at first".into()), ..LoopStanding::default() };
     let mut never = LoopMachine::new(policy(0), standing());
@@ -298,16 +298,16 @@ fn pauses_for_an_overload_are_together_no_longer_than_the_longest_wait() {
     }
     assert_eq!(waits, [300, 100]);
     // An iteration that ended in between restarts the count.
-    let worked = LoopEvent::Judged(Box::new(judged(Reason::Working, "more")));
+    let worked = LoopEvent::Judged(Box::new(judged(Reason::Unfinished, "more")));
     assert_eq!(looped.step(after(at), Duration::ZERO, worked), LoopAction::Iterate { number: 2 });
-    let again = IterationOutcome { overloaded: true, ..judged(Reason::Working, "more") };
+    let again = IterationOutcome { overloaded: true, ..judged(Reason::Unfinished, "more") };
     assert_eq!(pause(looped.step(after(at), Duration::ZERO, LoopEvent::Judged(Box::new(again)))).1, PauseReason::Overload);
 }
 
 #[test]
 fn no_pause_goes_on_behind_the_time_budget_or_the_deadline() {
     let limit = |retry_at| LoopEvent::Judged(Box::new(IterationOutcome { retry_at, ..judged(Reason::RateLimited, "at first") }));
-    let overload = || LoopEvent::Judged(Box::new(IterationOutcome { overloaded: true, ..judged(Reason::Working, "at first") }));
+    let overload = || LoopEvent::Judged(Box::new(IterationOutcome { overloaded: true, ..judged(Reason::Unfinished, "at first") }));
     let seconds = Duration::from_secs;
     let wall = || Limits { max_wall: Some(seconds(100)), ..limits() };
     assert_eq!(stopped(&looping(wall()).step(now(), seconds(10), limit(None))), Some(Reason::BudgetExhausted));

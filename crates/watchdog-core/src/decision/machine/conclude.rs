@@ -218,7 +218,7 @@ impl CheckMachine {
         let message = format!("no new commit, and the agent was not asked{cut}{}", self.kept_in());
         let nothing = if self.work_left() { FINISH } else { "No new commit was made. Finish the work and commit it." };
         let feedback = self.unmet().unwrap_or_else(|| self.after_what_git_says(nothing));
-        self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
+        self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Unfinished, message) })
     }
 
     pub(super) fn conclude_cut_short(&mut self) -> MachineAction {
@@ -230,7 +230,7 @@ impl CheckMachine {
         let message = format!("the session {how}; {what}");
         let feedback = self.after_what_git_says(&format!("The session {how}. Go on from where it stopped, and commit."));
         let feedback = self.and_what_is_unmet(feedback);
-        self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
+        self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Unfinished, message) })
     }
 
     fn how_it_was_cut(&self) -> String {
@@ -264,7 +264,7 @@ impl CheckMachine {
             (true, None) => FINISH.to_string(),
         };
         let feedback = self.after_what_git_says(&feedback);
-        self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
+        self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Unfinished, message) })
     }
 
     /// git waits for somebody to finish something: nothing is complete before that.
@@ -360,7 +360,7 @@ impl CheckMachine {
             Some(SessionEnd::CutShort { .. }) => {
                 let feedback = format!("The session {how}. It left no commit and no change: begin again.");
                 let message = format!("the session {how}; it left no commit and no change");
-                return self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) });
+                return self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Unfinished, message) });
             }
             Some(SessionEnd::Idle { .. }) => Reason::SessionIdle,
             _ => Reason::SessionTimeout,

@@ -323,7 +323,7 @@ fn each_end_of_a_session_has_its_own_words() {
 
 #[test]
 fn each_action_says_what_comes_next() {
-    let verdict = Box::new(Verdict::new(Reason::Working, "m"));
+    let verdict = Box::new(Verdict::new(Reason::Unfinished, "m"));
     let backoff = ProbePause::Backoff { attempt: 2, at_most: Duration::from_secs(9) };
     for (action, expected) in [
         (MachineAction::ReadCommits, "read the commits"),
@@ -338,7 +338,7 @@ fn each_action_says_what_comes_next() {
         (MachineAction::ReadSurvivors, "look what of the session still runs"),
         (MachineAction::ReadActivity, "look for signs of life"),
         (MachineAction::ReadCriteria, "look whether the criteria changed"),
-        (MachineAction::Conclude(verdict), "incomplete (working)"),
+        (MachineAction::Conclude(verdict), "incomplete (unfinished)"),
     ] {
         assert_eq!(next_words(&action), expected);
     }
@@ -353,7 +353,7 @@ fn a_judgement_is_explained_fact_by_fact_with_the_time_of_each() {
     let steps: Vec<_> = explained.steps.iter().map(|step| (step.after_ms, step.fact, step.then.as_str(), step.ruled_out.len())).collect();
     assert_eq!(
         steps,
-        [(0, "setup", "read the commits", 0), (7, "commits", "read what is uncommitted", 1), (9, "changes", "incomplete (working)", 1)]
+        [(0, "setup", "read the commits", 0), (7, "commits", "read what is uncommitted", 1), (9, "changes", "incomplete (unfinished)", 1)]
     );
     assert_eq!(explained.steps[0].found, "no checks are configured; --no-probe; 5 probes at most");
     assert_eq!(explained.steps[0].read_from, "the command line, the configuration and the store");

@@ -30,12 +30,13 @@ const OPERATIONS: [GitOperation; 6] = [
 ];
 const BEFORE: [OutcomeBeforeWork; 3] = [OutcomeBeforeWork::Passed, OutcomeBeforeWork::Failed, OutcomeBeforeWork::Unknown];
 const STATUSES: [ReplyStatus; 3] = [ReplyStatus::Complete, ReplyStatus::Waiting, ReplyStatus::Working];
-const FAULTS: [(FaultKind, &str); 5] = [
+const FAULTS: [(FaultKind, &str); 6] = [
     (FaultKind::NotARepository, "not_a_repository"),
     (FaultKind::Git, "git"),
     (FaultKind::Store, "store"),
     (FaultKind::Config, "config"),
     (FaultKind::Snapshot, "snapshot"),
+    (FaultKind::NoBaseline, "no_baseline"),
 ];
 
 pub(super) fn evidence(word: &str) -> Option<Evidence> {

@@ -228,5 +228,5 @@ fn checks_that_are_not_met_say_that_a_pass_would_have_decided() {
         leads(&of(CheckOutcome::Unmet)),
         ["commit_made: checks_unmet", "checks_pass: checks_passed verified", "probing_allowed: reads reply"]
     );
-    assert_eq!(leads(&of(CheckOutcome::Pass)), ["checks_unmet: working"]);
+    assert_eq!(leads(&of(CheckOutcome::Pass)), ["checks_unmet: unfinished"]);
 }

@@ -46,7 +46,7 @@ fn the_cases_of_the_design_hold() {
         ),
         ("tr-max-probes-0", World::clean().replies([complete()]).set(|setup| setup.completion.max_probes = 0), "timeout/max_probes"),
         ("tr-max-probes-0-commits", World::committed().set(|setup| setup.completion.max_probes = 0), "complete/new_commits committed"),
-        ("tr-no-probe-configured", World::clean().set(|setup| setup.no_probe = true), "incomplete/working"),
+        ("tr-no-probe-configured", World::clean().set(|setup| setup.no_probe = true), "incomplete/unfinished"),
         (
             "tr-every-call-bounded",
             World::clean().replies([ProbeOutcome::TimedOut]).set(|setup| setup.completion.max_probes = 1),
@@ -58,7 +58,7 @@ fn the_cases_of_the_design_hold() {
             World::dirty().replies([complete()]).rescue(Salvage::Loses),
             "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
         ),
-        ("br-rescue-before-abort", World::dirty().replies([working()]), "incomplete/working probes=3 rescues=1 waits=3 snapshots=4"),
+        ("br-rescue-before-abort", World::dirty().replies([working()]), "incomplete/unfinished probes=3 rescues=1 waits=3 snapshots=4"),
     ]);
 }
 
@@ -72,7 +72,7 @@ fn checks_that_passed_before_the_work_began_show_nothing_of_it() {
             before().replies([working()]),
             "timeout/max_probes STRIKE probes=3 waits=3 checks=3",
         ),
-        ("nobody is asked", before().set(|setup| setup.no_probe = true), "incomplete/working checks=1"),
+        ("nobody is asked", before().set(|setup| setup.no_probe = true), "incomplete/unfinished checks=1"),
         (
             "commits decide, and nothing judged them",
             World::committed().checks(Criteria::PassedBefore),

@@ -46,7 +46,7 @@ fn configured_checks_decide_with_commits_and_without() {
         ("unmet, claim", unmet(World::clean()).replies([complete()]), "incomplete/checks_unmet probes=1 checks=1"),
         ("unmet, working", unmet(World::clean()).replies([working()]), "incomplete/checks_unmet probes=3 waits=3 checks=3"),
         ("unmet, no answer", unmet(World::clean()).replies([garbage()]), "incomplete/checks_unmet probes=2 waits=1 checks=2"),
-        ("unmet, --no-probe", unmet(World::clean()).set(|setup| setup.no_probe = true), "incomplete/working checks=1"),
+        ("unmet, --no-probe", unmet(World::clean()).set(|setup| setup.no_probe = true), "incomplete/unfinished checks=1"),
         (
             "unmet, claim, dirty",
             unmet(World::dirty()).replies([complete()]),
@@ -257,7 +257,7 @@ fn criteria_alone_are_judged_without_asking_or_committing() {
     }
     check_table([
         ("no checks, commit", alone(World::committed(), true), "complete/new_commits committed"),
-        ("no checks, nothing", alone(World::dirty().replies([complete()]), true), "incomplete/working"),
+        ("no checks, nothing", alone(World::dirty().replies([complete()]), true), "incomplete/unfinished"),
         ("no checks, no baseline", alone(World::committed(), false), "review/no_criteria"),
         (
             "not trusted, no baseline",

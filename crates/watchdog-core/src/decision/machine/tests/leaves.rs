@@ -18,7 +18,7 @@ fn commits_decide_before_anybody_is_asked() {
         (
             "commit and leftovers, run, the agent works",
             World::committed().after(Effect::Edit).set(|setup| setup.read_leftovers = true).replies([working()]),
-            "incomplete/working probes=3 rescues=1 waits=3 snapshots=4",
+            "incomplete/unfinished probes=3 rescues=1 waits=3 snapshots=4",
         ),
         (
             "commit and leftovers, run, nobody answers",
@@ -234,11 +234,15 @@ fn an_agent_that_is_alive_is_waited_for_until_the_probes_are_spent() {
         ("working", World::clean().replies([working()]), "timeout/max_probes STRIKE probes=3 waits=3"),
         ("waiting", World::clean().replies([waiting()]), "timeout/max_probes STRIKE probes=3 waits=3"),
         ("working, then complete", World::clean().replies([working(), complete()]), "complete/nothing_to_do claimed probes=2 waits=1"),
-        ("working, dirty: final rescue", World::dirty().replies([working()]), "incomplete/working probes=3 rescues=1 waits=3 snapshots=4"),
+        (
+            "working, dirty: final rescue",
+            World::dirty().replies([working()]),
+            "incomplete/unfinished probes=3 rescues=1 waits=3 snapshots=4",
+        ),
         (
             "dirty in the last wait: final rescue",
             World::clean().replies([working()]).during(During::Wait(3), Effect::Edit),
-            "incomplete/working probes=3 rescues=1 waits=3 snapshots=1",
+            "incomplete/unfinished probes=3 rescues=1 waits=3 snapshots=1",
         ),
         (
             "final rescue fails",
@@ -253,7 +257,7 @@ fn an_agent_that_is_alive_is_waited_for_until_the_probes_are_spent() {
         (
             "final rescue changes nothing in the end",
             World::dirty().replies([working()]).rescue(Salvage::CommitsWithoutNetChange),
-            "incomplete/working probes=3 rescues=1 waits=3 snapshots=4",
+            "incomplete/unfinished probes=3 rescues=1 waits=3 snapshots=4",
         ),
         (
             "no final rescue",
@@ -366,12 +370,12 @@ fn without_probes_git_alone_decides() {
     check_table([
         ("0: nothing", none(World::clean()), "timeout/max_probes"),
         ("0: commit", none(World::committed()), "complete/new_commits committed"),
-        ("0: dirty", none(World::dirty()), "incomplete/working rescues=1 snapshots=1"),
+        ("0: dirty", none(World::dirty()), "incomplete/unfinished rescues=1 snapshots=1"),
         ("0: dirty, rescue fails", none(World::dirty()).rescue(Salvage::Fails), "review/rescue_incomplete rescues=1 snapshots=1"),
-        ("--no-probe: nothing", no_probe(World::clean()), "incomplete/working"),
+        ("--no-probe: nothing", no_probe(World::clean()), "incomplete/unfinished"),
         ("--no-probe: commit", no_probe(World::committed()), "complete/new_commits committed"),
-        ("--no-probe: dirty", no_probe(World::dirty()), "incomplete/working snapshots=1"),
-        ("--no-probe and 0", no_probe(none(World::clean())), "incomplete/working"),
+        ("--no-probe: dirty", no_probe(World::dirty()), "incomplete/unfinished snapshots=1"),
+        ("--no-probe and 0", no_probe(none(World::clean())), "incomplete/unfinished"),
     ]);
 }
 

@@ -46,7 +46,7 @@ fn the_call_that_spends_the_last_round_has_the_last_look_as_well() {
     let (said, earlier) = spent(clean(working()));
     assert_eq!(said, [working_once, working_once, "timeout/max_probes STRIKE probes=1"]);
     assert_eq!(earlier, EarlierRounds::default(), "the question is answered, and the next call begins anew");
-    assert_eq!(spent(dirty(working())).0[2], "incomplete/working probes=1 rescues=1 snapshots=2");
+    assert_eq!(spent(dirty(working())).0[2], "incomplete/unfinished probes=1 rescues=1 snapshots=2");
     assert_eq!(spent(clean(working()).during(During::Probe(1), Effect::Commit)).0[2], "complete/new_commits committed probes=1");
 }
 
@@ -146,7 +146,7 @@ fn a_new_baseline_forgets_rounds_and_keeps_the_row() {
 #[test]
 fn a_session_cut_short_with_commits_of_a_rescue_begins_anew() {
     let earlier = EarlierRounds { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 1, ..EarlierRounds::default() };
-    let cut_short = Verdict::new(Reason::Working, "cut short");
+    let cut_short = Verdict::new(Reason::Unfinished, "cut short");
     assert_eq!(rounds::after(earlier, &cut_short), earlier);
     assert_eq!(rounds::after(earlier, &Verdict { rescue_commits: 1, ..cut_short }), EarlierRounds::default());
 }
@@ -156,6 +156,7 @@ fn each_reason_counts_on_leaves_alone_or_begins_anew() {
     use watchdog_facts::verdict::Reason::*;
     let earlier = EarlierRounds { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 1, ..EarlierRounds::default() };
     let open: &[Reason] = &[
+        Unfinished,
         Working,
         BackgroundWork,
         SessionActive,
@@ -166,6 +167,7 @@ fn each_reason_counts_on_leaves_alone_or_begins_anew() {
         BudgetExhausted,
         DeadlineExceeded,
         Interrupted,
+        NoBaseline,
         GitError,
         NotARepository,
         ConfigError,

@@ -269,24 +269,24 @@ fn what_would_have_changed_a_verdict_is_all_of_what_bears_on_it() {
         lines.join("\n")
     };
     let made = || Commits { new_commits: 1, made_here: 1, net_change: true, ..Commits::default() };
-    assert_eq!(leads(|_| {}, Commits::default()), "working\ncommit_made: new_commits\nprobing_allowed: reads reply");
+    assert_eq!(leads(|_| {}, Commits::default()), "unfinished\ncommit_made: new_commits\nprobing_allowed: reads reply");
     assert_eq!(
         leads(|setup| (setup.no_probe, setup.survivors, setup.once) = (false, vec!["cargo".into()], true), Commits::default()),
         "background_work\ncommit_made: new_commits\nnothing_runs: reads reply"
     );
     let timed_out = |setup: &mut MachineSetup| setup.session = Some(SessionEnd::TimedOut { after: Duration::from_secs(60) });
-    assert_eq!(leads(timed_out, Commits::default()), "session_timeout\ncommit_made: new_commits\nsession_ended_itself: working");
+    assert_eq!(leads(timed_out, Commits::default()), "session_timeout\ncommit_made: new_commits\nsession_ended_itself: unfinished");
     assert_eq!(
         leads(|setup| setup.trust = ConfigTrust::Untrusted { allow_with: "watchdog trust".into() }, made()),
-        "untrusted\nno_commit: working\ntrusted: reads checks"
+        "untrusted\nno_commit: unfinished\ntrusted: reads checks"
     );
     assert_eq!(
         leads(|setup| setup.on_no_criteria = OnNoCriteria::Review, made()),
-        "no_criteria\nno_commit: working\nno_criteria_by_git: new_commits"
+        "no_criteria\nno_commit: unfinished\nno_criteria_by_git: new_commits"
     );
     assert_eq!(
         leads(|setup| setup.require_evidence = Evidence::Verified, made()),
-        "disputed\nno_commit: working\nweaker_evidence: new_commits"
+        "disputed\nno_commit: unfinished\nweaker_evidence: new_commits"
     );
     assert_eq!(
         leads(|_| {}, Commits { operation: Some(GitOperation::Merge), ..made() }),

@@ -23,30 +23,30 @@ fn a_session_cut_short_is_rescued_and_nobody_is_asked() {
     let unmet = Criteria::Always(CheckOutcome::Unmet);
     check_table([
         ("commit", cut_short(World::committed()), "complete/new_commits committed"),
-        ("commit and leftovers", cut_short(World::committed().after(Effect::Edit)), "incomplete/working rescues=1 snapshots=1"),
-        ("dirty", cut_short(World::dirty()), "incomplete/working rescues=1 snapshots=1"),
+        ("commit and leftovers", cut_short(World::committed().after(Effect::Edit)), "incomplete/unfinished rescues=1 snapshots=1"),
+        ("dirty", cut_short(World::dirty()), "incomplete/unfinished rescues=1 snapshots=1"),
         ("nothing", cut_short(World::clean()), "timeout/session_timeout STRIKE"),
         ("only a pull", cut_short(World::clean().after(Effect::Pull)), "timeout/session_timeout"),
         ("rescue fails", cut_short(World::dirty()).rescue(Salvage::Fails), "review/rescue_incomplete rescues=1 snapshots=1"),
         ("elsewhere", cut_short(World::dirty()).rescue(Salvage::Elsewhere(0)), "review/rescue_incomplete rescues=1 snapshots=1"),
         ("rescue loses", cut_short(World::dirty()).rescue(Salvage::Loses), "review/rescue_incomplete rescues=1 snapshots=1"),
-        ("rescue makes nothing", cut_short(World::dirty()).rescue(Salvage::CommitsNothing), "incomplete/working rescues=1 snapshots=1"),
-        ("--no-rescue", cut_short(World::dirty()).set(|setup| setup.no_rescue = true), "incomplete/working snapshots=1"),
+        ("rescue makes nothing", cut_short(World::dirty()).rescue(Salvage::CommitsNothing), "incomplete/unfinished rescues=1 snapshots=1"),
+        ("--no-rescue", cut_short(World::dirty()).set(|setup| setup.no_rescue = true), "incomplete/unfinished snapshots=1"),
         (
             "no final rescue does not forbid this one",
             cut_short(World::dirty()).set(|setup| setup.completion.final_rescue_attempt = false),
-            "incomplete/working rescues=1 snapshots=1",
+            "incomplete/unfinished rescues=1 snapshots=1",
         ),
         (
             "no probes, dirty",
             cut_short(World::dirty()).set(|setup| setup.completion.max_probes = 0),
-            "incomplete/working rescues=1 snapshots=1",
+            "incomplete/unfinished rescues=1 snapshots=1",
         ),
         ("no probes, nothing", cut_short(World::clean()).set(|setup| setup.completion.max_probes = 0), "timeout/session_timeout STRIKE"),
         ("--no-probe, nothing", cut_short(World::clean()).set(|setup| setup.no_probe = true), "timeout/session_timeout STRIKE"),
         ("checks pass", cut_short(World::clean().checks(Criteria::Always(CheckOutcome::Pass))), "complete/checks_passed verified checks=1"),
         ("checks unmet, commit", cut_short(World::committed().checks(unmet)), "incomplete/checks_unmet checks=1"),
-        ("checks unmet, dirty", cut_short(World::dirty().checks(unmet)), "incomplete/working rescues=1 snapshots=1 checks=1"),
+        ("checks unmet, dirty", cut_short(World::dirty().checks(unmet)), "incomplete/unfinished rescues=1 snapshots=1 checks=1"),
         ("checks unmet, nothing", cut_short(World::clean().checks(unmet)), "timeout/session_timeout STRIKE checks=1"),
     ]);
     let verdict = cut_short(World::dirty()).run().verdict;
@@ -89,33 +89,41 @@ fn a_session_that_its_service_or_its_own_limit_ended_is_rescued_and_nobody_is_as
     let over = |world: World| world.set(|setup| setup.session_over = true);
     let runs = |world: World| without_room(world).set(|setup| setup.survivors = vec!["cargo (process 7)".into()]);
     check_table([
-        ("nothing", without_room(World::clean()), "incomplete/working"),
-        ("nothing, and it is known to be over", over(without_room(World::clean())), "incomplete/working"),
-        ("only a pull", without_room(World::clean().after(Effect::Pull)), "incomplete/working"),
+        ("nothing", without_room(World::clean()), "incomplete/unfinished"),
+        ("nothing, and it is known to be over", over(without_room(World::clean())), "incomplete/unfinished"),
+        ("only a pull", without_room(World::clean().after(Effect::Pull)), "incomplete/unfinished"),
         ("commit", without_room(World::committed()), "complete/new_commits committed"),
-        ("commit and leftovers", without_room(World::committed().after(Effect::Edit)), "incomplete/working rescues=1 snapshots=1"),
-        ("dirty", without_room(World::dirty()), "incomplete/working rescues=1 snapshots=1"),
+        ("commit and leftovers", without_room(World::committed().after(Effect::Edit)), "incomplete/unfinished rescues=1 snapshots=1"),
+        ("dirty", without_room(World::dirty()), "incomplete/unfinished rescues=1 snapshots=1"),
         ("rescue fails", without_room(World::dirty()).rescue(Salvage::Fails), "review/rescue_incomplete rescues=1 snapshots=1"),
-        ("rescue makes nothing", without_room(World::dirty()).rescue(Salvage::CommitsNothing), "incomplete/working rescues=1 snapshots=1"),
-        ("--no-rescue", without_room(World::dirty()).set(|setup| setup.no_rescue = true), "incomplete/working snapshots=1"),
-        ("no probes", without_room(World::clean()).set(|setup| setup.completion.max_probes = 0), "incomplete/working"),
+        (
+            "rescue makes nothing",
+            without_room(World::dirty()).rescue(Salvage::CommitsNothing),
+            "incomplete/unfinished rescues=1 snapshots=1",
+        ),
+        ("--no-rescue", without_room(World::dirty()).set(|setup| setup.no_rescue = true), "incomplete/unfinished snapshots=1"),
+        ("no probes", without_room(World::clean()).set(|setup| setup.completion.max_probes = 0), "incomplete/unfinished"),
         (
             "no probes, dirty",
             without_room(World::dirty()).set(|setup| setup.completion.max_probes = 0),
-            "incomplete/working rescues=1 snapshots=1",
+            "incomplete/unfinished rescues=1 snapshots=1",
         ),
-        ("--no-probe, as loop has it", without_room(World::dirty()).set(|setup| setup.no_probe = true), "incomplete/working snapshots=1"),
+        (
+            "--no-probe, as loop has it",
+            without_room(World::dirty()).set(|setup| setup.no_probe = true),
+            "incomplete/unfinished snapshots=1",
+        ),
         (
             "checks pass",
             without_room(World::clean().checks(Criteria::Always(CheckOutcome::Pass))),
             "complete/checks_passed verified checks=1",
         ),
-        ("checks passed before", without_room(World::clean().checks(Criteria::PassedBefore)), "incomplete/working checks=1"),
+        ("checks passed before", without_room(World::clean().checks(Criteria::PassedBefore)), "incomplete/unfinished checks=1"),
         ("checks unmet, nothing", without_room(World::clean().checks(unmet)), "incomplete/checks_unmet checks=1"),
         ("checks unmet, dirty", without_room(World::dirty().checks(unmet)), "incomplete/checks_unmet rescues=1 snapshots=1 checks=1"),
         ("checks unmet, commit", without_room(World::committed().checks(unmet)), "incomplete/checks_unmet checks=1"),
         ("a process of it runs", runs(World::clean()), "waiting/background_work waits=2"),
-        ("a process of it ends", World { survivors_end: 1, ..runs(World::dirty()) }, "incomplete/working rescues=1 waits=1 snapshots=2"),
+        ("a process of it ends", World { survivors_end: 1, ..runs(World::dirty()) }, "incomplete/unfinished rescues=1 waits=1 snapshots=2"),
     ]);
     let verdict = without_room(World::clean()).run().verdict;
     let what = "the session was cut short: the service had no room for the session: 529";
@@ -201,9 +209,9 @@ fn nobody_is_asked_while_a_process_of_the_session_runs() {
         ("one look", runs(World::clean()).set(|setup| setup.once = true), "waiting/background_work"),
         ("it commits", runs(World::clean()).during(During::Wait(1), Effect::Commit), "complete/new_commits committed waits=1"),
         ("it ends, and all is done", ends(World::clean(), 2).replies([complete()]), "complete/nothing_to_do claimed probes=1 waits=2"),
-        ("it ends, and more is wanted", ends(World::clean(), 1).replies([working()]), "incomplete/working STRIKE probes=1 waits=1"),
+        ("it ends, and more is wanted", ends(World::clean(), 1).replies([working()]), "incomplete/unfinished STRIKE probes=1 waits=1"),
         ("it ends, and checks are unmet", ends(World::clean().checks(unmet), 1), "incomplete/checks_unmet STRIKE waits=1 checks=2"),
-        ("no probes", runs(World::clean()).set(|setup| setup.no_probe = true), "incomplete/working"),
+        ("no probes", runs(World::clean()).set(|setup| setup.no_probe = true), "incomplete/unfinished"),
     ]);
     let verdict = runs(World::clean()).run().verdict;
     assert_eq!(verdict.message, "work that the session began still runs: cargo (process 7); the agent is asked when it has ended");
@@ -279,7 +287,7 @@ fn a_session_that_was_refused_tools_and_left_nothing_is_for_a_person_and_nobody_
         (
             "no probes, dirty",
             ended(World::dirty()).set(|setup| setup.completion.max_probes = 0),
-            "incomplete/working rescues=1 snapshots=1",
+            "incomplete/unfinished rescues=1 snapshots=1",
         ),
         ("commit", ended(World::committed()), "complete/new_commits committed"),
         ("checks pass", ended(World::clean().checks(Criteria::Always(CheckOutcome::Pass))), "complete/checks_passed verified checks=1"),
@@ -296,9 +304,9 @@ fn a_session_that_was_refused_tools_and_left_nothing_is_for_a_person_and_nobody_
 fn a_session_that_did_not_report_its_end_is_no_success_and_a_strike_where_it_left_nothing() {
     let stopped = |world: World| noted(without_room(world), WarningCode::EndUnconfirmed);
     check_table([
-        ("nothing", stopped(World::clean().replies([complete()])), "incomplete/working STRIKE"),
+        ("nothing", stopped(World::clean().replies([complete()])), "incomplete/unfinished STRIKE"),
         ("commit", stopped(World::committed()), "complete/new_commits committed"),
-        ("dirty", stopped(World::dirty()), "incomplete/working rescues=1 snapshots=1"),
+        ("dirty", stopped(World::dirty()), "incomplete/unfinished rescues=1 snapshots=1"),
     ]);
 }
 

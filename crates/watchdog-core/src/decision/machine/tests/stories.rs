@@ -43,7 +43,7 @@ fn loops_end_with_the_work_and_with_nothing_else() {
             "README's loop without a check: what was left is rescued, and the next session's own commit completes",
             Story::begins(),
             vec![
-                (session(&[Write("a.rs", "1")]).says(working()), "incomplete/working asked=1 rescued=1"),
+                (session(&[Write("a.rs", "1")]).says(working()), "incomplete/unfinished asked=1 rescued=1"),
                 (session(&[Write("b.rs", "1"), Commit]), "complete/new_commits committed"),
             ],
         ),
@@ -52,7 +52,7 @@ fn loops_end_with_the_work_and_with_nothing_else() {
             Story::wanting_what_is_there("suite"),
             vec![
                 (session(NOTHING).says(complete()), "complete/nothing_to_do claimed asked=1"),
-                (session(NOTHING).says(working()), "incomplete/working STRIKE asked=1"),
+                (session(NOTHING).says(working()), "incomplete/unfinished STRIKE asked=1"),
                 (session(&[Write("a.rs", "1"), Commit]), "complete/checks_passed committed"),
             ],
         ),
@@ -88,13 +88,13 @@ fn loops_end_with_the_work_and_with_nothing_else() {
             "sessions that come to nothing open the breaker, and one is let through after its cooldown",
             Story::begins(),
             vec![
-                (session(NOTHING).says(working()), "incomplete/working STRIKE asked=1"),
+                (session(NOTHING).says(working()), "incomplete/unfinished STRIKE asked=1"),
                 (session_that(cut_short(), NOTHING), "timeout/session_timeout STRIKE"),
-                (session(NOTHING).says(working()), "incomplete/working STRIKE asked=1"),
+                (session(NOTHING).says(working()), "incomplete/unfinished STRIKE asked=1"),
                 (session(NOTHING), "stopped/breaker_open"),
                 (hours(1), ""),
                 (session(&[Write("a.rs", "1"), Commit]), "complete/new_commits committed"),
-                (session(NOTHING).says(working()), "incomplete/working STRIKE asked=1"),
+                (session(NOTHING).says(working()), "incomplete/unfinished STRIKE asked=1"),
             ],
         ),
     ]);
@@ -145,7 +145,7 @@ fn what_was_there_before_the_session_is_not_its_work() {
             "an agent's own droppings",
             Story::begins(),
             vec![
-                (session(&[Write(".claude/settings.local.json", "1")]).says(working()), "incomplete/working STRIKE asked=1"),
+                (session(&[Write(".claude/settings.local.json", "1")]).says(working()), "incomplete/unfinished STRIKE asked=1"),
                 (session(&[Write("claude.log", "1"), Write(".DS_Store", "1")]).says(complete()), "complete/nothing_to_do claimed asked=1"),
             ],
         ),
@@ -188,7 +188,7 @@ fn people_and_pulls_between_sessions_take_and_give_only_what_is_theirs() {
             vec![
                 (session(&[Write("a.rs", "1"), Commit]), "complete/new_commits committed"),
                 (person(&[Revert]), ""),
-                (check().says(working()), "incomplete/working asked=1"),
+                (check().says(working()), "incomplete/unfinished asked=1"),
             ],
         ),
         (
@@ -204,9 +204,9 @@ fn people_and_pulls_between_sessions_take_and_give_only_what_is_theirs() {
             "a pull completes nothing, and a strike it is neither",
             Story::begins(),
             vec![
-                (session(&[Import("theirs.rs")]).says(working()), "incomplete/working asked=1"),
+                (session(&[Import("theirs.rs")]).says(working()), "incomplete/unfinished asked=1"),
                 (person(&[Import("more.rs")]), ""),
-                (check().says(working()), "incomplete/working asked=1"),
+                (check().says(working()), "incomplete/unfinished asked=1"),
             ],
         ),
         (
@@ -226,7 +226,7 @@ fn people_and_pulls_between_sessions_take_and_give_only_what_is_theirs() {
         (
             "an empty commit beside a merge of main",
             Story::begins(),
-            vec![(session(&[Import("theirs.rs"), CommitNothing]).says(working()), "incomplete/working asked=1")],
+            vec![(session(&[Import("theirs.rs"), CommitNothing]).says(working()), "incomplete/unfinished asked=1")],
         ),
         (
             "a merge that stopped at a conflict, resolved by the next session",
@@ -277,20 +277,20 @@ fn sessions_that_die_or_run_on_are_judged_by_what_is_there() {
             "a crash in the midst of work, and the session that goes on",
             Story::begins(),
             vec![
-                (session_that(killed(), &[Write("a.rs", "1")]).says(working()), "incomplete/working asked=1 rescued=1"),
+                (session_that(killed(), &[Write("a.rs", "1")]).says(working()), "incomplete/unfinished asked=1 rescued=1"),
                 (session(&[Write("a.rs", "2"), Commit]), "complete/new_commits committed"),
             ],
         ),
         (
             "a crash before anything was done",
             Story::begins(),
-            vec![(session_that(killed(), NOTHING).says(working()), "incomplete/working STRIKE asked=1")],
+            vec![(session_that(killed(), NOTHING).says(working()), "incomplete/unfinished STRIKE asked=1")],
         ),
         (
             "a session cut short in the midst of work",
             Story::begins(),
             vec![
-                (session_that(cut_short(), &[Write("a.rs", "1")]), "incomplete/working rescued=1"),
+                (session_that(cut_short(), &[Write("a.rs", "1")]), "incomplete/unfinished rescued=1"),
                 (session_that(cut_short(), NOTHING), "timeout/session_timeout STRIKE"),
             ],
         ),
@@ -298,10 +298,10 @@ fn sessions_that_die_or_run_on_are_judged_by_what_is_there() {
             "a night on which the service has no room: nobody is asked, nothing is a strike, and the work goes on",
             Story::begins(),
             vec![
-                (session_that(without_room(), NOTHING), "incomplete/working"),
-                (session_that(without_room(), &[Write("a.rs", "1")]), "incomplete/working rescued=1"),
-                (session_that(without_room(), NOTHING), "incomplete/working"),
-                (session_that(without_room(), NOTHING), "incomplete/working"),
+                (session_that(without_room(), NOTHING), "incomplete/unfinished"),
+                (session_that(without_room(), &[Write("a.rs", "1")]), "incomplete/unfinished rescued=1"),
+                (session_that(without_room(), NOTHING), "incomplete/unfinished"),
+                (session_that(without_room(), NOTHING), "incomplete/unfinished"),
                 (session(&[Write("a.rs", "2"), Commit]), "complete/new_commits committed"),
             ],
         ),
@@ -355,8 +355,8 @@ fn a_week_of_cron_asks_once_about_each_state() {
             "a commit that arrives in between",
             Story::begins(),
             vec![
-                (session(NOTHING).says(working()), "incomplete/working STRIKE asked=1"),
-                (once(), "incomplete/working"),
+                (session(NOTHING).says(working()), "incomplete/unfinished STRIKE asked=1"),
+                (once(), "incomplete/unfinished"),
                 (person(&[Write("a.rs", "1"), Commit]), ""),
                 (once(), "complete/new_commits committed"),
             ],

@@ -29,7 +29,8 @@ fn earned(it: &Situation<'_>, verdict: &Verdict) -> bool {
         Reason::RepeatedNothingToDo => nothing_to_do(it) && setup.earlier.nothing_to_do_streak >= 2,
         Reason::ChecksPassed => ledger.judged_as(CheckOutcome::Pass),
         Reason::ChecksUnmet => it.unmet() && ledger.rescue != Some(RescueSeen::Lost),
-        Reason::Working => working(it),
+        Reason::Unfinished => unfinished(it),
+        Reason::Working => setup.once && !ledger.session_over && answered(&[AnswerSeen::Working]),
         Reason::OperationInProgress => it.half_done(),
         Reason::BackgroundWork => {
             let waits = setup.once && answered(&[AnswerSeen::Waiting]);
@@ -86,9 +87,12 @@ fn earned(it: &Situation<'_>, verdict: &Verdict) -> bool {
             let silent = ledger.answered == 0 || setup.once;
             it.rounds_used() > 0 && silent && (met || setup.once) && (!ledger.own() || setup.once)
         }
-        Reason::GitError | Reason::NotARepository | Reason::ConfigError | Reason::StoreError | Reason::SnapshotFailed => {
-            unread(it, verdict)
-        }
+        Reason::NoBaseline
+        | Reason::GitError
+        | Reason::NotARepository
+        | Reason::ConfigError
+        | Reason::StoreError
+        | Reason::SnapshotFailed => unread(it, verdict),
         Reason::SessionActive | Reason::Locked | Reason::Dependencies | Reason::BreakerOpen => false,
     }
 }
@@ -103,16 +107,15 @@ fn nothing_at_all(it: &Situation<'_>) -> bool {
 }
 
 /// More work is wanted, and nothing stronger holds.
-fn working(it: &Situation<'_>) -> bool {
+fn unfinished(it: &Situation<'_>) -> bool {
     let (setup, ledger) = (it.setup, it.ledger);
     let nobody_asked = (setup.no_probe || it.only_criteria()) && (it.unmet() || !ledger.own());
     let cut = matches!(setup.session, Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. } | SessionEnd::CutShort { .. }));
-    let alive = ledger.answer == Some(AnswerSeen::Working) && !ledger.disputed;
-    let at_once = alive && (setup.once || ledger.session_over);
+    let over = ledger.session_over && ledger.answer == Some(AnswerSeen::Working) && !ledger.disputed;
     // Work was rescued, or commits stand beside work that is left, and nobody claimed it done.
     let heard = ledger.answered > 0 || it.rounds_used() == 0;
     let not_done = heard && !ledger.claims() && (ledger.rescue_commits > 0 || ledger.own() && ledger.work_left());
-    nobody_asked || cut && !ledger.claims() || at_once && (!it.unmet() || setup.once) || not_done && !it.unmet()
+    nobody_asked || cut && !ledger.claims() || over && !it.unmet() || not_done && !it.unmet()
 }
 
 /// An error names what could not be read, or why no session could begin.

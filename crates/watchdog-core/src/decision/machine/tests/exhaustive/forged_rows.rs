@@ -42,7 +42,7 @@ pub(super) const ROWS: &[ForgedRow] = rows! {
         [commits(quiet()), unmet(), dirty(), taken()], |_| concludes(Reason::ChecksUnmet, Evidence::None);
     "principle 1: no end without the rescue that the contract wants",
         call("check after a recorded end", |setup| setup.completion.final_rescue_attempt = false),
-        [commits(quiet()), clean(), probe(working()), commits(quiet()), dirty(), taken()], |_| concludes(Reason::Working, Evidence::None);
+        [commits(quiet()), clean(), probe(working()), commits(quiet()), dirty(), taken()], |_| concludes(Reason::Unfinished, Evidence::None);
     "principle 2: complete rests on facts that were read, and since anything could change them", check(), [],
         |_| concludes(Reason::NewCommits, Evidence::Committed);
     "principle 2: complete rests on facts that were read, and since anything could change them", call("run", |_| {}), [commits(own())],

@@ -36,9 +36,10 @@ fn wants_rescue(it: &Situation<'_>, verdict: &Verdict) -> bool {
         // Beside own commits the next session goes on with what is left.
         Reason::ChecksUnmet if ledger.own() => cut,
         Reason::ChecksUnmet => cut_short || ledger.claims() || last || ledger.session_over && (still_open || just_answered),
-        Reason::Working if setup.no_probe => cut,
-        Reason::Working if cut_short => true,
-        Reason::Working => {
+        Reason::Working => false,
+        Reason::Unfinished if setup.no_probe => cut,
+        Reason::Unfinished if cut_short => true,
+        Reason::Unfinished => {
             let not_done = ledger.session_over && just_answered && ledger.answer == Some(AnswerSeen::Working);
             !goes_on && (last || not_done)
         }
