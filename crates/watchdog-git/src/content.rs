@@ -166,6 +166,15 @@ pub(super) fn odd(file: &std::path::Path) -> bool {
     std::fs::symlink_metadata(file).is_ok_and(|m| !m.is_file() && !m.is_symlink() && !m.is_dir())
 }
 
+/// A size as git's index has it: its low 32 bits, and never 0 for a file with content, as 0 says that the times are not to be trusted.
+#[expect(clippy::cast_possible_truncation, reason = "git keeps the low 32 bits")]
+pub(super) fn index_size(bytes: u64) -> u32 {
+    match bytes as u32 {
+        0 if bytes > 0 => 1 << 31,
+        low => low,
+    }
+}
+
 /// The innermost cause in a chain of errors, which is what a person can act on.
 pub(super) fn innermost(error: &gix::Error) -> String {
     error.iter_errors().last().map_or_else(|| error.to_string(), ToString::to_string)
@@ -185,6 +194,6 @@ fn stat_of(found: &rustix::fs::Stat) -> Stat {
         ino: found.st_ino as u32,
         uid: found.st_uid as u32,
         gid: found.st_gid as u32,
-        size: found.st_size as u32,
+        size: index_size(found.st_size as u64),
     }
 }

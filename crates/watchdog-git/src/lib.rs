@@ -6,6 +6,7 @@ mod baseline;
 mod baseline_ref;
 mod birth;
 mod blob;
+mod blob_reader;
 mod born_names;
 mod born_worktrees;
 mod branch;

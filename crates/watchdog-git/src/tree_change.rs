@@ -10,6 +10,7 @@ use gix::diff::tree::{Recorder, State, visit};
 use gix::objs::tree::EntryMode;
 use gix::objs::{Find, FindHeader, TreeRefIter};
 
+use super::blob_reader::verify_blob;
 use super::error::Error;
 use super::open::Worktree;
 use super::patch::{LINES_UP_TO, is_binary, is_partial};
@@ -84,7 +85,7 @@ pub(super) fn verify(worktree: &Worktree, file: Option<FileEntry>) -> Result<(),
     match header(worktree, id)? {
         // A partial clone may lack the object; its name is known all the same.
         None if is_partial(&worktree.repo) => Ok(()),
-        _ => VerifyingObjectReader(&worktree.repo.objects).blob(id, &mut Vec::new()),
+        _ => verify_blob(&worktree.repo.objects, &id).map_err(|e| Error::read(format!("read object {id}"), e)),
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -13,6 +14,7 @@ use rustix::io::Errno;
 
 use super::disk::{FolderWalk, PathKind, split};
 use super::ignore_rules::join;
+use crate::blob_reader::{PIECE, read_blob};
 
 /// Whether every component of a path from a tree may be a name in a work tree.
 pub(super) fn is_safe(path: &BStr) -> bool {
@@ -22,6 +24,20 @@ pub(super) fn is_safe(path: &BStr) -> bool {
 
 /// How the name of a file begins that is written and not in its place yet.
 pub(super) const ASIDE: &str = ".watchdog-restore-";
+
+/// Writes a blob into an empty file. Long runs of zeros become holes: a sparse file that comes back takes no more of the disk than it did.
+fn write_blob(repo: &gix::Repository, id: ObjectId, file: &File) -> io::Result<()> {
+    static ZEROS: [u8; PIECE] = [0; PIECE];
+    let mut end = 0;
+    read_blob(&repo.objects, &id, &mut |piece| {
+        if piece != ZEROS.as_slice() {
+            file.write_all_at(piece, end)?;
+        }
+        end += piece.len() as u64;
+        Ok(())
+    })?;
+    file.set_len(end)
+}
 
 /// Puts objects below a folder.
 pub(super) struct DiskWriter<'repo> {
@@ -63,18 +79,21 @@ impl<'repo> DiskWriter<'repo> {
             return self.make_folder(path);
         }
         self.clear_folders(path)?;
-        let data = self.repo.find_blob(id).map_err(io::Error::other)?.take_data();
         self.count += 1;
         let beside = format!("{ASIDE}{}-{}", std::process::id(), self.count);
         let at = self.below.folder(folder)?;
-        let written = match kind {
-            EntryKind::Link => rustix::fs::symlinkat(OsStr::from_bytes(&data), at, beside.as_str()).map_err(io::Error::from),
-            kind => {
-                let mode = Mode::from_raw_mode(if kind == EntryKind::BlobExecutable { 0o777 } else { 0o666 });
-                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                rustix::fs::openat(at, beside.as_str(), flags, mode).map_err(io::Error::from).and_then(|fd| File::from(fd).write_all(&data))
-            }
-        };
+        let written =
+            match kind {
+                EntryKind::Link => self.repo.find_blob(id).map_err(io::Error::other).and_then(|target| {
+                    rustix::fs::symlinkat(OsStr::from_bytes(&target.data), at, beside.as_str()).map_err(io::Error::from)
+                }),
+                kind => {
+                    let mode = Mode::from_raw_mode(if kind == EntryKind::BlobExecutable { 0o777 } else { 0o666 });
+                    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                    let file = rustix::fs::openat(at, beside.as_str(), flags, mode).map(File::from).map_err(io::Error::from);
+                    file.and_then(|file| write_blob(self.repo, id, &file))
+                }
+            };
         let done = written.and_then(|()| Ok(rustix::fs::renameat(at, beside.as_str(), at, OsStr::from_bytes(name))?));
         if done.is_err() {
             rustix::fs::unlinkat(at, beside.as_str(), AtFlags::empty()).ok();

@@ -18,6 +18,7 @@ use super::ignore_rules::{FolderRules, join};
 use super::spec_name::path_text;
 use super::{PrivacyClassifier, SnapshotCandidate, nested};
 use crate::Error;
+use crate::content::index_size;
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 
 /// How far an entry's time must lie before the index's for the entry to be believed, in nanoseconds.
@@ -399,7 +400,7 @@ fn believable(entry: &gix::index::Entry, disk: &FileStat, written: (i64, u32), f
     let stat = &entry.stat;
     #[expect(clippy::cast_possible_truncation, reason = "the index holds the lower 32 bits of each")]
     let same = entry.mode == kind
-        && stat.size == disk.size as u32
+        && stat.size == index_size(disk.size)
         && stat.ino == disk.inode as u32
         && stat.mtime.secs == disk.mtime.0 as u32
         && stat.ctime.secs == disk.ctime.0 as u32

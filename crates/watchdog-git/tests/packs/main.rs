@@ -6,4 +6,5 @@
 mod beside_git;
 mod content;
 mod faults;
+mod large_files;
 mod repository;
