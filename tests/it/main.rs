@@ -271,6 +271,8 @@ mod session_process;
 mod session_reading;
 // Two live sessions of one worktree.
 mod sessions_side_by_side;
+// Two users in one repository: watchdog and plain git.
+mod shared_repository;
 // Sessions that fall silent, and what outlives one.
 mod silence;
 // Snapshots of uncommitted work: complete, harmless, restorable.

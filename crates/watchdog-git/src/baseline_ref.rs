@@ -6,6 +6,7 @@ use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
 use super::error::Error;
 use super::open::Worktree;
 use super::path_text::decode;
+use super::shared_modes::edit_refs;
 use super::snapshot::spec_for_ref;
 
 /// Where baselines are kept: below it the worktree's id, then the spec.
@@ -62,12 +63,11 @@ impl Worktree {
         };
         // An identity of our own: a repository without a configured one can be watched as well.
         let committer = gix::actor::SignatureRef { name: "watchdog".into(), email: "watchdog@localhost".into(), time: "0 +0000" };
-        let written = self.repo.edit_references_as(Some(edit.clone()), Some(committer));
+        let written = edit_refs(&self.repo, [edit.clone()], committer);
         if written.is_err() && self.drop_stale_lock(name) {
-            self.repo.edit_references_as(Some(edit), Some(committer)).map_err(|e| Error::read(doing(), e))?;
-            return Ok(());
+            return edit_refs(&self.repo, [edit], committer).map_err(|e| Error::read(doing(), e));
         }
-        written.map(drop).map_err(|e| Error::read(doing(), e))
+        written.map_err(|e| Error::read(doing(), e))
     }
 
     /// Removes the lock of a ref that only watchdog writes, if its owner must have been killed: the ref's name never

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::error::Error;
 use super::open::Worktree;
+use super::shared_modes::SharedModes;
 use super::snapshot::identity;
 use super::verified::VerifyingObjectReader;
 
@@ -29,6 +30,9 @@ impl Worktree {
             extra_headers: Vec::new(),
         };
         let id = self.repo.write_object(&commit).map_err(|e| Error::read(doing(), e))?;
+        for written in [tree, id.detach()] {
+            SharedModes::of(&self.repo).adjust_object(&self.repo, written);
+        }
         Ok(id.detach().to_hex().to_string())
     }
 

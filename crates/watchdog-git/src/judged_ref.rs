@@ -12,6 +12,7 @@ use jiff::Timestamp;
 
 use super::error::Error;
 use super::open::Worktree;
+use super::shared_modes::edit_refs;
 use super::snapshot::{delete_ref, spec_for_ref};
 
 /// Where judged heads are kept: below it the worktree's id, the spec, then time and commit.
@@ -52,7 +53,7 @@ impl Worktree {
                 deref: false,
             };
             let committer = gix::actor::SignatureRef { name: "watchdog".into(), email: "watchdog@localhost".into(), time: "0 +0000" };
-            self.repo.edit_references_as(Some(edit), Some(committer)).map_err(|e| Error::read(doing(), e))?;
+            edit_refs(&self.repo, [edit], committer).map_err(|e| Error::read(doing(), e))?;
         }
         let behind = self.soon_reached(id, kept.iter().map(|(_, commit)| *commit).collect());
         for (name, commit) in kept {

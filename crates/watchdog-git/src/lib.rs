@@ -53,6 +53,7 @@ mod rescued;
 mod retry_moved;
 mod rewritten;
 mod search;
+mod shared_modes;
 mod snapshot;
 mod special;
 mod staged;

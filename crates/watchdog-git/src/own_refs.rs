@@ -17,6 +17,7 @@ use gix::refs::transaction::{Change, PreviousValue, RefEdit, RefLog};
 
 use super::error::Error;
 use super::open::Worktree;
+use super::shared_modes::edit_refs;
 
 /// Where all of them are.
 const PREFIX: &str = "refs/watchdog/";
@@ -177,8 +178,8 @@ impl Worktree {
         let committer = gix::actor::SignatureRef { name: "watchdog".into(), email: "watchdog@localhost".into(), time: "0 +0000" };
         let begun = Instant::now();
         loop {
-            match self.repo.edit_references_as(edits.clone(), Some(committer)) {
-                Ok(_) => return Ok(()),
+            match edit_refs(&self.repo, edits.clone(), committer) {
+                Ok(()) => return Ok(()),
                 Err(error) => {
                     let lock = self.common_dir().join("packed-refs.lock");
                     if !lock.exists() {

@@ -17,6 +17,7 @@ use super::disk::{FileStat, FolderWalk, PathKind, stat_of};
 use super::new_objects::{NewObjects, StreamFailure};
 use super::pack_folder::PublishedPack;
 use crate::Error;
+use crate::shared_modes::SharedModes;
 
 /// Files up to this size are read whole; larger ones pass through in pieces.
 const WHOLE: u64 = 8 << 20;
@@ -189,6 +190,9 @@ impl<'repo> ObjectSink<'repo> {
         }
         match outcome {
             Ok(id) => {
+                if self.new.is_none() {
+                    SharedModes::of(self.repo).adjust_object(self.repo, id);
+                }
                 self.kept.insert(id);
                 Ok(id)
             }

@@ -17,6 +17,7 @@ use super::proof::{SiblingWorktrees, nested_files, tree_of};
 use super::record::SnapshotRecord;
 use super::spec_name::path_text;
 use super::{diff, nested};
+use crate::shared_modes::SharedModes;
 use crate::submodule::is_named;
 use crate::{Error, Worktree};
 use watchdog_facts::evidence::GitOperation;
@@ -223,7 +224,12 @@ impl Worktree {
     /// When the file cannot be written.
     pub fn put_index_back(&self, saved: &IndexBackup, expected: &IndexBackup) -> Result<bool, Error> {
         let doing = "put the index back";
-        let lock = gix::lock::File::acquire_to_update_resource(&saved.path, gix::lock::acquire::Fail::Immediately, None, 0);
+        let lock = gix::lock::File::acquire_to_update_resource(
+            &saved.path,
+            gix::lock::acquire::Fail::Immediately,
+            None,
+            SharedModes::of(&self.repo).for_lock(),
+        );
         let Ok(mut lock) = lock else { return Ok(false) };
         if self.save_index()? != *expected {
             return Ok(false);

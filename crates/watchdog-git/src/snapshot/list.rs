@@ -11,6 +11,7 @@ use super::SnapshotSummary;
 use super::record::{self, StoredSnapshot};
 use super::restore_result::RestoreError;
 use super::spec_name::{PREFIX, PRIVATE_PREFIX, path_text, sequence};
+use crate::shared_modes::edit_refs;
 use crate::{Error, Worktree};
 
 impl Worktree {
@@ -153,6 +154,5 @@ pub(crate) fn delete(worktree: &Worktree, name: &str, commit: ObjectId, at: Time
     };
     let mut time = gix::date::parse::TimeBuf::default();
     let who = record::identity(at);
-    worktree.repo.edit_references_as([edit], Some(who.to_ref(&mut time))).map_err(|e| Error::read(doing(), e))?;
-    Ok(())
+    edit_refs(&worktree.repo, [edit], who.to_ref(&mut time)).map_err(|e| Error::read(doing(), e))
 }

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gix::ObjectId;
 
+use crate::shared_modes::SharedModes;
+
 /// How often the folders of the ref and its content are created again: git removes empty folders when it deletes or packs refs, and, where
 /// it prunes without a grace period (`gc --prune=now`), the content, too.
 const ATTEMPTS: usize = 100;
@@ -40,6 +42,7 @@ pub(super) fn create(repo: &gix::Repository, name: &str, commit: ObjectId) -> io
         match fs::hard_link(&aside.0, &path) {
             Ok(()) => {
                 drop(aside);
+                SharedModes::of(repo).adjust_path(&path, repo.common_dir());
                 sync(repo, path)?;
                 return Ok(true);
             }
@@ -72,6 +75,7 @@ impl RefLockFile {
                 Ok(mut file) => {
                     let aside = RefLockFile(path);
                     file.write_all(content)?;
+                    SharedModes::of(repo).adjust_file(&file)?;
                     file.sync_all()?;
                     return Ok(aside);
                 }

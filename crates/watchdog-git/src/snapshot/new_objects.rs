@@ -15,6 +15,7 @@ use gix::objs::{Exists as _, Kind as ObjectKind, Write as _};
 use super::pack_folder::{PackFolder, PublishedPack};
 use super::pack_writer::PackWriter;
 use crate::Error;
+use crate::shared_modes::SharedModes;
 
 /// So many new objects go into a pack. git has the same limit for what it fetches (`fetch.unpackLimit`): fewer would leave
 /// a pack behind for each small snapshot.
@@ -133,7 +134,7 @@ impl<'repo> NewObjects<'repo> {
             return Ok(());
         }
         write_loose(&self.disk, ObjectKind::Blob, content, id)?;
-        self.loose.insert(id);
+        self.note_loose(id);
         Ok(())
     }
 
@@ -168,7 +169,7 @@ impl<'repo> NewObjects<'repo> {
                 }
             }
             _ => self.disk.write_stream(ObjectKind::Blob, size, &mut from).map_err(|e| Error::read(doing, e)).inspect(|id| {
-                self.loose.insert(*id);
+                self.note_loose(*id);
             }),
         };
         outcome.map_err(|error| if from.failed { StreamFailure::Unreadable(error) } else { StreamFailure::Database(error) })
@@ -222,9 +223,9 @@ impl<'repo> NewObjects<'repo> {
                 self.waiting.push(WaitingEntry { kind, id, content });
             }
         }
-        for WaitingEntry { kind, id, content } in self.waiting.drain(..) {
+        for WaitingEntry { kind, id, content } in std::mem::take(&mut self.waiting) {
             write_loose(&self.disk, kind, &content, id)?;
-            self.loose.insert(id);
+            self.note_loose(id);
         }
         self.flush_loose().map_err(|e| Error::read(doing, e))?;
         if let Some(pack) = self.pack.take() {
@@ -239,6 +240,11 @@ impl<'repo> NewObjects<'repo> {
         self.own.clear();
         self.own_ids.clear();
         Ok(())
+    }
+
+    fn note_loose(&mut self, id: ObjectId) {
+        SharedModes::of(self.repo).adjust_object(self.repo, id);
+        self.loose.insert(id);
     }
 
     /// The number of new objects so far.

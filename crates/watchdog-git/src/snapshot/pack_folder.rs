@@ -6,14 +6,14 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gix::ObjectId;
-use gix::config::tree::Core;
 
 use crate::file_state::is_absent;
+use crate::shared_modes::SharedModes;
 
 /// How the content of our `.keep` files begins.
 const KEPT_BY: &str = "watchdog snapshot";
@@ -23,18 +23,12 @@ const OURS: &str = "_watchdog_";
 /// Where the packs of a repository are.
 pub(super) struct PackFolder {
     path: PathBuf,
-    /// `core.sharedRepository`: bits of the mode to add; negative, to replace it.
-    shared: i32,
+    shared: SharedModes,
 }
 
 impl PackFolder {
     pub(super) fn of(repo: &gix::Repository) -> Self {
-        let value = repo.config_snapshot().string("core.sharedRepository");
-        // A bare key means `true`, which gix tells from a key that is not there by its boolean alone.
-        let bare = value.is_none() && repo.config_snapshot().boolean("core.sharedRepository") == Some(true);
-        let parsed = (value.is_some() || bare).then(|| Core::SHARED_REPOSITORY.try_into_shared_repository(value));
-        let shared = parsed.and_then(Result::ok).unwrap_or(0);
-        PackFolder { path: repo.objects.store_ref().path().join("pack"), shared }
+        PackFolder { path: repo.objects.store_ref().path().join("pack"), shared: SharedModes::of(repo) }
     }
 
     /// How many packs there are.
@@ -78,7 +72,7 @@ impl PackFolder {
         if !published.is_there() {
             published.keep = self.keep(&named("keep"))?;
             for file in [&pack.file, &index.file] {
-                self.share(file)?;
+                self.shared.adjust_file(file)?;
             }
             // An index makes its pack count, so it comes last.
             fs::rename(&pack.path, &published.pack)?;
@@ -98,7 +92,7 @@ impl PackFolder {
     fn keep(&self, path: &Path) -> io::Result<Option<KeepFile>> {
         let mut aside = self.temporary("keep")?;
         aside.file.write_all(format!("{KEPT_BY} {}\n", std::process::id()).as_bytes())?;
-        self.share(&aside.file)?;
+        self.shared.adjust_file(&aside.file)?;
         match fs::hard_link(&aside.path, path) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(None),
@@ -106,16 +100,6 @@ impl PackFolder {
             Err(_) => fs::rename(&aside.path, path)?,
         }
         Ok(Some(KeepFile { path: Some(path.to_owned()), _lock: aside.file.try_clone()? }))
-    }
-
-    fn share(&self, file: &File) -> io::Result<()> {
-        if self.shared == 0 {
-            return Ok(());
-        }
-        let mode = file.metadata()?.permissions().mode();
-        let bits = self.shared.unsigned_abs() & if mode & 0o200 == 0 { !0o222 } else { !0 };
-        let kept = if self.shared < 0 { mode & !0o777 } else { mode };
-        file.set_permissions(fs::Permissions::from_mode(kept | bits))
     }
 
     /// Removes what snapshots left behind that were killed. What cannot be looked at stays.
@@ -210,7 +194,7 @@ mod tests {
         fs::write(at("pack-1.pack"), "objects").unwrap();
         fs::write(at("pack-1.keep"), KEPT_BY).unwrap();
         index(&at("pack-1.idx"));
-        PackFolder { path: scratch.path().to_owned(), shared: 0 }.remove_leftovers();
+        PackFolder { path: scratch.path().to_owned(), shared: SharedModes::default() }.remove_leftovers();
         let mut names: Vec<_> =
             fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();

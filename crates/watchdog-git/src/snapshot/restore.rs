@@ -19,6 +19,7 @@ use super::restore_index::restore_index;
 use super::restore_result::{RestoreError, RestoreResult, RestoreTarget, RestoredTo};
 use super::spec_name::{PREFIX, path_text};
 use super::{diff, nested};
+use crate::shared_modes::edit_refs;
 use crate::{Error, Worktree};
 use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
@@ -95,7 +96,7 @@ impl Worktree {
         };
         let mut time = gix::date::parse::TimeBuf::default();
         let who = record::identity(stored.record.at);
-        self.repo.edit_references_as([edit], Some(who.to_ref(&mut time))).map(drop).map_err(|e| Error::read("create it", e))
+        edit_refs(&self.repo, [edit], who.to_ref(&mut time)).map_err(|e| Error::read("create it", e))
     }
 
     fn restore_fresh(&self, stored: &StoredSnapshot) -> Result<RestoreResult, RestoreError> {

@@ -14,6 +14,7 @@ use super::restore_result::RestoreError;
 use super::{diff, nested, tree};
 use crate::Error;
 use crate::file_state::is_absent;
+use crate::shared_modes::SharedModes;
 
 /// Restores the index under git's own lock, if HEAD has not moved since the snapshot.
 ///
@@ -27,7 +28,8 @@ pub(super) fn restore_index(
     let head = repo.head_id().ok().map(gix::Id::detach);
     let Some(index_tree) = whole.index.filter(|_| head == stored.record.head) else { return Ok((false, None)) };
     let path = repo.index_path();
-    let lock = gix::lock::File::acquire_to_update_resource(&path, gix::lock::acquire::Fail::Immediately, None, 0);
+    let lock =
+        gix::lock::File::acquire_to_update_resource(&path, gix::lock::acquire::Fail::Immediately, None, SharedModes::of(repo).for_lock());
     let lock = match lock {
         Ok(lock) => lock,
         Err(_) => return Ok((false, Some("the index is left as it is: another git holds index.lock".into()))),

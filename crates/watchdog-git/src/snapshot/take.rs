@@ -18,6 +18,7 @@ use super::scan::{DiskScan, ScannedChanges, ScannedRepository, TreeEdit};
 use super::spec_name::{PREFIX, PRIVATE_PREFIX, for_ref, path_text, sequence};
 use super::{PrivacyClassifier, Snapshot, SnapshotRequest, diff, loose_ref, nested};
 use crate::file_state::is_absent;
+use crate::shared_modes::edit_refs;
 use crate::{Error, Worktree};
 use watchdog_facts::display::log_millis;
 
@@ -418,8 +419,8 @@ pub(super) fn create(worktree: &Worktree, name: &str, commit: ObjectId, at: jiff
     };
     let who = record::identity(at);
     let mut time = gix::date::parse::TimeBuf::default();
-    match repo.edit_references_as([edit], Some(who.to_ref(&mut time))) {
-        Ok(_) => {
+    match edit_refs(repo, [edit], who.to_ref(&mut time)) {
+        Ok(()) => {
             loose_ref::sync(repo, repo.common_dir().join(name)).map_err(|e| Error::read(format!("make {name} durable"), e))?;
             Ok(true)
         }

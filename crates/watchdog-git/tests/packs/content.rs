@@ -1,9 +1,12 @@
 //! What is in the pack of a snapshot, and what is not.
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
+
+use watchdog_git::{RestoreTarget, Worktree};
 
 use crate::repository::{ScratchRepo, noise};
 
@@ -84,17 +87,51 @@ fn what_the_database_has_is_not_written_again() {
     assert_eq!(borrower.restored(&borrowed), borrower.files());
 }
 
+/// What is below these folders of a repository, with its mode.
+fn modes_below(git_dir: &Path, names: &[&str]) -> Vec<(PathBuf, u32)> {
+    let mut pending: Vec<PathBuf> = names.iter().map(|name| git_dir.join(name)).filter(|path| path.exists()).collect();
+    let mut modes = Vec::new();
+    while let Some(path) = pending.pop() {
+        let about = path.metadata().expect("it is there");
+        if about.is_dir() {
+            pending.extend(path.read_dir().expect("it can be listed").map(|entry| entry.expect("it can be listed").path()));
+        }
+        modes.push((path, about.permissions().mode() & 0o7777));
+    }
+    modes
+}
+
 #[test]
-fn files_of_a_shared_repository_have_its_modes() {
-    for (shared, mode) in [("group", 0o440), ("all", 0o444), ("0640", 0o440), ("umask", 0o444)] {
+fn shared_repository_gets_modes_of_git() {
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+    // The mode of a folder, of a file, and of an object.
+    for (shared, folder, file, fixed) in
+        [("group", 0o2775, 0o664, 0o444), ("all", 0o2775, 0o664, 0o444), ("0640", 0o2750, 0o640, 0o440), ("umask", 0o755, 0o644, 0o444)]
+    {
         let repo = ScratchRepo::new(&[&format!("--shared={shared}")]);
+        repo.git(&["config", "core.logAllRefUpdates", "always"]);
+        repo.write("new", b"few files are loose objects");
+        let few = repo.snapshot();
         repo.write_many(150, 1);
         repo.snapshot();
-        for file in [repo.packs("pack"), repo.packs("idx")].concat() {
-            let has = file.metadata().expect("it is there").permissions().mode() & 0o777;
-            assert_eq!(has & mode, mode, "{shared}: {has:o}");
-            assert_eq!(has & 0o222, 0, "{shared}: {has:o}");
-            assert!(shared != "0640" || has == 0o440, "{has:o}");
+        let worktree = Worktree::open(&repo.root).expect("it is a repository");
+        let head = repo.git(&["rev-parse", "HEAD"]);
+        worktree.keep_baseline("auth", &head).expect("it can be written");
+        worktree.keep_judged("auth", &head, "2026-01-02T03:04:05Z".parse().expect("a time")).expect("it can be written");
+        worktree.write_empty_commit("a mark", "2026-01-02T03:04:05Z".parse().expect("a time")).expect("it can be written");
+        worktree.restore(&few.name, RestoreTarget::Branch("again/deep/branch".into())).expect("it is whole");
+        repo.git(&["pack-refs", "--all", "--no-prune"]);
+        worktree.restore(&few.name, RestoreTarget::Branch("again/other".into())).expect("it is whole");
+        worktree.drop_snapshot(few.name.trim_start_matches("refs/watchdog/rescue/")).expect("it is there");
+        let modes = modes_below(&repo.root.join(".git"), &["objects", "refs", "logs", "packed-refs", "index"]);
+        assert!(modes.len() > 50, "{}", modes.len());
+        for (path, has) in modes {
+            let expected = match path.is_dir() {
+                true => folder,
+                false if path.components().any(|part| part.as_os_str() == "objects") => fixed,
+                false => file,
+            };
+            assert_eq!(has, expected, "{shared}: {} has {has:o}", path.display());
         }
     }
 }
