@@ -176,6 +176,7 @@ fn frames(bench: &mut Criterion) {
             refs: BaselineRefs::Here(Vec::new()),
             at: Timestamp::UNIX_EPOCH,
             worktree: format!("/nowhere/projects/worktree-{n}").into(),
+            clone_id: None,
         };
         baseline::record(store.as_ref(), &format!("w{n}"), "main", &row).expect("it can be recorded");
     }

@@ -43,6 +43,7 @@ pub fn watch(state: &Path, at: &Path, worktrees: u64) -> Result<()> {
             refs,
             at: Timestamp::now(),
             worktree: at.to_owned(),
+            clone_id: None,
         };
         baseline::record(store.as_ref(), &id, "main", &record)?;
     }

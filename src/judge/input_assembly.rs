@@ -40,6 +40,7 @@ impl JudgementInput {
             spec: recorded.spec,
             baseline: recorded.point,
             work: recorded.work,
+            clone_id: recorded.clone_id,
             recorded_at: known.as_ref().map(|_| recorded.at),
             record_at: recorded.record_at,
             known,

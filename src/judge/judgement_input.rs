@@ -80,6 +80,8 @@ pub struct JudgementInput {
     pub governing_file: Option<String>,
     /// The uncommitted files when the session began, and at its recorded end.
     pub work: SessionEdgeFiles,
+    /// The id of the clone that the baseline was recorded in; `None` where that is unknown.
+    pub clone_id: Option<String>,
     /// The settings in force, with the overrides of the command line.
     pub settings: ConfigSettings,
     /// Whether the configuration says whom to ask, or the default agent is asked, which nobody named.

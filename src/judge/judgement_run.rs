@@ -27,7 +27,7 @@ use super::journal::CommandJournal;
 use super::judgement_about::about;
 use super::judgement_input::JudgementInput;
 use super::machine_log;
-use super::origins::{keep_judged_head, settle_beside};
+use super::origins::{keep_judged_head, settle_beside, settle_clone};
 use super::session_agent::{SightedAgent, settings_for};
 use super::session_context::load_session_context;
 use super::settle_anchor;
@@ -157,7 +157,7 @@ impl JudgementRun {
         if !self.input.overrides.once || verdict.status() == Status::Complete {
             self.executor.snapshot_helpers("at the end of a judgement");
         }
-        let mut verdict = settle_beside(&self.input, verdict);
+        let mut verdict = settle_clone(&self.input, settle_beside(&self.input, verdict));
         if let Some(refused) = verdict.degraded.iter().find(|note| note.code == WarningCode::ToolsRefused) {
             verdict.message = format!("{}; {}", verdict.message, refused.detail);
         }

@@ -7,7 +7,7 @@ use watchdog_core::decision::beside_claim::dispute_beside;
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::evidence::{Changes, Degradation, RescueOutcome, WarningCode};
 use watchdog_facts::shell_line::WorktreeCommands;
-use watchdog_facts::verdict::{Reason, Status, Verdict};
+use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 use watchdog_git::{KnownRefs, OriginEvidence, RescuedCommit, UnmergedWork, UnsettledSubmodule, Worktree};
 use watchdog_store::rescued::RescuedRecord;
 use watchdog_store::{LocalStore, baseline, rescued};
@@ -66,6 +66,25 @@ pub fn settle_beside(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
         }
     }
     dispute_beside(verdict, helpers, &submodules)
+}
+
+/// Takes the credit from a verdict about another clone than the baseline's: what is in it was not seen to be made since then.
+pub fn settle_clone(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
+    let worktree = input.worktree.lock().expect("mutex poisoned");
+    let is_recorded = || Ok::<_, watchdog_git::Error>(input.clone_id == worktree.clone_id()? && worktree.has_its_folder());
+    if input.clone_id.is_none() || is_recorded().unwrap_or(false) {
+        return verdict;
+    }
+    let detail = "another clone is at this place than the one that the baseline was recorded in";
+    if verdict.status() == Status::Complete {
+        verdict.reason = Reason::Disputed;
+        verdict.evidence = Evidence::None;
+        verdict.message =
+            format!("{detail}, and what is in it completes nothing; begin anew with: {}", input.commands.watchdog("snapshot"));
+        verdict.not_a_strike_because = Some(Reason::Disputed.status().as_str());
+    }
+    verdict.degraded.push(Degradation { code: WarningCode::AnotherClone, detail: detail.into() });
+    verdict
 }
 
 fn submodule_words(root: &Path, found: &UnsettledSubmodule) -> String {

@@ -5,7 +5,7 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use crate::session::anchor::{self, AnchorParts};
-use crate::session::{RecordedBaseline, SharedInside};
+use crate::session::{RecordedBaseline, SharedInside, is_same_clone};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Status, Verdict};
@@ -56,7 +56,10 @@ pub fn session_begins(
 
 /// Called when a session has ended. Where that cannot be recorded, the anchor only stays where it is.
 pub fn session_ended(store: &dyn LocalStore, worktree: &Worktree, spec: &str) -> Option<Degradation> {
-    let error = anchor::ended(store, worktree, spec).err()?;
+    // In another clone than it began in, its end says nothing of what came before.
+    let ended =
+        is_same_clone(store, worktree, spec).and_then(|is_same| if is_same { anchor::ended(store, worktree, spec) } else { Ok(()) });
+    let error = ended.err()?;
     Some(Degradation { code: WarningCode::StoreUnwritable, detail: format!("the end of the session could not be recorded: {}", error.why) })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tokio::runtime::Handle;
 
-use crate::session::{RecordedBaseline, recorded};
+use crate::session::{RecordedBaseline, recorded, refuse_other_clone};
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_facts::verdict::{Reason, Verdict};
@@ -119,6 +119,7 @@ fn with_its_session(command_env: &CommandEnv, open: &OpenWorktree, refusal: Refu
 }
 
 fn judgement_input(command_env: &CommandEnv, open: OpenWorktree, request: &CheckRequest) -> Result<JudgementInput, UnreadableFact> {
+    refuse_other_clone(open.store.as_ref(), &open.worktree, &open.commands)?;
     let found = recorded(&open.store, &open.worktree_id, request.spec.as_deref())?;
     let (recorded, known) = match &request.baseline {
         Some(rev) => {

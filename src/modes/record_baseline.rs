@@ -1,6 +1,6 @@
 //! Records HEAD as the baseline of a spec, with everything that a later judgement needs to know of this moment.
 
-use crate::session::{RecordedBaseline, UncommittedRule, record, spec_of_new_session};
+use crate::session::{AnewBy, RecordedBaseline, UncommittedRule, begin_anew, record, spec_of_new_session};
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_store::journal::{event, kind};
 
@@ -33,12 +33,14 @@ pub fn record_baseline(
     options: &BaselineOptions,
 ) -> Result<(RecordedBaseline, Option<UnreadableFact>), Refusal> {
     let at = now();
+    let anew = begin_anew(open.store.as_ref(), &open.worktree, AnewBy::Person, &open.commands)?;
     let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, options.spec.as_deref())?;
     between_sessions(open, Some(&spec), at)?;
     let head = open.worktree.head()?;
     let effective = effective(command_env, open, Some(&spec), Some(&head));
     let uncommitted = if options.adopt { UncommittedRule::Adopt } else { UncommittedRule::Inherit };
-    let recorded = record(open.store.as_ref(), &open.worktree, Some(&spec), uncommitted, at)?;
+    let mut recorded = record(open.store.as_ref(), &open.worktree, Some(&spec), uncommitted, at)?;
+    recorded.notes.extend(anew);
     let mut unread = None;
     if options.accept_criteria {
         accept_criteria(command_env, open, &recorded)?;

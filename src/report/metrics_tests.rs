@@ -98,7 +98,8 @@ fn sums_of_all_days_are_the_same_whether_settled_days_are_read_once_or_again() {
     let state = StateDir::resolve(Some(scratch.path().join("state")), None, None).unwrap();
     state.ensure().unwrap();
     let store = open_store(&state).unwrap();
-    let record = BaselineRecord { commit: None, branch: None, refs: BaselineRefs::Here(Vec::new()), at: at(1), worktree: "/w".into() };
+    let refs = BaselineRefs::Here(Vec::new());
+    let record = BaselineRecord { commit: None, branch: None, refs, at: at(1), worktree: "/w".into(), clone_id: None };
     baseline::record(store.as_ref(), "w", "s", &record).unwrap();
     let day = 86_400;
     let judge = |second| {

@@ -41,6 +41,7 @@ impl Ground {
             refs: BaselineRefs::Here(Vec::new()),
             at: at(second),
             worktree,
+            clone_id: None,
         };
         baseline::record(self.store.as_ref(), id, spec, &record).unwrap();
         self.happens(id, spec, kind::BASELINE, second, json!({}));
@@ -196,6 +197,7 @@ fn what_the_journal_does_not_reach_is_not_known_and_not_never() {
         refs: BaselineRefs::Here(Vec::new()),
         at: at(5),
         worktree: ground.scratch.path().join("old"),
+        clone_id: None,
     };
     baseline::record(ground.store.as_ref(), "old", "s", &record).unwrap();
     let found = ground.look();

@@ -27,6 +27,8 @@ pub struct RecordedBaseline {
     pub record_at: Option<Timestamp>,
     /// The uncommitted files then, and at the recorded end of the session.
     pub work: SessionEdgeFiles,
+    /// The id of the clone that it was recorded in; `None` where that is unknown.
+    pub clone_id: Option<String>,
     /// Faults of the record.
     pub notes: Vec<Degradation>,
 }
@@ -34,7 +36,8 @@ pub struct RecordedBaseline {
 impl RecordedBaseline {
     /// A baseline without a record: the state when the session began is unknown.
     pub fn made_up(spec: String, point: HistoryPoint, at: Timestamp) -> Self {
-        RecordedBaseline { spec, point, refs: Vec::new().into(), at, record_at: None, work: SessionEdgeFiles::default(), notes: Vec::new() }
+        let work = SessionEdgeFiles::default();
+        RecordedBaseline { spec, point, refs: Vec::new().into(), at, record_at: None, work, clone_id: None, notes: Vec::new() }
     }
 }
 
@@ -87,10 +90,13 @@ pub fn record(
         }
     };
     let kept = refs::keep(store, tips.clone(), now)?;
-    let record = BaselineRecord { commit, branch: worktree.branch(), refs: kept, at: now, worktree: worktree.root().to_owned() };
+    // A repository that cannot be written can be watched as well.
+    let clone_id = worktree.ensure_clone_id().ok();
+    let (branch, root) = (worktree.branch(), worktree.root().to_owned());
+    let record = BaselineRecord { commit, branch, refs: kept, at: now, worktree: root, clone_id: clone_id.clone() };
     let work = record_uncommitted(store, worktree, &spec, uncommitted, now)?;
     baseline::record(store, &worktree.worktree_id(), &spec, &record)?;
-    Ok(RecordedBaseline { spec, point, refs: tips.into(), at: now, record_at: Some(now), work, notes })
+    Ok(RecordedBaseline { spec, point, refs: tips.into(), at: now, record_at: Some(now), work, clone_id, notes })
 }
 
 /// Records the uncommitted files as inherited, except those that an earlier session of the spec left since its last complete.
@@ -161,6 +167,7 @@ pub fn recorded_sharing(
         at: record.at,
         record_at: Some(record.at),
         work,
+        clone_id: record.clone_id,
         notes: Vec::new(),
     }))
 }

@@ -177,6 +177,8 @@ mod notify_test;
 mod older_state;
 // What Linux alone has, in one crate.
 mod one_system;
+// Another clone at the place of the recorded one.
+mod other_clone;
 // Presets of the user's own, in the configuration folder and in the repository.
 mod own_preset;
 // People who work in the worktree between two sessions.

@@ -10,6 +10,8 @@ word_table! {
     AgentLacks = "agent_lacks",
     /// The verdict is complete, and the anchor could not follow it.
     AnchorUnmoved = "anchor_unmoved",
+    /// Another clone is at the place of the recorded one.
+    AnotherClone = "another_clone",
     /// The baseline is recorded, and no ref keeps its commit from garbage collection.
     BaselineRefUnwritten = "baseline_ref_unwritten",
     /// A limit is set, and the session did not report its usage.

@@ -11,6 +11,7 @@ mod born_names;
 mod born_worktrees;
 mod branch;
 mod changes;
+mod clone_id;
 mod commit_text;
 mod comparison_parts;
 mod content;

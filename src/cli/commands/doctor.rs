@@ -92,6 +92,7 @@ fn show(terminal: &CommandTerminal, finding: &DoctorFinding, fixed: Option<&str>
 fn bring_back(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
     let open = OpenWorktree::open(command_env)?;
     let at = now();
+    let clone_id = open.worktree.clone_id()?;
     let baselines = open.worktree.kept_baselines()?.into_iter().map(|kept| BaselineFact {
         worktree_id: kept.worktree_id,
         spec: kept.spec,
@@ -102,6 +103,8 @@ fn bring_back(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8
             refs: BaselineRefs::Here(Vec::new()),
             at,
             worktree: open.root().to_owned(),
+            // Its refs are here, which no clone copies.
+            clone_id: clone_id.clone(),
         },
     });
     let snapshots = open.worktree.snapshots(None)?.into_iter().map(|info| SnapshotFact {

@@ -6,8 +6,10 @@ use std::time::Duration;
 use super::finding::DoctorFinding;
 use super::program_version::{ProgramVersion, version_of};
 use crate::rescue::lock_owner;
+use crate::session::is_another_clone;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
 use watchdog_git::{Error, Worktree};
+use watchdog_store::{StateDir, open_store};
 
 /// The first git that serves repositories in the reftable format.
 const SERVES_TABLES: (u64, u64) = (2, 45);
@@ -47,6 +49,19 @@ pub(super) fn worktree_finding(opened: &Result<Worktree, Error>, commands: &Work
             DoctorFinding::wrong("worktree", error.to_string(), allow)
         }
         Err(error) => DoctorFinding::wrong("worktree", error.to_string(), commands.git("fsck")),
+    }
+}
+
+/// Another clone at the place of the recorded one. Where the records cannot be read, the findings about the state say so.
+pub(super) fn clone_finding(state: &StateDir, worktree: &Worktree, commands: &WorktreeCommands) -> Option<DoctorFinding> {
+    let store = open_store(state).ok()?;
+    match is_another_clone(store.as_ref(), worktree) {
+        Ok(false) => None,
+        Ok(true) => {
+            let detail = "the recorded baseline is of another clone that was at this place";
+            Some(DoctorFinding::wrong("clone", detail, commands.watchdog("snapshot")))
+        }
+        Err(unreadable) => Some(DoctorFinding::wrong("clone", unreadable.why, commands.git("fsck"))),
     }
 }
 

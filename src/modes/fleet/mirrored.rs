@@ -54,6 +54,7 @@ impl MirroredWork {
                 refs: BaselineRefs::Here(Vec::new()),
                 at: event.at,
                 worktree: mirrored_folder(machine, event),
+                clone_id: None,
             });
         }
         if let Some(baseline) = &mut self.baseline {

@@ -54,6 +54,9 @@ pub fn forget(command_env: &CommandEnv, open: &OpenWorktree, options: &ForgetOpt
     remove_records(command_env, open, &found)?;
     let refs: Vec<&OwnRef> = found.refs.iter().collect();
     open.worktree.remove_own_refs(&refs)?;
+    if found.owners.whole {
+        open.worktree.remove_clone_id()?;
+    }
     found.files.iter().try_for_each(|file| remove_file(file))?;
     for id in &found.owners.worktrees {
         remove_folder(&command_env.state.logs().join(id))?;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::hooks::{HookAction, HookInput, HookReply};
 use crate::rescue::private_rule;
-use crate::session::{UncommittedRule, record, recorded};
+use crate::session::{AnewBy, UncommittedRule, begin_anew, record, recorded};
 use watchdog_core::checks::describe;
 use watchdog_core::config::settings::{ConfigSettings, OnNoCriteria, RescueMode, RescueSettings};
 use watchdog_core::decision::machine::ConfigTrust;
@@ -37,11 +37,12 @@ pub fn begin(
     let at = now();
     let pid = request.host.pid.filter(|_| request.host.session_id == input.session_id).or_else(parent);
     let active = active(store, &open.worktree_id, pid)?;
+    // Only a new session gets a new baseline. A resumed, cleared or compacted session keeps its baseline, and so does one inside another.
+    let fresh = active.is_none() && input.source.as_deref().unwrap_or("startup") == "startup";
+    let anew = if fresh { begin_anew(store, &open.worktree, AnewBy::Command, &open.commands)? } else { None };
     let named = request.spec.clone().or_else(|| earlier.and_then(|earlier| earlier.spec));
     let spec = active.as_ref().map(|(spec, _)| spec.clone()).or(named);
     let before = recorded(&open.store, &open.worktree_id, spec.as_deref())?;
-    // Only a new session gets a new baseline. A resumed, cleared or compacted session keeps its baseline, and so does one inside another.
-    let fresh = active.is_none() && input.source.as_deref().unwrap_or("startup") == "startup";
     let recorded = match before {
         Some(before) if !fresh => before,
         _ => {
@@ -82,7 +83,8 @@ pub fn begin(
     let unkept = if active.is_none() { keep(command_env, &open, &recorded.spec, &effective.settings.rescue, at).err() } else { None };
     let reply = what_done_means(&effective);
     let unkept = unkept.map(|why| format!("watchdog: what is uncommitted could not be kept in a snapshot before the session: {why}"));
-    let message = [reply.message.clone(), unkept].into_iter().flatten().reduce(|first, more| format!("{first}; {more}"));
+    let anew = anew.map(|note| format!("watchdog: {}", note.detail));
+    let message = [reply.message.clone(), unkept, anew].into_iter().flatten().reduce(|first, more| format!("{first}; {more}"));
     Ok(HookReply { message, ..reply })
 }
 

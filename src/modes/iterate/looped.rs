@@ -8,7 +8,7 @@ use watchdog_core::config::PresetName;
 use watchdog_core::decision::breaker::BreakerState;
 
 use crate::agent::ConversationChoice;
-use crate::session::spec_of_new_session;
+use crate::session::{AnewBy, begin_anew, spec_of_new_session};
 use watchdog_core::checks::describe;
 use watchdog_core::decision::iteration::agent_order::AgentChange;
 use watchdog_core::decision::iteration::next::{
@@ -106,6 +106,9 @@ impl LoopRun {
     async fn open(command_env: &CommandEnv, request: LoopRequest, view: Arc<dyn LoopView>, begun: Timestamp) -> Result<Self, Refusal> {
         let open = OpenWorktree::open(command_env)?;
         let mut lock = open.lock(command_env, "watchdog loop", true)?;
+        if let Some(anew) = begin_anew(open.store.as_ref(), &open.worktree, AnewBy::Command, &open.commands)? {
+            command_env.tell(&anew.detail);
+        }
         let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, request.spec.as_deref())?;
         // Saying so is a courtesy to others.
         let _ = lock.set_spec(&spec);

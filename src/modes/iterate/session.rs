@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::agent::stream::StreamTap;
 use crate::agent::{ConversationChoice, SessionAgent};
 use crate::rescue::private_rule;
-use crate::session::{RecordedBaseline, UncommittedRule, log_path, record, recorded};
+use crate::session::{RecordedBaseline, UncommittedRule, log_path, record, recorded, refuse_replaced_clone};
 use watchdog_core::config::settings::{ConfigSettings, RescueMode};
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_core::decision::iteration::agent_order::standing_of;
@@ -110,6 +110,9 @@ impl LoopContext {
     /// Adopts uncommitted files before the first session of a loop if requested; before later ones, only those that its own sessions left.
     pub fn input_of_new_session(&self, number: u32) -> Result<JudgementInput, UnreadableFact> {
         let open = self.open()?;
+        if number > 1 {
+            refuse_replaced_clone(open.store.as_ref(), &open.worktree, &self.spec, &open.commands)?;
+        }
         let uncommitted = if number == 1 { self.request.overrides.uncommitted } else { UncommittedRule::Inherit };
         let recorded = record(open.store.as_ref(), &open.worktree, Some(&self.spec), uncommitted, now())?;
         settle_anchor::session_begins(&open, &recorded, self.effective.clone())?;

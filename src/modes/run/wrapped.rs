@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::agent::recognition::{agents_in_command, known_agents};
-use crate::session::{log_path, record, spec_of_new_session};
+use crate::session::{AnewBy, begin_anew, log_path, record, spec_of_new_session};
 use watchdog_core::decision::termination::{SpentUsage, termination};
 use watchdog_facts::display::time_span;
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
@@ -187,12 +187,14 @@ fn judgement_input(
     request: &RunRequest,
     begun: Timestamp,
 ) -> Result<JudgementInput, UnreadableFact> {
+    let anew = begin_anew(open.store.as_ref(), &open.worktree, AnewBy::Command, &open.commands)?;
     // Reads the configuration before it records anything: a mistake in it leaves no record.
     let head = open.worktree.head()?;
     let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, request.spec.as_deref())?;
     settle_anchor::between_sessions(&open, Some(&spec), begun)?;
     let effective = effective(command_env, &open, Some(&spec), Some(&head))?;
-    let recorded = record(open.store.as_ref(), &open.worktree, Some(&spec), request.overrides.uncommitted, begun)?;
+    let mut recorded = record(open.store.as_ref(), &open.worktree, Some(&spec), request.overrides.uncommitted, begun)?;
+    recorded.notes.extend(anew);
     let effective = settle_anchor::session_begins(&open, &recorded, effective)?;
     command_env.note_conversations(&open, &recorded)?;
     Ok(JudgementInput::new(open, recorded, true, effective, request.overrides.clone()))

@@ -18,7 +18,7 @@ use crate::judge::open_worktree::{OpenWorktree, taken};
 use crate::judge::panicked::verdict_of_panic;
 use crate::judge::settle_anchor;
 use crate::modes::live_session::RunningSession;
-use crate::session::recorded_sharing;
+use crate::session::{is_another_clone, recorded_sharing};
 use crate::wire::verdict_json::{JudgedSession, Judgement};
 use watchdog_core::decision::machine::{CheckMachine, DriveOutcome, MachineAction, MachineEvent, MachineSetup, drive};
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
@@ -30,6 +30,9 @@ use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
 
 /// The message for a worktree that was removed meanwhile.
 const VANISHED: &str = "its folder vanished while it was looked at";
+
+/// The note on a worktree whose records are about another clone.
+const OTHER_CLONE: &str = "the recorded one is of another clone that was at this place";
 
 /// The outcome of a judgement without questions.
 pub enum SweepScanOutcome {
@@ -145,8 +148,9 @@ impl SweepShared<'_> {
         let around = CommandEnv { worktree: found.root.clone(), ..self.around.clone() };
         let end = |judgement: Judgement| Ok(SweepScanOutcome::Row(judged_row(found.root.clone(), judgement)));
         let spent = self.probe_budget.is_spent();
-        let Some(input) = self.judgement_input(&around, found, repo_cache, id, spent)? else {
-            return Ok(SweepScanOutcome::Row(SweepRow { worktree: found.root.clone(), outcome: SweepOutcome::Unwatched { note: None } }));
+        let input = match self.judgement_input(&around, found, repo_cache, id, spent)? {
+            Ok(input) => input,
+            Err(outcome) => return Ok(SweepScanOutcome::Row(SweepRow { worktree: found.root.clone(), outcome })),
         };
         let prepared = PreparedJudgement::new(&around, input, Arc::clone(&self.store), begun);
         prepared.journal.join(&self.batcher);
@@ -181,7 +185,7 @@ impl SweepShared<'_> {
         }
     }
 
-    /// The input, read under the lock: another sweep may have judged it a moment ago. `None` where no baseline is recorded any more.
+    /// The input, read under the lock: another sweep may have judged it a moment ago. `Err` where no baseline is recorded for this clone.
     fn judgement_input(
         &self,
         around: &CommandEnv,
@@ -189,11 +193,16 @@ impl SweepShared<'_> {
         repo_cache: &mut RepoCache,
         id: String,
         probes_spent: bool,
-    ) -> Result<Option<JudgementInput>, UnreadableFact> {
-        let Some(recorded) = recorded_sharing(&self.store, &id, None, &self.recent_refs)? else { return Ok(None) };
+    ) -> Result<Result<JudgementInput, SweepOutcome>, UnreadableFact> {
+        let Some(recorded) = recorded_sharing(&self.store, &id, None, &self.recent_refs)? else {
+            return Ok(Err(SweepOutcome::Unwatched { note: None }));
+        };
         let worktree = repo_cache.open(found)?;
         if worktree.worktree_id() != id {
             return Err(unreadable(FaultKind::Git, "another worktree took its place while it was looked at"));
+        }
+        if is_another_clone(self.store.as_ref(), &worktree)? {
+            return Ok(Err(SweepOutcome::Unwatched { note: Some(OTHER_CLONE.into()) }));
         }
         let commands = around.commands(worktree.root());
         let open = OpenWorktree { worktree_id: id, worktree, store: Arc::clone(&self.store), notes: Vec::new(), commands };
@@ -201,7 +210,7 @@ impl SweepShared<'_> {
         let effective = effective(around, &open, Some(&recorded.spec), Some(&recorded.point))?;
         let no_probe = self.request.overrides.no_probe || probes_spent;
         let overrides = Overrides { no_probe, once: true, ..self.request.overrides.clone() };
-        Ok(Some(JudgementInput::new(open, recorded, true, effective, overrides)))
+        Ok(Ok(JudgementInput::new(open, recorded, true, effective, overrides)))
     }
 
     /// Continues a judgement whose turn it is to ask.

@@ -4,6 +4,7 @@ use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_about::about;
 use crate::judge::spawn_io::spawn_io;
+use crate::session::{AnewBy, begin_anew};
 use crate::tasks::task_board::{BoardTask, TaskBoard, TaskClaimant};
 use crate::tasks::task_transition::TaskBoardError;
 use crate::wire::verdict_json::Judgement;
@@ -32,7 +33,12 @@ pub enum TaskBeginning {
 /// As [`run_task`].
 pub async fn claim_task(command_env: &CommandEnv, options: &TaskRunOptions, others: &[String]) -> Result<TaskBeginning, UnreadableFact> {
     let begun = now();
-    let queue = TaskQueue::open(command_env)?;
+    let mut queue = TaskQueue::open(command_env)?;
+    let (store, open) = (queue.store(), &queue.open);
+    if let Some(anew) = begin_anew(store.as_ref(), &open.worktree, AnewBy::Command, &open.commands)? {
+        command_env.tell(&anew.detail);
+        queue = TaskQueue::open(command_env)?;
+    }
     let mut board = queue.settled_beside().await?;
     let entry = board.get(&options.id).cloned().ok_or_else(|| UnreadableFact {
         kind: FaultKind::Config,

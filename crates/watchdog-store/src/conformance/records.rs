@@ -44,6 +44,7 @@ fn a_baseline(second: i64, refs: usize) -> baseline::BaselineRecord {
         refs: baseline::BaselineRefs::Here(some_refs(refs)),
         at: at(second),
         worktree: std::ffi::OsStr::new("/src/10% ü").into(),
+        clone_id: (second > 0).then(|| format!("{second:032x}")),
     }
 }
 

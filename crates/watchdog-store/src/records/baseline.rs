@@ -25,6 +25,8 @@ pub struct BaselineRecord {
     pub at: Timestamp,
     /// The top folder of the worktree, for people.
     pub worktree: PathBuf,
+    /// The id of the clone; `None` where none could be written.
+    pub clone_id: Option<String>,
 }
 
 /// The refs that were recorded with a baseline; [`refs::of`] reads them.
@@ -47,6 +49,8 @@ pub(super) struct BaselineV2 {
     refs: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kept_refs: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    clone_id: Option<String>,
 }
 
 impl RecordType for BaselineRecord {
@@ -66,6 +70,7 @@ impl RecordType for BaselineRecord {
             worktree: path_to_text(&self.worktree),
             refs,
             kept_refs,
+            clone_id: self.clone_id.clone(),
         }
     }
 
@@ -75,7 +80,8 @@ impl RecordType for BaselineRecord {
             (None, Some(text)) => BaselineRefs::Here(refs::from_text(&text)?),
             (None, None) => return Err("it says nothing of refs".to_string()),
         };
-        Ok(BaselineRecord { commit: disk.commit, branch: disk.branch, refs, at: disk.at, worktree: path_from_text(&disk.worktree) })
+        let worktree = path_from_text(&disk.worktree);
+        Ok(BaselineRecord { commit: disk.commit, branch: disk.branch, refs, at: disk.at, worktree, clone_id: disk.clone_id })
     }
 }
 
@@ -99,17 +105,20 @@ pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Optio
     row::load(store, &row::key::<BaselineRecord>(worktree_id, spec))
 }
 
-/// The baseline of a worktree that was recorded last, with its spec. For commands that name no spec.
-pub fn latest(store: &dyn LocalStore, worktree_id: &str) -> Result<Option<(String, BaselineRecord)>, StoreError> {
-    let mut latest: Option<(String, BaselineRecord)> = None;
-    let mut failed = None;
-    row::each::<BaselineRecord>(store, &[worktree_id], |key, found| match found {
-        Ok(found) if latest.as_ref().is_none_or(|(_, best)| best.at <= found.at) => latest = Some((key.last_part(), found)),
-        Ok(_) => {}
+/// Every baseline of a worktree, each with its spec.
+pub fn of_worktree(store: &dyn LocalStore, worktree_id: &str) -> Result<Vec<(String, BaselineRecord)>, StoreError> {
+    let (mut baselines, mut failed) = (Vec::new(), None);
+    row::each::<BaselineRecord>(store, &[worktree_id], |key, read| match read {
+        Ok(baseline) => baselines.push((key.last_part(), baseline)),
         Err(error) => failed = Some(error),
     })?;
     // One that cannot be read may be the latest: a guess would count commits from the wrong place.
-    failed.map_or(Ok(latest), Err)
+    failed.map_or(Ok(baselines), Err)
+}
+
+/// The baseline of a worktree that was recorded last, with its spec. For commands that name no spec.
+pub fn latest(store: &dyn LocalStore, worktree_id: &str) -> Result<Option<(String, BaselineRecord)>, StoreError> {
+    Ok(of_worktree(store, worktree_id)?.into_iter().max_by_key(|(_, baseline)| baseline.at))
 }
 
 /// Forgets the baseline of a spec.

@@ -64,10 +64,7 @@ pub struct LeftoverRow {
 pub fn rows_of(store: &dyn LocalStore, owners: &ForgottenOwners) -> Result<Vec<LeftoverRow>, StoreError> {
     let mut found = Vec::new();
     for worktree in &owners.worktrees {
-        for kind in OF_WORKTREES {
-            one(store, kind, RowKey::new(kind, &[worktree]), &mut found)?;
-            below(store, kind, &[worktree], &mut found)?;
-        }
+        found.extend(rows_of_worktree(store, worktree)?);
         let kind = rescued::RescuedCommitList::KIND;
         one(store, kind, RowKey::new(kind, &[&owners.repository, worktree]), &mut found)?;
     }
@@ -97,6 +94,16 @@ pub fn rows_of(store: &dyn LocalStore, owners: &ForgottenOwners) -> Result<Vec<L
         found.retain(|row| known.insert(row.key.clone()));
     }
     Ok(found)
+}
+
+/// The rows of a worktree alone: neither the commits of its rescues nor notices about it.
+pub fn rows_of_worktree(store: &dyn LocalStore, worktree_id: &str) -> Result<Vec<LeftoverRow>, StoreError> {
+    let mut rows = Vec::new();
+    for kind in OF_WORKTREES {
+        one(store, kind, RowKey::new(kind, &[worktree_id]), &mut rows)?;
+        below(store, kind, &[worktree_id], &mut rows)?;
+    }
+    Ok(rows)
 }
 
 /// Removes rows; those that are gone already are no fault.

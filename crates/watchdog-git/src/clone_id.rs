@@ -1,0 +1,124 @@
+//! The id of a clone: a file in the git directory that no clone copies. It tells a clone from another one at the same place.
+
+use std::collections::hash_map::RandomState;
+use std::fs;
+use std::hash::BuildHasher as _;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+
+use super::baseline::HistoryPoint;
+use super::error::Error;
+use super::open::Worktree;
+use super::shared_modes::SharedModes;
+
+/// The folder of watchdog in a git directory.
+const FOLDER: &str = "watchdog";
+/// The file in it.
+const FILE: &str = "id";
+/// An id has so many hexadecimal digits.
+const DIGITS: usize = 32;
+
+impl Worktree {
+    /// The id of this clone; `None` where watchdog wrote none.
+    ///
+    /// # Errors
+    /// Where the file is there and cannot be read: then the clone is unknown, and not another one.
+    pub fn clone_id(&self) -> Result<Option<String>, Error> {
+        let path = self.clone_id_path();
+        let doing = || format!("read {}", path.display());
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match rustix::fs::open(&path, flags, Mode::empty()) {
+            Ok(file) => fs::File::from(file),
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR | rustix::io::Errno::LOOP) => return Ok(None),
+            Err(error) => return Err(Error::read(doing(), error)),
+        };
+        let mut text = Vec::new();
+        if file.metadata().map_err(|error| Error::read(doing(), error))?.is_file() {
+            file.take(DIGITS as u64 + 2).read_to_end(&mut text).map_err(|error| Error::read(doing(), error))?;
+        }
+        let id = String::from_utf8_lossy(text.trim_ascii()).into_owned();
+        Ok((id.len() == DIGITS && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(id))
+    }
+
+    /// The id of this clone, made where it has none.
+    ///
+    /// # Errors
+    /// Where the git directory cannot be written.
+    pub fn ensure_clone_id(&self) -> Result<String, Error> {
+        if let Some(id) = self.clone_id()? {
+            return Ok(id);
+        }
+        let path = self.clone_id_path();
+        let doing = || format!("write {}", path.display());
+        write_id(&path).map_err(|error| Error::read(doing(), error))?;
+        SharedModes::of(&self.repo).adjust_path(&path, self.common_dir());
+        self.clone_id()?.ok_or_else(|| Error::Read { doing: doing(), why: "another program writes it".into() })
+    }
+
+    /// Removes the id. It may be gone already.
+    ///
+    /// # Errors
+    /// Where the git directory cannot be written.
+    pub fn remove_clone_id(&self) -> Result<(), Error> {
+        let path = self.clone_id_path();
+        match fs::remove_file(&path) {
+            Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                Err(Error::read(format!("remove {}", path.display()), error))
+            }
+            _ => {
+                // A folder with files of others stays.
+                let _ = fs::remove_dir(self.common_dir().join(FOLDER));
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether this clone has no such commit, and can be read: its HEAD is there, or unborn.
+    ///
+    /// # Errors
+    /// Where HEAD cannot be read.
+    pub fn lacks_commit(&self, commit: &str) -> Result<bool, Error> {
+        if self.has_commit(commit) {
+            return Ok(false);
+        }
+        Ok(match self.head()? {
+            HistoryPoint::Unborn => true,
+            HistoryPoint::Commit(head) => self.has_commit(&head),
+        })
+    }
+
+    /// Whether the top folder still belongs to the git directory that was opened, and is not the work tree of another repository by now.
+    pub fn has_its_folder(&self) -> bool {
+        let dot_git = self.root().join(".git");
+        let Ok(about) = fs::metadata(&dot_git) else { return true };
+        let target = match about.is_file() {
+            true => fs::read_to_string(&dot_git).ok().and_then(|text| Some(self.root().join(text.strip_prefix("gitdir: ")?.trim_end()))),
+            false => Some(dot_git),
+        };
+        target.and_then(|target| fs::canonicalize(target).ok()).is_some_and(|target| target == self.git_dir)
+    }
+
+    fn clone_id_path(&self) -> PathBuf {
+        self.common_dir().join(FOLDER).join(FILE)
+    }
+}
+
+/// Writes a new id aside and links it: of several programs at once the first one names the clone, and all read its id.
+fn write_id(path: &Path) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    fs::create_dir_all(folder)?;
+    let aside = folder.join(format!("tmp_{FILE}_{}", std::process::id()));
+    let mut file = fs::File::create(&aside)?;
+    let random = || RandomState::new().hash_one(std::time::SystemTime::now());
+    file.write_all(format!("{:016x}{:016x}\n", random(), random()).as_bytes())?;
+    file.sync_all()?;
+    let placed = match fs::hard_link(&aside, path) {
+        // What is there is no id.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => fs::rename(&aside, path),
+        linked => linked,
+    };
+    let _ = fs::remove_file(&aside);
+    placed
+}
