@@ -200,6 +200,30 @@ fn what_a_killed_watchdog_had_taken_goes_to_the_other_when_its_lease_ends() {
 }
 
 #[test]
+fn next_worker_takes_name_and_worktree_at_once() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    put(&repo, "T1", "");
+    repo.commit_all("a task");
+    let config = config(&env, json!({"agents": [{"name": "be-1"}]}));
+    let begun = env.root().join("begun");
+    let script = format!("if [ $WATCHDOG_SPEC = T1 ] && [ ! -e '{0}' ]; then touch '{0}'; exec sleep 60; fi; {HONEST}", begun.display());
+    let args = agent(&["work", "--json", "--config", &config], &script);
+    let first = spawn(&repo, &args);
+    waits_for_file(&begun);
+    // Ctrl-C, and then an end by itself: each gives the name back.
+    first.signal(Signal::INT);
+    assert_eq!(first.wait().expect(14).verdict(), "stopped/interrupted");
+    assert_eq!(repo.watchdog(&args).expect(0).verdict(), "complete/checks_passed");
+    put(&repo, "T2", "");
+    repo.commit_all("another task");
+    assert_eq!(repo.watchdog(&args).expect(0).verdict(), "complete/checks_passed");
+    let worktrees = repo.git(&["worktree", "list", "--porcelain"]);
+    assert_eq!(worktrees.lines().filter(|line| line.starts_with("worktree ")).count(), 2, "one is used again: {worktrees}");
+    env.assert_nothing_left();
+}
+
+#[test]
 fn two_workers_never_hold_one_task() {
     let env = TestEnv::new();
     let repo = env.repo();

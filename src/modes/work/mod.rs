@@ -21,6 +21,7 @@ mod queue_choice;
 #[cfg(test)]
 mod remote_clones;
 mod remote_git;
+mod seat;
 mod snapshot_travel;
 mod task;
 mod task_push;

@@ -22,12 +22,11 @@ use watchdog_core::config::task_file::TaskStatus;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::HistoryPoint;
-use watchdog_store::task::agent_lease;
 
 use super::boot_clock::BootMoment;
 use super::claim::{TaskBeginning, claim_task};
-use super::lease::RenewedLease;
 use super::options::{TaskCheckout, TaskRunOptions};
+use super::seat::{AgentSeat, isolate_panic, take_seats};
 use super::task::{TaskEnd, TaskReport};
 use super::view::AgentPoolView;
 
@@ -90,18 +89,6 @@ impl AgentPoolReport {
         let done: Vec<Value> = self.done.iter().map(TaskReport::to_json).collect();
         pool_json(&self.verdict, &tasks, &done)
     }
-}
-
-/// An agent of the pool, with its state.
-struct AgentSeat {
-    agent: PoolAgent,
-    /// The task that it works on, or is about to take.
-    busy: Option<String>,
-    errors: u32,
-    /// Why it takes no more tasks.
-    out: Option<String>,
-    /// Keeps its name while it is ours.
-    name: RenewedLease,
 }
 
 struct AgentPool<'a> {
@@ -198,26 +185,6 @@ pub async fn run_agent_pool(
     }
 }
 
-fn take_seats(queue: &TaskQueue, options: &AgentPoolOptions) -> Result<Vec<AgentSeat>, UnreadableFact> {
-    let ttl = options.each.lease;
-    let holder = format!("{} {}", std::process::id(), watchdog_store::journal::event_id(now()));
-    let mut seats = Vec::new();
-    for agent in &options.agents {
-        if seats.len() == options.at_most {
-            break;
-        }
-        let store = queue.store();
-        let requested_at = BootMoment::now();
-        // Names are those of one machine: each has its own agents, and two may call theirs alike.
-        let Some(lease) = agent_lease(store.as_ref(), &queue.repository_id, &agent.name, &holder, ttl)? else { continue };
-        let name = RenewedLease::start(requested_at, ttl, move |ttl| {
-            Ok(matches!(store.renew(&lease, ttl)?, watchdog_store::engine::LeaseRenewal::Held(_)))
-        });
-        seats.push(AgentSeat { agent: agent.clone(), busy: None, errors: 0, out: None, name });
-    }
-    Ok(seats)
-}
-
 impl AgentPool<'_> {
     /// Works; whether a signal ended it.
     async fn run(&mut self, signals: &mut SignalState) -> bool {
@@ -242,8 +209,7 @@ impl AgentPool<'_> {
                 Some(event) = running.join_next(), if !running.is_empty() => match event {
                     Ok(SeatEvent::Chose(n, id, beginning)) => self.chose((n, id, beginning), &mut running, signals),
                     Ok(SeatEvent::Ended(n, id, ended)) => self.take_in((n, id, *ended)),
-                    // Its lease expires; the other agents continue.
-                    Err(error) => self.say(&format!("a task ended by a bug of watchdog: {error}")),
+                    Err(error) => self.say(&format!("a bug of watchdog: {error}")),
                 },
                 () = signals.reached(SignalUrgency::Interrupted), if !interrupted => {}
                 () = tokio::time::sleep(POLL) => {}
@@ -362,7 +328,7 @@ impl AgentPool<'_> {
         let narrate = Arc::new(move |text: &str| outer(&format!("{name}: {text}")));
         let around = CommandEnv { narrate, ..self.command_env.clone() };
         running.spawn_local(async move {
-            let beginning = claim_task(&around, &options, &others).await;
+            let beginning = isolate_panic(async move { claim_task(&around, &options, &others).await }).await;
             SeatEvent::Chose(n, id, beginning)
         });
     }
@@ -389,7 +355,7 @@ impl AgentPool<'_> {
         let signals = signals.clone();
         let view = self.view.task_view(&agent, &id);
         running.spawn_local(async move {
-            let ended = work.perform_now(view, &signals).await;
+            let ended = isolate_panic(async move { work.perform_now(view, &signals).await }).await;
             SeatEvent::Ended(n, id, Box::new(ended))
         });
     }
