@@ -130,6 +130,13 @@ fn a_machine_whose_server_is_gone_may_leave_and_is_told_that_it_is_still_listed(
     database.sql("REVOKE ALL ON watchdog.machine FROM worker");
     let out = fleet(&env, &["fleet", "leave"]).expect(0);
     assert!(out.stderr.contains("still lists 'a'") && !setting(&env).exists(), "{out}");
+    // The name waits for this state alone.
+    database.sql("GRANT ALL ON watchdog.machine TO worker");
+    let other = TestEnv::new();
+    fleet(&other, &["fleet", "join", &database.full_address("worker"), "--name", "a"]).expect(2);
+    fleet(&env, &["fleet", "join", &database.full_address("worker"), "--name", "a"]).expect(0);
+    fleet(&env, &["fleet", "leave"]).expect(0);
+    fleet(&other, &["fleet", "join", &database.full_address("worker"), "--name", "a"]).expect(0);
 }
 
 #[test]

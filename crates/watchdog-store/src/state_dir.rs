@@ -96,6 +96,11 @@ impl StateDir {
         self.root.join("fleet.json")
     }
 
+    /// The file with the id under which the server of a fleet that this machine left still lists it.
+    pub fn left_fleet_machine(&self) -> PathBuf {
+        self.root.join("fleet-left")
+    }
+
     /// The file that says which repositories of this machine its fleet shares.
     pub fn fleet_repositories(&self) -> PathBuf {
         self.root.join("fleet-repositories.json")

@@ -99,6 +99,27 @@ impl FleetSetting {
         }
     }
 
+    /// The id under which a server may still list this machine, which left it while it was away.
+    pub fn left_machine_id(state: &StateDir) -> Option<String> {
+        let text = fs::read_to_string(state.left_fleet_machine()).ok()?;
+        Some(text.trim().to_owned()).filter(|id| !id.is_empty())
+    }
+
+    /// Keeps that id; with `None` there is none.
+    ///
+    /// # Errors
+    /// Where the file cannot be written or removed.
+    pub fn keep_left_machine_id(state: &StateDir, id: Option<&str>) -> Result<(), FleetSettingError> {
+        let path = state.left_fleet_machine();
+        match id.map(|id| replace_private_file(&path, format!("{id}\n").as_bytes())) {
+            Some(kept) => Ok(kept?),
+            None => match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(FleetSettingError::Unusable { path, why: error.to_string() }),
+                _ => Ok(()),
+            },
+        }
+    }
+
     /// Names the fleet among those that this machine was in: its server and database.
     pub fn fleet(&self) -> String {
         format!("{}/{}", self.server.server(), self.server.database)

@@ -44,7 +44,8 @@ pub fn join_fleet(
     }
     // A setting that cannot be read is replaced; its name on the server is then another machine's.
     let before = FleetSetting::of(state).unwrap_or_default();
-    let machine_id = before.as_ref().map_or_else(|| event_id(now()), |before| before.machine_id.clone());
+    let machine_id = before.as_ref().map(|before| before.machine_id.clone()).or_else(|| FleetSetting::left_machine_id(state));
+    let machine_id = machine_id.unwrap_or_else(|| event_id(now()));
     join(&server, name, &machine_id)?;
     let mut setting = FleetSetting { name: name.to_owned(), machine_id, server: settings, account: account.map(str::to_owned) };
     let renewed = before.as_ref().filter(|before| before.fleet() == setting.fleet());
@@ -87,6 +88,8 @@ pub fn leave_fleet(state: &StateDir) -> Result<Option<LeftFleet>, FleetSettingEr
     }
     let still_listed = setting.server().and_then(|server| leave(&server, &setting.machine_id)).err();
     FleetSetting::forget(state)?;
+    // A server that still lists this machine gives its name to this state alone.
+    FleetSetting::keep_left_machine_id(state, still_listed.is_some().then_some(setting.machine_id.as_str()))?;
     forget_shared_repositories(state)?;
     let local = open_store(state)?;
     end_sharing(local.as_ref(), &setting)?;
