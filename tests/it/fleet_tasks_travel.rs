@@ -3,11 +3,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::support::test_database::TestDatabase;
-use crate::support::{Repo, TestEnv};
+use crate::support::{Repo, TestEnv, wait_until};
 
 /// What an honest agent does.
 pub(crate) const HONEST: &str = "echo done > $WATCHDOG_SPEC.txt && git add -A && git commit -qm \"feat: $WATCHDOG_SPEC\"";
@@ -159,4 +160,36 @@ fn a_session_that_leads_git_to_another_place_completes_nothing() {
     assert!(out.json()["message"].as_str().unwrap().contains("another address"), "{out}");
     assert_eq!(task(&repo, "T1")["status"], "review");
     assert_eq!(env.command("git", &other).args(["for-each-ref"]).run().expect(0).stdout, "", "nothing went there");
+}
+
+#[test]
+fn pushed_work_that_passes_completes_the_task() {
+    let (one, other) = (TestEnv::new(), TestEnv::new());
+    let fleet = Fleet::new(&one);
+    let (first, second) = (fleet.machine(&one, "a"), fleet.machine(&other, "b"));
+    let checked = |env: &TestEnv| {
+        let config = json!({"version": 1, "limits": {"cooldown_seconds": 0}, "completion_check": {"max_probes": 0},
+            "checks": [{"type": "files", "paths": ["T1.txt"]}]});
+        env.write("config/completion.json", config.to_string()).to_string_lossy().into_owned()
+    };
+    // The first machine dies once its work is on the remote, and before it can say so.
+    let pid = one.root().join("pid");
+    let hook = fleet.remote.join("hooks/post-receive");
+    let kill = format!("#!/bin/sh\nif git cat-file -e watchdog/T1:T1.txt; then kill -9 $(cat '{}'); fi\n", pid.display());
+    fs::write(&hook, kill).unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    let script = format!("echo $PPID > '{}'; {HONEST}", pid.display());
+    let dies = first.watchdog(&agent(&["run", "T1", "--lease", "2s", "--config", &checked(&one)], &script));
+    assert_eq!(dies.code, Some(137), "{dies}");
+    fs::remove_file(&hook).unwrap();
+    let work = fleet.git(&one, &["rev-parse", "watchdog/T1"]);
+    wait_until("the lease has ended", Duration::from_secs(60), || task(&second, "T1")["status"] == "pending");
+
+    let ran = other.root().join("ran");
+    let script = format!("echo $WATCHDOG_SPEC >> '{}'; {HONEST}", ran.display());
+    let out = second.watchdog(&agent(&["work", "--agents", "1", "--config", &checked(&other)], &script)).expect(0);
+    assert_eq!(fs::read_to_string(&ran).unwrap(), "T2\n", "no session is paid for what is done: {out}");
+    let done = task(&second, "T1");
+    assert_eq!((&done["status"], &done["reason"]), (&json!("complete"), &json!("checks_passed")), "{done}");
+    assert_eq!(fleet.git(&one, &["rev-parse", "watchdog/T1"]), work, "it is on the remote as it was");
 }

@@ -156,8 +156,8 @@ impl ClaimedWork {
                         // As it is before the session.
                         sharing = request.effective.as_ref().and_then(|effective| SnapshotSharing::of(&effective.settings));
                         let again = match &request.effective {
-                            Some(effective) if matches!(travel, Ok(Some(_))) => self.judged_again(&around, effective, &signals).await,
-                            _ => None,
+                            Some(effective) => self.judged_again(&around, effective, matches!(travel, Ok(Some(_))), &signals).await,
+                            None => None,
                         };
                         let judgement = match again {
                             Some(judgement) => judgement,
