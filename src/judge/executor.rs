@@ -276,7 +276,7 @@ impl ActionExecutor {
         Ok(changes)
     }
 
-    fn snapshot(&self, why: &str) -> ReadFact<Option<String>> {
+    pub(super) fn snapshot(&self, why: &str) -> ReadFact<Option<String>> {
         self.own_worktree()?;
         let request = SnapshotRequest { spec: &self.input.spec, at: now(), why };
         let taken =

@@ -28,6 +28,7 @@ use super::judgement_about::about;
 use super::judgement_input::JudgementInput;
 use super::machine_log;
 use super::origins::{keep_judged_head, settle_beside, settle_clone};
+use super::sensors::read_halt;
 use super::session_agent::{SightedAgent, settings_for};
 use super::session_context::load_session_context;
 use super::settle_anchor;
@@ -113,7 +114,7 @@ impl JudgementRun {
         let executor = ActionExecutor::new(Arc::clone(&input), command_env.clone(), Arc::clone(&journal), fingerprint)
             .with_session(session.session_id, session.survivors.clone())
             .asking(agent, ran)
-            .with_context(context, over_limit)
+            .with_context(context.clone(), over_limit)
             .keeping_fingerprints(in_sweep)
             .with_store(Arc::clone(&store));
         let mut earlier_for_machine = earlier;
@@ -121,8 +122,11 @@ impl JudgementRun {
             Ok(executor) => executor,
             Err(error) => return Err(Box::new(about(&command_env, Some(&input), Verdict::unreadable(error.into()), begun))),
         };
-        let mut setup = input.setup(earlier_for_machine, session.end.clone(), ran_a_session || in_sweep);
+        let (halt, unread_sensors) = read_halt(&input, &executor, &context);
+        let end = halt.map(|stop| SessionEnd::OverLimit { stop }).or(session.end);
+        let mut setup = input.setup(earlier_for_machine, end, ran_a_session || in_sweep);
         setup.notes.extend(session.notes);
+        setup.notes.extend(unread_sensors);
         let left = survivors::find(&input, store.as_ref(), now());
         (setup.survivors, setup.session_over) = (left.holding, left.session_over);
         setup.notes.extend(left.released);

@@ -29,6 +29,7 @@ mod probe_history;
 pub(crate) mod question_slot;
 pub(crate) mod recorder;
 pub(crate) mod refusal;
+pub(crate) mod sensors;
 pub(crate) mod serving_git;
 pub(crate) mod session_agent;
 mod session_context;

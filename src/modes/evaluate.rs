@@ -11,7 +11,7 @@ use watchdog_core::decision::machine::{EarlierRounds, JudgementScope};
 use watchdog_core::decision::termination::{LoopDecision, SpentUsage, course, unknown};
 use watchdog_facts::context::{SessionContext, running_tasks};
 use watchdog_facts::display::plural;
-use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
+use watchdog_facts::evidence::{Degradation, StopReason, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::LocalStore;
@@ -27,6 +27,7 @@ use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::machine_log;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
+use crate::judge::sensors::read_halt;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
 use crate::judge::waiting_driver::drive_to_the_end;
@@ -62,17 +63,19 @@ fn evaluate_here(
     let input = Arc::new(input);
     let span = machine_log::judgement_span(&input);
     span.in_scope(|| machine_log::begun(&input));
-    let (verdict, recorded) = match without_checks(&input.settings.limits, &context, begun) {
+    let executor = ActionExecutor::new(Arc::clone(&input), command_env.clone(), Arc::clone(&journal), None)
+        .with_context(SessionContext { from_host: true, ..context.clone() }, false)
+        .with_store(Arc::clone(&store));
+    let (halt, unread_sensors) = read_halt(&input, &executor, &context);
+    let (verdict, recorded) = match without_checks(&input.settings.limits, &context, halt, begun) {
         Some(verdict) => (verdict, None),
         None => {
             let limits = input.settings.limits.clone();
             let mut setup = input.setup(EarlierRounds::default(), None, false);
             setup.scope = JudgementScope::Criteria { baseline_known };
+            setup.notes.extend(unread_sensors);
             setup.notes.extend(unknown(&limits, &SpentUsage::of(&context.usage)));
             let iteration = context.iteration;
-            let executor = ActionExecutor::new(Arc::clone(&input), command_env.clone(), Arc::clone(&journal), None)
-                .with_context(SessionContext { from_host: true, ..context }, false)
-                .with_store(Arc::clone(&store));
             let verdict = span.in_scope(|| drive_to_the_end(setup, &executor, signals));
             let concluded = verdict.reason;
             let verdict = capped(&limits, iteration, verdict);
@@ -121,8 +124,8 @@ fn resolve(worktree: &Worktree, rev: &str) -> Result<HistoryPoint, UnreadableFac
 }
 
 /// The verdict that needs no check: limits first, then what still runs, then the agent's own word.
-fn without_checks(limits: &Limits, context: &SessionContext, at: Timestamp) -> Option<Verdict> {
-    let next = course(limits, &SpentUsage::of(&context.usage), at, None, context.claims_done);
+fn without_checks(limits: &Limits, context: &SessionContext, halt: Option<StopReason>, at: Timestamp) -> Option<Verdict> {
+    let next = course(limits, &SpentUsage::of(&context.usage), at, halt, context.claims_done);
     if let LoopDecision::Stop(stop) = next {
         return Some(Verdict::new(stop.reason, stop.why));
     }

@@ -202,3 +202,41 @@ fn the_real_claude_judges_without_tools_and_without_the_session() {
     assert!(asked.tools().is_empty(), "it has no tools: {:?}", asked.tools());
     assert!(claude.transcripts().is_empty(), "nothing is written into anybody's session");
 }
+
+#[test]
+fn sensor_halts_once_the_work_is_kept() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    repo.write("draft", "1");
+    let sensor = |answer: &str| json!({"limits": {"sensors": [["sh", "-c", format!("ls > ../seen; echo '{answer}'")]]}, "completion_check": {"max_probes": 0}});
+    let check = |answer: &str| {
+        let config = env.write("config/completion.json", sensor(answer).to_string());
+        repo.watchdog(&["check", "--json", "--config", config.to_str().expect("UTF-8")])
+    };
+    ends(&check(r#"{"halt": false}"#), "incomplete/unfinished", "");
+    let halted = check(r#"{"halt": true, "reason": "too warm"}"#).expect(15);
+    ends(&halted, "failed/halted", "too warm");
+    assert!(!repo.snapshots().is_empty(), "{halted}");
+    let mute = check("hm");
+    assert!(mute.stdout.contains("sensor_unread") && mute.json()["status"] != "failed", "{mute}");
+    // A file that nobody trusted runs nothing.
+    std::fs::remove_file(env.root().join("seen")).expect("it ran");
+    repo.write("completion.json", sensor(r#"{"halt": true}"#).to_string());
+    let untrusted = repo.watchdog(&["check", "--json", "--no-probe"]);
+    assert!(untrusted.json()["status"] != "failed" && !env.root().join("seen").exists(), "{untrusted}");
+}
+
+#[test]
+fn type_project_needs_its_number() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    let config = env.write("config/completion.json", r#"{"behavior": {"completionType": "project"}}"#);
+    let check = |more: &[&str]| {
+        let args = [&["check", "--json", "--no-probe", "--config", config.to_str().expect("UTF-8")], more].concat();
+        repo.watchdog(&args)
+    };
+    ends(&check(&[]).expect(2), "error/config_error", "needs its number");
+    assert_ne!(check(&["--var", "project=3"]).json()["reason"], "config_error");
+}

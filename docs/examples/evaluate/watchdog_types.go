@@ -943,6 +943,10 @@ type ConfigLimits struct {
 	MaxTurns *int64 `json:"max_turns,omitempty"`
 	// wall time of a loop, or of the one session of `run`
 	MaxWallSeconds *int64 `json:"max_wall_seconds,omitempty"`
+	// programs that may ask for a halt, each an argv: at each judgement one reads the context on stdin and
+	// answers `{"halt": bool, "reason": "…"}` within 60 seconds; a halt is `failed`/`halted`, work is rescued
+	// first
+	Sensors []ConfigArgv `json:"sensors,omitempty"`
 	// wall time of one session
 	SessionTimeoutSeconds *int64 `json:"session_timeout_seconds,omitempty"`
 }

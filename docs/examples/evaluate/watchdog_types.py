@@ -920,6 +920,9 @@ class ConfigLimits(TypedDict, total=False):
     max_turns: Optional[int]
     # wall time of a loop, or of the one session of `run`
     max_wall_seconds: Optional[int]
+    # programs that may ask for a halt, each an argv: at each judgement one reads the context on stdin and answers
+    # `{"halt": bool, "reason": "…"}` within 60 seconds; a halt is `failed`/`halted`, work is rescued first
+    sensors: List[ConfigArgv]
     # wall time of one session
     session_timeout_seconds: Optional[int]
 

@@ -858,6 +858,11 @@ export interface ConfigLimits {
   max_turns?: number | null;
   /** wall time of a loop, or of the one session of `run` */
   max_wall_seconds?: number | null;
+  /**
+   * programs that may ask for a halt, each an argv: at each judgement one reads the context on stdin and answers
+   * `{"halt": bool, "reason": "…"}` within 60 seconds; a halt is `failed`/`halted`, work is rescued first
+   */
+  sensors?: ConfigArgv[];
   /** wall time of one session */
   session_timeout_seconds?: number | null;
 }

@@ -11,7 +11,7 @@ use crate::hooks::{
 };
 use crate::rescue::private_rule;
 use crate::session::{RecordedBaseline, recorded};
-use watchdog_core::checks::{self, CheckContext, GroupOutcome};
+use watchdog_core::checks::{self, CheckContext, GroupOutcome, read_sensors};
 use watchdog_core::config::settings::{CheckSpec, Limits, RescueMode};
 use watchdog_core::decision::machine::{ChecksResult, ConfigTrust, CriteriaFilesRole, EarlierRounds, MachineSetup};
 use watchdog_core::decision::termination::{SpentUsage, termination};
@@ -171,12 +171,22 @@ impl<'a> JudgedStop<'a> {
         if let Some(stop) = termination(&settings.limits, &SpentUsage::of(&context.usage), now()).filter(|_| counts) {
             return (StopFacts::Limit(stop), none);
         }
+        if counts && !settings.limits.sensors.is_empty() {
+            if let Err(why) = keep_work(command_env, input) {
+                return (StopFacts::Failed { why }, none);
+            }
+            // A sensor without an answer holds nobody.
+            if let (Some(stop), _) = read_sensors(&settings.limits, &SystemCapabilities::new(input, root, cancel), context) {
+                return (StopFacts::Limit(stop), none);
+            }
+        }
         if counts && !settings.checks.is_empty() {
             let tasks = self.hook_input.running_tasks();
             if self.is_stop() && !tasks.is_empty() {
                 return (StopFacts::Background { tasks }, none);
             }
-            if let Err(why) = keep_work(command_env, input) {
+            let runs_programs = input.setup(EarlierRounds::default(), None, false).checks_run_programs;
+            if let Err(why) = if runs_programs { keep_work(command_env, input) } else { Ok(()) } {
                 return (StopFacts::Failed { why }, none);
             }
         }
@@ -295,10 +305,9 @@ fn judged(outcome: GroupOutcome, known: bool, commands: &WorktreeCommands) -> Ch
     }
 }
 
-/// Takes a snapshot of the uncommitted files before the programs of checks run.
+/// Takes a snapshot of the uncommitted files before programs run.
 fn keep_work(command_env: &CommandEnv, input: &JudgementInput) -> Result<(), String> {
-    let runs_programs = input.setup(EarlierRounds::default(), None, false).checks_run_programs;
-    if !runs_programs || input.settings.rescue.mode == RescueMode::Off {
+    if input.settings.rescue.mode == RescueMode::Off {
         return Ok(());
     }
     let request = SnapshotRequest { spec: &input.spec, at: now(), why: "before the checks of a stop" };

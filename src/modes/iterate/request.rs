@@ -95,6 +95,7 @@ impl LoopLimitOverrides {
             session_timeout: limits.session_timeout,
             idle_timeout: limits.idle_timeout,
             background: limits.background,
+            sensors: limits.sensors.clone(),
         }
     }
 }

@@ -206,6 +206,8 @@ pub struct Limits {
     pub idle_timeout: Option<Duration>,
     /// For how long after a session's end its remaining processes hold the claim that everything is done.
     pub background: Duration,
+    /// Programs that may ask for a halt at each judgement, as argv.
+    pub sensors: Vec<Vec<String>>,
 }
 
 /// Where task files are.
@@ -333,6 +335,7 @@ impl Default for ConfigSettings {
                 session_timeout: None,
                 idle_timeout: None,
                 background: Duration::from_secs(1800),
+                sensors: Vec::new(),
             },
             tasks: TaskSettings { dir: ".watchdog/tasks".into() },
             fleet: FleetSettings::default(),
@@ -367,6 +370,7 @@ impl ConfigSettings {
         if let Some(script) = self.rescue.default_script() {
             found.push(format!("rescue.command: {script} of the worktree, because none is given"));
         }
+        found.extend(self.limits.sensors.iter().map(|argv| format!("limits.sensors: {}", argv.join(" "))));
         for agent in &self.agents {
             found.extend(agent.command.iter().map(|argv| format!("agent {}: {}", agent.name, argv.join(" "))));
         }

@@ -119,12 +119,12 @@ pub fn may_begin(limits: &Limits, spent: &SpentUsage, finished: u64, now: Timest
 }
 
 /// The order in which an end is decided: budgets and the deadline, a halt that somebody asked for, the agent's claim, the checks.
-pub fn course(limits: &Limits, spent: &SpentUsage, now: Timestamp, halt: Option<&str>, claims_done: Option<bool>) -> LoopDecision {
+pub fn course(limits: &Limits, spent: &SpentUsage, now: Timestamp, halt: Option<StopReason>, claims_done: Option<bool>) -> LoopDecision {
     if let Some(stop) = termination(limits, spent, now) {
         return LoopDecision::Stop(stop);
     }
     match (halt, claims_done) {
-        (Some(why), _) => LoopDecision::Stop(StopReason { reason: Reason::Halted, why: format!("a halt was asked for: {why}") }),
+        (Some(stop), _) => LoopDecision::Stop(stop),
         (None, Some(false)) => LoopDecision::GoOn,
         (None, Some(true) | None) => LoopDecision::Judge,
     }
@@ -180,6 +180,10 @@ mod tests {
 
     fn now() -> Timestamp {
         "2030-01-31T18:00:00Z".parse().expect("an instant")
+    }
+
+    fn halt() -> Option<StopReason> {
+        Some(StopReason { reason: Reason::Halted, why: "g".into() })
     }
 
     fn reason(stop: Option<StopReason>) -> Option<Reason> {
@@ -265,8 +269,8 @@ mod tests {
             LoopDecision::Stop(stop) => Some(stop.reason),
             LoopDecision::GoOn | LoopDecision::Judge => None,
         };
-        assert_eq!(reason(course(&limits, &spent, now(), Some("g"), Some(true))), Some(Reason::BudgetExhausted));
-        assert_eq!(reason(course(&limits, &fresh, now(), Some("g"), Some(true))), Some(Reason::Halted));
+        assert_eq!(reason(course(&limits, &spent, now(), halt(), Some(true))), Some(Reason::BudgetExhausted));
+        assert_eq!(reason(course(&limits, &fresh, now(), halt(), Some(true))), Some(Reason::Halted));
         assert_eq!(course(&limits, &fresh, now(), None, Some(true)), LoopDecision::Judge);
         assert_eq!(course(&limits, &fresh, now(), None, None), LoopDecision::Judge);
         assert_eq!(course(&limits, &fresh, now(), None, Some(false)), LoopDecision::GoOn);
@@ -353,7 +357,7 @@ mod tests {
         #[test]
         fn a_halt_or_a_claim_never_lifts_a_spent_budget(limits in any_limits(), spent in any_spent(), halt: bool, claims in any::<Option<bool>>()) {
             let stop = termination(&limits, &spent, now());
-            let next = course(&limits, &spent, now(), halt.then_some("g"), claims);
+            let next = course(&limits, &spent, now(), self::halt().filter(|_| halt), claims);
             if let Some(stop) = stop {
                 prop_assert_eq!(next, LoopDecision::Stop(stop));
             }

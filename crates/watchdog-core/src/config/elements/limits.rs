@@ -14,6 +14,13 @@ const INSTANT: ValueForm<jiff::Timestamp> = ValueForm {
     words: "instant as in RFC 3339",
 };
 
+const SENSORS: ValueForm<Vec<Vec<String>>> = ValueForm {
+    read: |node| node.list(|program| program.argv()),
+    write: |programs| serde_json::json!(programs),
+    schema: || serde_json::json!({"type": "array", "items": {"$ref": "#/$defs/argv"}}),
+    words: "list of commands, each a list",
+};
+
 pub(in super::super) static BLOCK: KeyBlock<Limits> = KeyBlock {
     name: "limits",
     defaults: || ConfigSettings::default().limits,
@@ -34,6 +41,9 @@ pub(in super::super) static BLOCK: KeyBlock<Limits> = KeyBlock {
         "background_seconds" => background: seconds(0),
             "for how long after its end what a session left running holds its verdict: nobody is asked and the verdict is `waiting`. It \
              holds it no longer once it used no processor time and wrote nothing here for 5 minutes";
+        "sensors" => sensors: SENSORS,
+            "programs that may ask for a halt, each an argv: at each judgement one reads the [context](evaluate.md) on stdin and answers \
+             `{\"halt\": bool, \"reason\": \"…\"}` within 60 seconds; a halt is `failed`/`halted`, work is rescued first";
     },
     rules: blocks_take_effect,
 };
@@ -65,7 +75,7 @@ mod tests {
         let found = reads(
             r#"{"limits": {"max_iterations": 2, "cooldown_seconds": 3, "max_stop_blocks": 4, "deadline": "2030-01-31T18:00:00+01:00",
                 "max_turns": 5, "max_total_tokens": 6, "max_cost_usd": 0.5, "max_wall_seconds": 7, "session_timeout_seconds": 8,
-                "idle_timeout_seconds": 9, "background_seconds": 10}}"#,
+                "idle_timeout_seconds": 9, "background_seconds": 10, "sensors": [["sh", "watch.sh"]]}}"#,
         )
         .limits;
         assert_eq!((found.max_iterations, found.cooldown, found.max_stop_blocks), (2, Duration::from_secs(3), 4));
@@ -73,6 +83,7 @@ mod tests {
         assert_eq!((found.max_turns, found.max_total_tokens, found.max_cost_usd), (Some(5), Some(6), Some(0.5)));
         assert_eq!((found.max_wall, found.session_timeout), (Some(Duration::from_secs(7)), Some(Duration::from_secs(8))));
         assert_eq!((found.idle_timeout, found.background), (Some(Duration::from_secs(9)), Duration::from_secs(10)));
+        assert_eq!(found.sensors, [["sh", "watch.sh"]]);
     }
 
     #[test]
