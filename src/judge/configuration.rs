@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use crate::session::anchor::point_of;
-use watchdog_core::config::settings::ConfigSettings;
+use watchdog_core::config::settings::{CheckKind, CheckSpec, ConfigSettings};
 use watchdog_core::config::{ConfigError, parse_bytes};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
@@ -209,9 +209,24 @@ fn names_agent(bytes: &[u8]) -> bool {
     value["agent"]["preset"].is_string() || value["agent"]["probe"].is_array()
 }
 
+/// Whether a `behavior` of the type `project` names no project, and the command line named none either.
+fn lacks_project_number(bytes: &[u8], checks: &[CheckSpec]) -> bool {
+    let value = serde_json::from_slice::<serde_json::Value>(bytes).unwrap_or_default();
+    let is_of_project = value["behavior"]["completionType"] == "project";
+    let has_none = |check: &CheckSpec| matches!(check, CheckSpec::Single { criterion: CheckKind::Phase(phase), .. } if phase.project.is_none() && phase.field.is_none());
+    is_of_project && checks.iter().any(has_none)
+}
+
 fn trusted((command_env, root): (&CommandEnv, &Path), bytes: &[u8], origin: &Path) -> Result<EffectiveConfig, UnreadableFact> {
     let mut parsed = parse_bytes(bytes, origin).map_err(|error| bad(&error))?;
     command_env.numbers.fill(&mut parsed.settings.checks);
+    if lacks_project_number(bytes, &parsed.settings.checks) {
+        let why = format!(
+            "{}: behavior.completionConfig.project: missing; the type `project` needs its number, here or with --var project=N",
+            origin.display()
+        );
+        return Err(UnreadableFact { kind: FaultKind::Config, why, hint: Some("see docs/configuration.md".into()) });
+    }
     command_env.check_presets(&parsed, root, origin).map_err(|error| bad(&error))?;
     let mut notes: Vec<_> = parsed.notes.iter().cloned().map(|detail| Degradation { code: WarningCode::Configuration, detail }).collect();
     notes.extend(command_env.untrusted_presets(&parsed, root).map(|detail| Degradation { code: WarningCode::Untrusted, detail }));

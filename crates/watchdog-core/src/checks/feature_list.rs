@@ -151,7 +151,8 @@ impl CompletionCheck for FeatureListCheck {
             return CheckJudgement::Unmet { feedback: format!("{path} has no features, and an empty list is never complete") };
         }
         if open.is_empty() {
-            return CheckJudgement::Pass { evidence: Evidence::Claimed };
+            let found = format!("{0} of {0} features of {path} pass", features.len());
+            return CheckJudgement::PassWith { evidence: Evidence::Claimed, found };
         }
         let names: Vec<&str> = open.iter().map(String::as_str).collect();
         let feedback = format!("{} of {} features of {path} do not pass: {}", open.len(), features.len(), first_three(&names));
@@ -211,7 +212,7 @@ mod tests {
             check(text, Unmet, &["invalid JSON"]);
         }
         let twice = r#"[{"name": "a", "passes": false, "passes": true}]"#;
-        check(twice, Unmet, &["invalid JSON", "\"passes\" stands twice"]);
+        check(twice, Unmet, &["invalid JSON", "\"passes\" stands twice in one object (\"a\")"]);
         check(r#"{"features": [], "features": [{"name": "a", "passes": true}]}"#, Unmet, &["\"features\" stands twice"]);
         check("[]", Unmet, &["has no features, and an empty list is never complete"]);
         check(r#"{"features": []}"#, Unmet, &["has no features"]);

@@ -126,7 +126,11 @@ impl CompletionCheck for FilesCheck {
             // A missing file decides, even if others are unreadable.
             (true, _) => CheckJudgement::Unmet { feedback: words },
             (false, false) => CheckJudgement::Failed { why: words },
-            (false, true) => CheckJudgement::Pass { evidence: Evidence::Verified },
+            (false, true) => {
+                let names: Vec<&str> = paths.iter().map(String::as_str).collect();
+                let found = bounded(format!("found {}", first_three(&names)), MAX_CHARS);
+                CheckJudgement::PassWith { evidence: Evidence::Verified, found }
+            }
         }
     }
 

@@ -92,12 +92,13 @@ fn has_conflict_markers(bytes: &[u8]) -> bool {
 }
 
 impl GitCheck {
-    fn commits(&self, context: &CheckContext<'_>) -> Result<(), CheckJudgement> {
+    /// How many commits were made here, if they are enough.
+    fn commits(&self, context: &CheckContext<'_>) -> Result<u64, CheckJudgement> {
         let commits = context.capabilities.commits().map_err(|error| unreadable("commits", &error))?;
-        let Some(lacks) = self.lacks_commits(&commits) else { return Ok(()) };
+        let Some(lacks) = self.lacks_commits(&commits) else { return Ok(commits.made_here) };
         // Only a more precise message: unreadable files change nothing about the missing requirements.
         let fact = context.capabilities.changes().ok().and_then(|changes| changes.not_committed(&commits));
-        unmet(Some(fact.map_or_else(|| lacks.clone(), |fact| format!("{fact}; {lacks}"))))
+        Err(CheckJudgement::Unmet { feedback: fact.map_or_else(|| lacks.clone(), |fact| format!("{fact}; {lacks}")) })
     }
 
     fn clean(context: &CheckContext<'_>) -> Result<(), CheckJudgement> {
@@ -167,25 +168,31 @@ impl GitCheck {
         unknown.map_or(Ok(()), |why| Err(CheckJudgement::Failed { why }))
     }
 
-    fn judge(&self, context: &CheckContext<'_>) -> Result<(), CheckJudgement> {
+    /// What was found, where all that is wanted is there.
+    fn judge(&self, context: &CheckContext<'_>) -> Result<Vec<String>, CheckJudgement> {
         let criterion = &self.criterion;
+        let mut found = Vec::new();
         // Forbidden changes come first: they make all other requirements worthless.
         if !criterion.protected.is_empty() {
             self.protected(context)?;
+            found.push("no protected path changed".to_owned());
         }
         if criterion.min_commits > 0 {
-            self.commits(context)?;
+            found.push(format!("{} made here", plural(self.commits(context)?, "commit", "commits")));
         }
         if criterion.no_conflict_markers {
             Self::markers(context, SEARCHED_IN_ALL)?;
+            found.push("no mark of a conflict".to_owned());
         }
         if criterion.require_clean {
             Self::clean(context)?;
+            found.push("nothing uncommitted".to_owned());
         }
         if criterion.require_pushed {
             Self::pushed(context)?;
+            found.push("all of it pushed".to_owned());
         }
-        Ok(())
+        Ok(found)
     }
 }
 
@@ -208,7 +215,11 @@ impl CompletionCheck for GitCheck {
     fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
         // The configuration refuses a check that asks for nothing; made in code, it shows nothing.
         let evidence = if self.criterion.is_empty() { Evidence::None } else { Evidence::Verified };
-        self.judge(context).map_or_else(|judgement| judgement, |()| CheckJudgement::Pass { evidence })
+        match self.judge(context) {
+            Err(judgement) => judgement,
+            Ok(found) if found.is_empty() => CheckJudgement::Pass { evidence },
+            Ok(found) => CheckJudgement::PassWith { evidence, found: found.join(", ") },
+        }
     }
 
     fn description(&self) -> String {

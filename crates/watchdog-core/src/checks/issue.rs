@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::config::settings::{GitCriterion, IssueCriterion};
+use watchdog_facts::evidence::CheckOutcome;
 use watchdog_facts::verdict::Evidence;
 
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
@@ -80,9 +81,9 @@ impl CompletionCheck for IssueCheck {
         }
         if self.criterion.require_clean {
             let clean = GitCriterion { min_commits: 0, require_clean: true, ..GitCriterion::default() };
-            match GitCheck::new(clean).check(context) {
-                CheckJudgement::Pass { .. } => {}
-                unclean => return unclean,
+            let cleanness = GitCheck::new(clean).check(context);
+            if cleanness.outcome() != CheckOutcome::Pass {
+                return cleanness;
             }
         }
         match self.missing(context) {

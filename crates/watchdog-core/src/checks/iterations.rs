@@ -22,7 +22,9 @@ impl CompletionCheck for IterationsCheck {
         let counted = context.session.iteration.or_else(|| context.session.summaries.iter().filter_map(|summary| summary.iteration).max());
         match counted {
             None => CheckJudgement::Failed { why: "how many iterations were made is not known: only a loop counts them".into() },
-            Some(made) if made >= self.count && self.count > 0 => CheckJudgement::Pass { evidence: Evidence::Counted },
+            Some(made) if made >= self.count && self.count > 0 => {
+                CheckJudgement::PassWith { evidence: Evidence::Counted, found: format!("{made} of {} iterations were made", self.count) }
+            }
             Some(made) => CheckJudgement::Unmet { feedback: format!("{made} of {} iterations were made; go on", self.count) },
         }
     }
@@ -47,8 +49,9 @@ mod tests {
     #[test]
     fn the_count_decides_and_is_no_more_than_a_count() {
         assert_eq!(judge(3, Some(1), &[]), CheckJudgement::Unmet { feedback: "1 of 3 iterations were made; go on".into() });
-        assert_eq!(judge(3, Some(3), &[]), CheckJudgement::Pass { evidence: Evidence::Counted });
-        assert_eq!(judge(3, None, &[1, 2, 3]), CheckJudgement::Pass { evidence: Evidence::Counted });
+        let met = CheckJudgement::PassWith { evidence: Evidence::Counted, found: "3 of 3 iterations were made".into() };
+        assert_eq!(judge(3, Some(3), &[]), met);
+        assert_eq!(judge(3, None, &[1, 2, 3]), met);
     }
 
     #[test]

@@ -112,7 +112,7 @@ impl CompletionCheck for JudgeCheck {
             }
         };
         match read(&answer) {
-            Some(Ok(())) => CheckJudgement::Pass { evidence: Evidence::Claimed },
+            Some(Ok(())) => CheckJudgement::PassWith { evidence: Evidence::Claimed, found: format!("the judge says yes to: {title}") },
             Some(Err(missing)) if missing.is_empty() => CheckJudgement::Unmet { feedback: format!("the judge says no to: {title}") },
             Some(Err(missing)) => {
                 let missing = bounded(tail(missing.as_bytes(), 40), MAX_CHARS);

@@ -60,7 +60,10 @@ impl CompletionCheck for SqlResultCheck {
         };
         match self.lacks(last) {
             // The session's own output is the agent's claim.
-            None => CheckJudgement::Pass { evidence: if context.session.from_host { Evidence::Verified } else { Evidence::Claimed } },
+            None => CheckJudgement::PassWith {
+                evidence: if context.session.from_host { Evidence::Verified } else { Evidence::Claimed },
+                found: format!("the last result of `{}` has the rows that are wanted", one_line(&self.criterion.tool)),
+            },
             Some(feedback) => CheckJudgement::Unmet { feedback },
         }
     }
@@ -77,6 +80,7 @@ mod tests {
     use super::super::tests::Fake;
     use super::*;
     use watchdog_facts::context::{ContextMessage, SessionContext};
+    use watchdog_facts::evidence::CheckOutcome;
 
     fn result(name: Option<&str>, content: &str) -> ContextMessage {
         let tool_result = ToolResult { name: name.map(str::to_owned), content: content.into(), ..ToolResult::default() };
@@ -95,7 +99,8 @@ mod tests {
     #[test]
     fn columns_count_by_name_case_and_order() {
         let of = |columns| judge(columns, 1, vec![result(Some("execute_sql"), TWO)]);
-        let met = CheckJudgement::Pass { evidence: Evidence::Verified };
+        let found = "the last result of `execute_sql` has the rows that are wanted".to_owned();
+        let met = CheckJudgement::PassWith { evidence: Evidence::Verified, found };
         assert_eq!(of(None), met);
         assert_eq!(of(Some(&["id", "name"])), met);
         for columns in [&["name", "id"][..], &["ID", "name"], &["id"], &[]] {
@@ -110,14 +115,14 @@ mod tests {
         for (from_host, evidence) in [(true, Evidence::Verified), (false, Evidence::Claimed)] {
             let session = SessionContext { messages: vec![result(Some("execute_sql"), TWO)], from_host, ..SessionContext::default() };
             let judged = SqlResultCheck::new(criterion.clone()).check(&CheckContext::new(&Fake::default()).with_session(&session));
-            assert_eq!(judged, CheckJudgement::Pass { evidence });
+            assert_eq!((judged.outcome(), judged.evidence()), (CheckOutcome::Pass, evidence));
         }
     }
 
     #[test]
     fn so_many_rows_are_wanted_and_none_only_where_that_is_said() {
         let empty = || vec![result(Some("execute_sql"), r#"{"columns": [], "rows": []}"#)];
-        assert_eq!(judge(None, 0, empty()), CheckJudgement::Pass { evidence: Evidence::Verified });
+        assert_eq!(judge(None, 0, empty()).evidence(), Evidence::Verified);
         assert!(judge(None, 1, empty()).feedback().contains("too few rows"));
         assert!(judge(None, 3, vec![result(Some("execute_sql"), TWO)]).feedback().contains("and returned 2"));
     }

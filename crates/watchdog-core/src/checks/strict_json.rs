@@ -64,7 +64,9 @@ impl<'de> Visitor<'de> for StrictReader {
         while let Some(key) = members.next_key::<String>()? {
             if object.contains_key(&key) {
                 let key: String = key.chars().take(100).collect();
-                return Err(A::Error::custom(format!("the key {key:?} stands twice in one object")));
+                let name = ["name", "id", "title", "description"].iter().find_map(|name| object.get(*name)?.as_str());
+                let of = name.map(|name| format!(" ({:?})", name.chars().take(100).collect::<String>())).unwrap_or_default();
+                return Err(A::Error::custom(format!("the key {key:?} stands twice in one object{of}")));
             }
             let StrictValue(value) = members.next_value()?;
             object.insert(key, value);

@@ -102,7 +102,7 @@ impl CompletionCheck for StructuredOutputCheck {
             }
         }
         if wrong.is_empty() {
-            return CheckJudgement::Pass { evidence: Evidence::Claimed };
+            return CheckJudgement::PassWith { evidence: Evidence::Claimed, found: "the last JSON that was given is as agreed".into() };
         }
         let wrong: Vec<&str> = wrong.iter().map(String::as_str).collect();
         let feedback = format!("the last JSON that was given is not as agreed: {}; give {}", first_three(&wrong), self.form());
