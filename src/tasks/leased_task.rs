@@ -78,13 +78,14 @@ impl LeasedTask {
             change(&mut after);
             Some(after)
         })?;
-        Ok(TaskTransition { reason: None, ..done })
+        Ok(TaskTransition { reason: None, message: None, ..done })
     }
 
     fn written(&self, change: &dyn Fn(&TaskRecord) -> Option<TaskRecord>) -> Result<TaskTransition, TaskBoardError> {
         let done = self.store.step(&self.lease, &|found| found.and_then(change))?;
         let TaskWrite { from, record, .. } = done.ok_or_else(|| TaskBoardError::Lost { id: self.lease.id.clone() })?;
-        Ok(TaskTransition { id: self.lease.id.clone(), from, to: record.status, agent: record.agent, reason: record.reason })
+        let TaskRecord { status, agent, reason, message, .. } = record;
+        Ok(TaskTransition { id: self.lease.id.clone(), from, to: status, agent, reason, message })
     }
 
     /// Gives the lease back. What the record says stays.

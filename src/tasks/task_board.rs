@@ -212,7 +212,7 @@ impl TaskBoard {
         (entry.record, entry.is_recorded) = (done.record, true);
         let status = entry.record.status;
         let new = done.is_written && done.from.is_none();
-        Ok(new.then(|| TaskTransition { id: id.to_owned(), from: None, to: status, agent: None, reason: None }))
+        Ok(new.then(|| TaskTransition { id: id.to_owned(), from: None, to: status, agent: None, reason: None, message: None }))
     }
 
     fn give_back_abandoned(&mut self, id: &str, now: Timestamp) -> Result<Option<TaskTransition>, StoreError> {
@@ -380,8 +380,8 @@ pub type ClaimedBoardTask = (LeasedTask, Vec<TaskTransition>);
 /// A change as an event has it; `None` where nothing was written.
 fn transition(id: &str, done: &TaskWrite) -> Option<TaskTransition> {
     let TaskWrite { from, record, is_written } = done;
-    let (to, agent, reason) = (record.status, record.agent.clone(), record.reason.clone());
-    is_written.then(|| TaskTransition { id: id.to_owned(), from: *from, to, agent, reason })
+    let TaskRecord { status, agent, reason, message, .. } = record.clone();
+    is_written.then(|| TaskTransition { id: id.to_owned(), from: *from, to: status, agent, reason, message })
 }
 
 /// What `change` makes of a record at that time.

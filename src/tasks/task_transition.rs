@@ -17,6 +17,8 @@ pub struct TaskTransition {
     pub agent: Option<String>,
     /// Why: a word of the record.
     pub reason: Option<String>,
+    /// Why, for a person.
+    pub message: Option<String>,
 }
 
 /// Why a step was not taken.

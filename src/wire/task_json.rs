@@ -94,6 +94,7 @@ pub fn shown_task_json(entry: &QueueTask<'_>, in_force: &TaskFile, notes: &[Degr
     let mut value = next_task_json(entry);
     value["body"] = json!(in_force.body);
     value["max_iterations"] = json!(in_force.max_iterations);
+    value["signals"] = json!(in_force.signals());
     value["degraded"] = notes.iter().map(note_json).collect();
     value
 }
@@ -110,9 +111,15 @@ pub fn no_next_task_json(status: Status, reason: &str, message: &str) -> Value {
     json!({"schema": 1, "id": null, "status": status.as_str(), "reason": reason, "message": message})
 }
 
-/// A change of a task's status, as an event has it.
-pub fn task_transition_data(id: &str, from: Option<TaskStatus>, to: TaskStatus, agent: Option<&str>, reason: Option<&str>) -> Value {
-    json!({"task": id, "from": from.map(TaskStatus::as_str), "to": to.as_str(), "agent": agent, "reason": reason})
+/// A change of a task's status, as an event has it. Why is a word, and a message for a person.
+pub fn task_transition_data(
+    id: &str,
+    from: Option<TaskStatus>,
+    to: TaskStatus,
+    agent: Option<&str>,
+    (reason, message): (Option<&str>, Option<&str>),
+) -> Value {
+    json!({"task": id, "from": from.map(TaskStatus::as_str), "to": to.as_str(), "agent": agent, "reason": reason, "message": message})
 }
 
 /// `watchdog task set --json`: that change, and whether nothing was written.

@@ -163,3 +163,17 @@ fn without_tasks_or_a_repository_it_says_so() {
     put(&unborn, "T1", "");
     assert_eq!(unborn.watchdog(&["task", "next"]).expect(0).stdout, "T1\n");
 }
+
+#[test]
+fn task_shows_its_signal_and_its_events_say_why() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write(".watchdog/tasks/T1.md", "---\nid: T1\ntitle: One\ncompletion:\n  signal: TASK_DONE\n---\n\nDo it.\n");
+    repo.commit_all("a task");
+    let shown = repo.watchdog(&["task", "show", "T1"]).expect(0);
+    assert!(shown.stdout.lines().any(|line| line.starts_with("signal ") && line.ends_with(" TASK_DONE")), "{shown}");
+    assert_eq!(repo.watchdog(&["task", "show", "T1", "--json"]).expect(0).json()["signals"], json!(["TASK_DONE"]));
+    repo.watchdog(&["task", "set", "T1", "blocked", "--reason", "wait for me"]).expect(0);
+    let events = repo.watchdog(&["events", "--kind", "blocked", "--json"]).expect(0);
+    assert!(events.stdout.contains("\"message\":\"wait for me\""), "{events}");
+}

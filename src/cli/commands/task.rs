@@ -243,6 +243,7 @@ fn shown_lines(board: &TaskBoard, entry: &BoardTask, governed: &EffectiveTask) -
     ] {
         lines.extend(text.map(|text| line(name, &text)));
     }
+    lines.extend(governed.task.signals().iter().map(|signal| line("signal", signal)));
     lines.extend(governed.task.commands().iter().map(|command| line("runs", command)));
     lines.extend(governed.allow_with.iter().map(|with| line("untrusted", &format!("read it, then allow its commands with: {with}"))));
     lines.extend(governed.notes.iter().map(|note| line("note", &note.detail)));
@@ -303,7 +304,7 @@ fn set(
     let change = if shared.dry_run {
         crate::tasks::status::step_by_person(before, status, reason)
             .map_err(|step| refused(TaskBoardError::Illegal { id: id.to_owned(), step }))?;
-        TaskTransition { id: id.to_owned(), from: Some(before), to: status, agent: None, reason: None }
+        TaskTransition { id: id.to_owned(), from: Some(before), to: status, agent: None, reason: None, message: None }
     } else {
         let change = board.set(id, status, reason, now()).map_err(refused)?;
         let changes: Vec<TaskTransition> = change.into_iter().chain(board.settle(now())?).collect();
@@ -317,6 +318,7 @@ fn set(
             to: before,
             agent: None,
             reason: None,
+            message: None,
         })
     };
     if terminal.json {

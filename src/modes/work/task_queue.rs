@@ -295,5 +295,6 @@ fn event_kind(change: &TaskTransition) -> Option<&'static str> {
 
 /// A step as an event has it.
 pub fn change_data(change: &TaskTransition) -> Value {
-    task_transition_data(&change.id, change.from, change.to, change.agent.as_deref(), change.reason.as_deref())
+    let why = (change.reason.as_deref(), change.message.as_deref());
+    task_transition_data(&change.id, change.from, change.to, change.agent.as_deref(), why)
 }

@@ -11,7 +11,7 @@ use super::nearest::misspelt;
 use super::parse::MAX_BYTES;
 use super::problem::{ConfigError, ProblemReport, shown, shown_key};
 use super::reader::{ConfigNode, ConfigSection};
-use super::settings::{CheckSpec, ConfigSettings, Mode};
+use super::settings::{CheckKind, CheckSpec, ConfigSettings, Mode};
 use super::syntax::{SpannedValue, ValueKind};
 use super::yaml;
 
@@ -164,6 +164,24 @@ impl TaskFile {
     /// Every program that the file would make watchdog run, for `watchdog trust` to show.
     pub fn commands(&self) -> Vec<String> {
         ConfigSettings { checks: self.checks.clone(), ..ConfigSettings::default() }.commands()
+    }
+
+    /// The texts by which the agent says that the task is done.
+    pub fn signals(&self) -> Vec<&str> {
+        let mut signals = Vec::new();
+        collect_signals(&self.checks, &mut signals);
+        signals
+    }
+}
+
+/// Adds the texts that the signals among checks wait for.
+fn collect_signals<'c>(checks: &'c [CheckSpec], signals: &mut Vec<&'c str>) {
+    for check in checks {
+        match check {
+            CheckSpec::Group { checks, .. } => collect_signals(checks, signals),
+            CheckSpec::Single { criterion: CheckKind::Signal(signal), .. } => signals.push(&signal.text),
+            CheckSpec::Single { .. } => {}
+        }
     }
 }
 
