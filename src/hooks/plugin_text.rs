@@ -30,7 +30,7 @@ pub(super) fn edit(text: &str, wanted: &HookEntries) -> Result<SettingsEdit, Edi
         (false, true) => written(wanted),
         (false, false) => return Err(EditError::Foreign),
     };
-    Ok(SettingsEdit { text: new, others: Vec::new() })
+    Ok(SettingsEdit { text: new, is_emptied: false, others: Vec::new() })
 }
 
 fn written(wanted: &HookEntries) -> String {

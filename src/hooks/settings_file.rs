@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::settings_text::SettingsEdit;
+
 /// Larger files are no settings.
 const MOST: u64 = 4 * 1024 * 1024;
 
@@ -14,6 +16,8 @@ pub struct SettingsFile {
     pub path: PathBuf,
     /// Its text; `None` where there is no such file.
     pub text: Option<String>,
+    /// Whether a link led there.
+    pub is_linked: bool,
 }
 
 /// Why a settings file cannot be read or written.
@@ -59,7 +63,7 @@ impl SettingsFile {
         let real = match path.canonicalize() {
             Ok(real) => real,
             Err(error) if error.kind() == io::ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => {
-                return Ok(SettingsFile { path: path.to_owned(), text: None });
+                return Ok(SettingsFile { path: path.to_owned(), text: None, is_linked: false });
             }
             Err(error) => return Err(failed(error)),
         };
@@ -69,9 +73,17 @@ impl SettingsFile {
             return Err(SettingsFileError::TooLarge { path: real });
         }
         match String::from_utf8(bytes) {
-            Ok(text) => Ok(SettingsFile { path: real, text: Some(text) }),
+            Ok(text) => {
+                let is_linked = fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink());
+                Ok(SettingsFile { path: real, text: Some(text), is_linked })
+            }
             Err(_) => Err(SettingsFileError::NotText { path: real }),
         }
+    }
+
+    /// The text to put in its place after an edit: none where only an empty object is left. A file that a link leads to stays.
+    pub fn text_after<'e>(&self, edited: &'e SettingsEdit) -> &'e str {
+        if edited.is_emptied && !self.is_linked { "" } else { &edited.text }
     }
 
     /// Puts another text in its place, with the same rights, at once or not at all. An empty text in place of one removes the file.

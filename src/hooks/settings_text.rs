@@ -17,6 +17,8 @@ use super::input::HookEvent;
 pub struct SettingsEdit {
     /// The whole new text; empty where a file that is all ours goes.
     pub text: String,
+    /// Whether nothing but an empty object is left of what was ours alone.
+    pub is_emptied: bool,
     /// Other entries that call watchdog in their own way; they stay as they are.
     pub others: Vec<String>,
 }
@@ -59,7 +61,7 @@ pub(super) fn edit(text: &str, wanted: &HookEntries, program: &str) -> Result<Se
     let (mark, text) = if text.starts_with('\u{feff}') { text.split_at('\u{feff}'.len_utf8()) } else { ("", text) };
     let empty = text.trim().is_empty();
     if empty && wanted.entries.is_empty() {
-        return Ok(SettingsEdit { text: format!("{mark}{text}"), others: Vec::new() });
+        return Ok(SettingsEdit { text: format!("{mark}{text}"), is_emptied: false, others: Vec::new() });
     }
     let source = if empty { "{\n}\n" } else { text };
     let root = CstRootNode::parse(source, &DIALECT).map_err(|error| EditError::Broken(error.to_string()))?;
@@ -92,7 +94,10 @@ pub(super) fn edit(text: &str, wanted: &HookEntries, program: &str) -> Result<Se
     {
         hooks.parent().and_then(|parent| parent.as_object_prop()).into_iter().for_each(CstObjectProp::remove);
     }
-    Ok(SettingsEdit { text: format!("{mark}{root}"), others })
+    let edited = format!("{mark}{root}");
+    let is_bare = edited.split_whitespace().collect::<String>() == "{}";
+    let is_emptied = is_bare && wanted.entries.is_empty() && own_entries(wanted.dialect, text, program) > 0;
+    Ok(SettingsEdit { text: edited, is_emptied, others })
 }
 
 /// The events of an agent, with its names for them.

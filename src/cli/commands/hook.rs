@@ -150,10 +150,11 @@ fn edit(
         CommandFailure::configuration(format!("{} was not changed: {error}", file.path.display()))
             .hint("repair it, then try again; nothing was written")
     })?;
-    let changed = edited.text != before;
+    let text = file.text_after(&edited);
+    let changed = text != before;
     let name = file.path.display().to_string();
     if changed && !which.dry_run {
-        file.replace(&edited.text).map_err(unusable)?;
+        file.replace(text).map_err(unusable)?;
         if !which.user
             && let Ok(worktree) = Worktree::open(&command_env.worktree)
         {
@@ -162,14 +163,14 @@ fn edit(
     }
     let needs = which.agent.what_it_needs(!which.user).filter(|_| !wanted.is_empty());
     if terminal.json {
-        let diff = line_diff::unified(before, &edited.text, &name);
+        let diff = line_diff::unified(before, text, &name);
         terminal.value(&hook_settings_json(which.agent.as_str(), &name, changed, which.dry_run, &edited.others, needs, &diff));
         return Ok(0);
     }
     match (changed, which.dry_run) {
         (false, _) => terminal.line(&format!("nothing to change in {}", escape_to_one_line(&name))),
-        (true, true) => terminal.line(escape_for_display(&line_diff::unified(before, &edited.text, &name)).trim_end()),
-        (true, false) if edited.text.is_empty() => terminal.line(&format!("removed {}", escape_to_one_line(&name))),
+        (true, true) => terminal.line(escape_for_display(&line_diff::unified(before, text, &name)).trim_end()),
+        (true, false) if text.is_empty() => terminal.line(&format!("removed {}", escape_to_one_line(&name))),
         (true, false) => terminal.line(&format!("changed {}; sessions that start from now on use it", escape_to_one_line(&name))),
     }
     if let Some(needs) = needs {

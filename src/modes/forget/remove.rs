@@ -109,7 +109,7 @@ fn remove_hooks(found: &mut Leftovers, program: &str) {
     for (dialect, file) in &found.settings {
         let text = file.text.as_deref().unwrap_or_default();
         let edited = hook_text::edit(text, &HookEntries::none(*dialect), program).map_err(|error| error.to_string());
-        if let Err(why) = edited.and_then(|edited| file.replace(&edited.text).map_err(|error| error.to_string())) {
+        if let Err(why) = edited.and_then(|edited| file.replace(file.text_after(&edited)).map_err(|error| error.to_string())) {
             left += hook_text::own_entries(*dialect, text, program);
             found.notes.push(format!("the hooks in {} were left: {why}", file.path.display()));
         }
