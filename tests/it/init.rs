@@ -224,6 +224,32 @@ fn a_check_runs_with_try_alone_and_one_that_runs_no_test_does_not_pass() {
 }
 
 #[test]
+fn try_runs_the_trusted_file_that_is_there() {
+    let env = TestEnv::new();
+    let repo = with_make(&env, "repo");
+    repo.watchdog(&["init", "--yes"]).expect(0);
+    repo.write("Makefile", "test:\n\t@exit 7\n");
+    let text = fs::read_to_string(repo.path().join("completion.json")).expect("it was written");
+    let out = repo.watchdog(&["init", "--try", "--json"]).expect(0).json();
+    assert_eq!((&out["tried"][0]["outcome"], &out["written"]), (&json!("unmet"), &Value::Null), "{out}");
+    assert_eq!(fs::read_to_string(repo.path().join("completion.json")).expect("it is there"), text, "nothing is written");
+    repo.write("completion.json", text.replace("make test", "touch ran"));
+    let refused = repo.watchdog(&["init", "--try"]).expect(2);
+    assert!(refused.stderr.contains("not trusted") && refused.stderr.contains(" trust") && !repo.has("ran"), "{refused}");
+}
+
+#[test]
+fn init_says_when_other_worktrees_have_the_file() {
+    let env = TestEnv::new();
+    let repo = with_make(&env, "repo");
+    let told = repo.watchdog(&["init", "--yes"]).expect(0);
+    assert!(!told.stdout.contains("other worktrees"), "{told}");
+    repo.git(&["worktree", "add", "-q", "../side"]);
+    let told = repo.watchdog(&["init", "--yes", "--force"]).expect(0);
+    assert!(told.stdout.contains("other worktrees of this repository have it once it is committed and merged there"), "{told}");
+}
+
+#[test]
 fn a_terminal_asks_by_arrow_keys_and_writes_what_was_chosen() {
     let env = TestEnv::new();
     install(&env, "claude", "true");

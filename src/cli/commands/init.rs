@@ -19,8 +19,8 @@ use crate::wire::trust_json::PersonDeed;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
 use watchdog_facts::verdict::Reason;
-use watchdog_git::Worktree;
-use watchdog_store::trust::TrustStore;
+use watchdog_git::{Worktree, worktrees_of};
+use watchdog_store::trust::{TrustStore, fingerprint};
 use watchdog_store::{open_store, uncommitted};
 
 /// Looks at the project, shows what fits it, writes the file and trusts it; with `--cron`, prints instead what has the system sweep.
@@ -31,6 +31,10 @@ pub fn init(command_env: &CommandEnv, terminal: &CommandTerminal, args: InitArgs
     let worktree = Worktree::open(&command_env.worktree)?;
     let path = worktree.root().join(CONFIGURATION_FILE);
     let commands = command_env.commands(worktree.root());
+    let is_there = fs::symlink_metadata(&path).is_ok_and(|about| about.is_file());
+    if is_there && !args.dry_run && !args.force && !args.try_checks.is_empty() {
+        return try_written(command_env, terminal, (&worktree, &path), &args.try_checks, &commands);
+    }
     if !args.dry_run {
         may_write(command_env, &worktree, &args)?;
         refuse_taken(&path, args.force, &commands)?;
@@ -71,7 +75,33 @@ pub fn init(command_env: &CommandEnv, terminal: &CommandTerminal, args: InitArgs
     write_file(&path, &text, args.force, &commands)?;
     let hash = trust_own_file(command_env, &worktree, &path, &text, args.from_session)?;
     let name = path.display().to_string();
-    show(terminal, &InitReport { written: Some(&name), trusted: Some(&hash), ..report }, (&proposed, &chosen), &commands);
+    let others = worktrees_of(worktree.common_dir()).len() > 1;
+    show(terminal, &InitReport { written: Some(&name), trusted: Some(&hash), ..report }, (&proposed, &chosen), (&commands, others));
+    Ok(0)
+}
+
+/// Runs the commands of the file that is there once each, where it is trusted. Writes nothing.
+fn try_written(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    (worktree, path): (&Worktree, &Path),
+    names: &[String],
+    commands: &WorktreeCommands,
+) -> Result<u8, CommandFailure> {
+    let text = fs::read_to_string(path)
+        .map_err(|error| CommandFailure::new(Reason::ConfigError, format!("failed to read {}: {error}", path.display())))?;
+    let hash = fingerprint(&worktree.repository_id(), CONFIGURATION_FILE.as_ref(), text.as_bytes());
+    if !TrustStore::new(&command_env.state).is_trusted(&hash, command_env.trusted.as_deref())? {
+        return Err(CommandFailure::usage(format!("{} is there and is not trusted, so that no command of it runs", path.display()))
+            .hint(format!("read it, then allow it with: {}", commands.watchdog("trust"))));
+    }
+    let tried = try_checks(terminal, worktree.root(), &text, false, names)?;
+    let next = commands.watchdog("check");
+    let report = InitReport { written: None, trusted: None, text: &text, offered: &[], notes: &[], tried: &tried, next: &next };
+    match terminal.json {
+        true => terminal.value(&init_json(&report)),
+        false => terminal.sentence(&format!("{} is left as it is", escape_to_one_line(&path.display().to_string()))),
+    }
     Ok(0)
 }
 
@@ -173,7 +203,7 @@ fn show(
     terminal: &CommandTerminal,
     report: &InitReport<'_>,
     (proposed, chosen): (&ConfigProposal, &ChosenConfig),
-    commands: &WorktreeCommands,
+    (commands, has_other_worktrees): (&WorktreeCommands, bool),
 ) {
     if terminal.json {
         return terminal.value(&init_json(report));
@@ -204,6 +234,9 @@ fn show(
     report.offered.iter().for_each(|line| terminal.sentence(&format!("not in it: {}", escape_to_one_line(line))));
     report.notes.iter().for_each(|note| terminal.sentence(&format!("note: {}", escape_to_one_line(note))));
     terminal.sentence(&format!("edit it as you like and commit it; allow the new bytes with: {}", commands.watchdog("trust")));
+    if has_other_worktrees {
+        terminal.sentence("other worktrees of this repository have it once it is committed and merged there");
+    }
     terminal.sentence(&format!("next: {}", report.next));
 }
 
