@@ -196,3 +196,14 @@ fn names_from_outside_cannot_steer_a_terminal() {
     let coloured = env.watchdog(&env.root(), &["status", "--color", "always"]).expect(0);
     assert!(coloured.stdout.contains("re\\x1b[31mpo"), "{coloured}");
 }
+
+#[test]
+fn empty_watch_ends_with_its_reader() {
+    let env = TestEnv::new();
+    let watchdog = env!("CARGO_BIN_EXE_watchdog");
+    for more in ["", " --json"] {
+        let line = format!("{watchdog} status --watch --plain{more} | head -1");
+        let out = env.command("sh", &env.root()).args(["-c", &line]).timeout(Duration::from_secs(60)).run().expect(0);
+        assert!(out.stdout.contains("no worktree has a recorded baseline") || out.stdout.contains("\"worktrees\":[]"), "{out}");
+    }
+}

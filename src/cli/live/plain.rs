@@ -111,9 +111,13 @@ impl PlainLines {
             self.away.clone_from(&overview.away);
         }
         let first = self.shown.is_none();
-        if first && found.rows.is_empty() && !self.terminal.json {
+        if first && found.rows.is_empty() {
             let snapshot = self.commands.clone().with_worktree(std::path::Path::new("WORKTREE")).watchdog("snapshot");
-            self.terminal.tell(&format!("no worktree has a recorded baseline, so nothing is watched yet\n  begin with: {snapshot}"));
+            // A reader that waits for a first line gets one.
+            reader::write_line(&match self.terminal.json {
+                true => self.terminal.value_to(&found.to_json(|_| false)),
+                false => format!("no worktree has a recorded baseline, so nothing is watched yet; begin with: {snapshot}"),
+            })?;
         }
         let mut before = self.shown.take().unwrap_or_default();
         let mut shown = HashMap::new();
