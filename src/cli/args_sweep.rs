@@ -39,8 +39,8 @@ pub struct SweepArgs {
     /// Send at most N probes per sweep; the next sweep starts with other worktrees
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub max_probes_total: u32,
-    /// Show only worktrees of this status, or no_baseline or gone; may be given several times
-    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = only(&["no_baseline", "gone"]))]
+    /// Show only worktrees of this status, or no_baseline, untouched or gone; may be given several times
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = only(&["no_baseline", "untouched", "gone"]))]
     pub only: Vec<String>,
     /// Show only what calls for somebody and was not shown by --news before; for cron, which mails what is printed
     #[arg(long)]

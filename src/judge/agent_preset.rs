@@ -115,10 +115,15 @@ impl CommandEnv {
     /// # Errors
     /// Where they cannot be written down.
     pub fn note_conversations(&self, open: &OpenWorktree, recorded: &RecordedBaseline) -> Result<(), StoreError> {
+        let sources = self.transcript_sources();
+        note_conversations(open.store.as_ref(), (&open.worktree_id, &recorded.spec), (open.root(), &sources), recorded.at)
+    }
+
+    /// Where every known agent keeps its transcripts.
+    pub fn transcript_sources(&self) -> Vec<TranscriptSource> {
         let own = self.presets.own_words().into_iter().filter_map(|word| self.presets.of_word(&word).ok().flatten());
         let presets = PresetCatalog::built_in().iter().cloned().chain(own);
-        let sources: Vec<_> = presets.filter_map(|preset| TranscriptSource::of(&preset, &self.claude_home)).collect();
-        note_conversations(open.store.as_ref(), (&open.worktree_id, &recorded.spec), (open.root(), &sources), recorded.at)
+        presets.filter_map(|preset| TranscriptSource::of(&preset, &self.claude_home)).collect()
     }
 
     /// The preset of an agent that is about to be started in the worktree of this command. One that was never run says so.

@@ -158,6 +158,33 @@ pub fn note_conversations(
     conversation::record(store, worktree_id, spec, &SpecConversations { baseline_at, before, pinned: None })
 }
 
+/// Whether a session was recorded since a baseline, or a transcript of the folder was begun or has grown since then. What is unknown counts
+/// as one.
+///
+/// # Errors
+/// Where the records cannot be read.
+pub fn has_conversation_since(
+    store: &dyn LocalStore,
+    (worktree_id, spec): (&str, &str),
+    (root, sources): (&Path, &[TranscriptSource]),
+    baseline_at: Timestamp,
+) -> Result<bool, StoreError> {
+    if session::of(store, worktree_id, spec)?.is_some_and(|session| baseline_at <= session.started_at) {
+        return Ok(true);
+    }
+    let Some(record) = conversation::of(store, worktree_id, spec)?.filter(|record| record.baseline_at == baseline_at) else {
+        return Ok(true);
+    };
+    Ok(sources.iter().any(|source| {
+        let listed = source.listing(root, Some(baseline_at));
+        let is_since = |file: &TranscriptFile| match source.is_by_folder() {
+            true => grown(&record.before, file) == Some(true),
+            false => begun_since(baseline_at, file) != Some(false),
+        };
+        !listed.complete || listed.files.iter().any(is_since)
+    }))
+}
+
 fn grown(before: &[(String, u64)], transcript: &TranscriptFile) -> Option<bool> {
     let size = before.iter().find(|(id, _)| *id == transcript.session_id).map(|(_, size)| *size);
     Some(size.is_none_or(|size| size < transcript.size))
@@ -285,6 +312,23 @@ mod tests {
         assert_eq!(ground.whom(Some(at(100))).proves_nothing(), None);
         ground.note(at(300));
         assert_eq!(ground.whom(Some(at(300))).resume, None, "a new baseline begins anew");
+    }
+
+    #[test]
+    fn conversation_since_the_baseline_is_seen() {
+        let ground = Ground::new();
+        ground.write(A, "{}\n");
+        ground.note(at(100));
+        let sources = [ground.source()];
+        let since =
+            |second| has_conversation_since(ground.store.as_ref(), ("w", "s"), (&ground.root(), &sources), at(second)).expect("rows");
+        assert!(!since(100), "none has grown");
+        assert!(since(200), "of another baseline nothing is known");
+        ground.write(A, "{}\n{}\n");
+        assert!(since(100), "one has grown");
+        ground.write(A, "{}\n");
+        ground.write(B, "{}\n");
+        assert!(since(100), "one was begun");
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod log_reader;
 mod other_clone;
 
 pub use baseline::{RecentRefs, RecordedBaseline, UncommittedRule, record, recorded, recorded_sharing, spec_of_new_session};
-pub use conversation::{ProbeTarget, SessionIdSource, note_conversations};
+pub use conversation::{ProbeTarget, SessionIdSource, has_conversation_since, note_conversations};
 pub use end::EndedSession;
 pub use inside::{SharedInside, inside, inside_of};
 pub use log_files::{SessionLog, expire_logs, log_path, logs_of, open_log};

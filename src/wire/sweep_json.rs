@@ -7,11 +7,16 @@ use serde_json::{Value, json};
 
 use watchdog_facts::verdict::Reason;
 
+/// The key of a kept verdict about a worktree in which nothing happened.
+const UNTOUCHED: &str = "untouched";
+
 /// Why a worktree of a sweep was not judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotJudged {
     /// No baseline is recorded.
     NoBaseline,
+    /// Nothing happened since its baseline.
+    Untouched,
     /// Its folder is gone.
     Gone,
 }
@@ -21,6 +26,7 @@ impl NotJudged {
     pub fn as_str(self) -> &'static str {
         match self {
             NotJudged::NoBaseline => "no_baseline",
+            NotJudged::Untouched => UNTOUCHED,
             NotJudged::Gone => "gone",
         }
     }
@@ -47,6 +53,17 @@ pub fn unchanged_verdict_json(mut verdict: Value, since: Timestamp) -> Option<Va
     fields.insert("unchanged_since".into(), json!(since.to_string()));
     fields.insert("duration_ms".into(), json!(0));
     Some(verdict)
+}
+
+/// The verdict of a worktree in which nothing happened since its baseline, to be kept for a later sweep.
+pub fn untouched_json(mut verdict: Value) -> Value {
+    verdict[UNTOUCHED] = json!(true);
+    verdict
+}
+
+/// Whether it is such a verdict.
+pub fn is_untouched_json(verdict: &Value) -> bool {
+    verdict[UNTOUCHED] == true
 }
 
 /// What is read of the verdict of an earlier sweep. What it does not have is `None`, or an empty text.

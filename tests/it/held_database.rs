@@ -59,12 +59,9 @@ fn a_sweep_of_several_worktrees_waits_ten_seconds_in_all_and_judges_each() {
     let held = hold(&env);
     let (swept, _) = timed(|| env.watchdog(&env.root(), &["sweep", ".", "--json", "-q", "--no-probe", "--jobs", "2"]));
     let rows = rows(&swept);
-    for (name, verdict) in [
-        ("idle", "incomplete/unfinished"),
-        ("one", "complete/new_commits"),
-        ("two", "complete/new_commits"),
-        ("three", "complete/new_commits"),
-    ] {
+    for (name, verdict) in
+        [("idle", "untouched"), ("one", "complete/new_commits"), ("two", "complete/new_commits"), ("three", "complete/new_commits")]
+    {
         assert_eq!(word(&rows[name]), verdict, "{swept}");
     }
     drop(held);

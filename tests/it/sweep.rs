@@ -78,12 +78,8 @@ fn every_worktree_is_judged_once_and_one_that_nobody_watches_is_no_alarm() {
     worktrees[1].write("draft", "3");
     let all = env.root().join("all");
     let swept = env.watchdog(&all, &["sweep", ".", "repo", "idle", "--no-probe", "--json", "-q"]).expect(0);
-    let expected = [
-        ("committed", "complete/new_commits"),
-        ("dirty", "incomplete/unfinished"),
-        ("idle", "incomplete/unfinished"),
-        ("repo", "no_baseline"),
-    ];
+    let expected =
+        [("committed", "complete/new_commits"), ("dirty", "incomplete/unfinished"), ("idle", "untouched"), ("repo", "no_baseline")];
     assert_eq!(words(&swept), pairs(&expected));
     let rows = rows(&swept);
     let (committed, nobodys) = (&rows["committed"], &rows["repo"]);
@@ -97,8 +93,8 @@ fn every_worktree_is_judged_once_and_one_that_nobody_watches_is_no_alarm() {
     assert_eq!(heads, ["STATUS", "REASON", "COMMITS", "LEFT", "SPEC", "WORKTREE"]);
     assert_eq!(table.stdout.lines().count(), 5, "{table}");
     let first: Vec<&str> = table.stdout.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(first, ["incomplete", "incomplete", "complete", "-"], "what goes on stands above what is done");
-    assert!(table.stderr.contains("4 worktrees: 1 complete, 2 incomplete, 1 no_baseline"), "{table}");
+    assert_eq!(first, ["incomplete", "complete", "-", "-"], "what goes on stands above what is done");
+    assert!(table.stderr.contains("4 worktrees: 1 complete, 1 incomplete, 1 no_baseline, 1 untouched"), "{table}");
     let only = env.watchdog(&all, &["sweep", "--no-probe", "--only", "complete,no_baseline"]).expect(0);
     assert_eq!(only.stdout.lines().count(), 3, "{only}");
 }
@@ -136,7 +132,7 @@ fn one_bad_worktree_spoils_nothing_and_calls_for_somebody_only_where_it_is_watch
         ("nobodys", "no_baseline"),
         ("rebasing", "incomplete/operation_in_progress"),
         ("repo", "no_baseline"),
-        ("unborn", "incomplete/unfinished"),
+        ("unborn", "untouched"),
     ];
     assert_eq!(words(&swept), pairs(&expected), "{swept}");
     let rows = rows(&swept);
@@ -206,6 +202,29 @@ fn the_count_of_questions_goes_on_from_sweep_to_sweep() {
 }
 
 #[test]
+fn untouched_worktree_is_no_error_and_asks_nobody() {
+    let mut env = TestEnv::new();
+    env.set("CLAUDE_CONFIG_DIR", env.root().join("claude"));
+    let worktree = &linked(&env, &["a"])[0];
+    let all = env.root().join("all");
+    let sweep = || rows(&env.watchdog(&all, &["sweep", "--json", "-q"]))["a"].clone();
+    for _ in 0..3 {
+        let row = sweep();
+        assert_eq!((word(&row), &row["complete"]), ("untouched".to_owned(), &json!(false)), "{row}");
+    }
+    let table = env.watchdog(&all, &["sweep"]).expect(0);
+    assert!(table.stdout.lines().any(|line| line.starts_with("-  ") && line.contains(" untouched ")), "{table}");
+    // A conversation is begun in it: then its agent is meant.
+    let slug: String = worktree.path().to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let transcript = format!("claude/projects/{slug}/0a0a0a0a-0000-4000-8000-000000000001.jsonl");
+    env.write(&transcript, "{}\n");
+    assert_ne!(word(&sweep()), "untouched");
+    fs::remove_file(env.root().join(&transcript)).unwrap();
+    worktree.write("draft", "1");
+    assert_ne!(word(&sweep()), "untouched");
+}
+
+#[test]
 fn where_nothing_moved_the_verdict_is_had_again_and_every_change_is_seen_at_once() {
     let env = TestEnv::new();
     let worktree = &linked(&env, &["a"])[0];
@@ -234,14 +253,13 @@ fn where_nothing_moved_the_verdict_is_had_again_and_every_change_is_seen_at_once
         fs::File::options().write(true).open(&file).unwrap().set_modified(before).unwrap();
     };
     type Change<'a> = (&'a str, &'a dyn Fn(), &'a str, u64);
-    let changes: [Change<'_>; 7] = [
+    let changes: [Change<'_>; 6] = [
         ("a tracked file, of the same size and time", &|| rewrite("new", "2"), "complete/new_commits", 1),
         ("an untracked file in a folder that was empty", &|| worktree.write("hollow/draft", "1"), "complete/new_commits", 2),
         ("the same untracked file, of the same size and time", &|| rewrite("hollow/draft", "2"), "complete/new_commits", 2),
         ("what is ignored", &|| worktree.write(".git-excluded.o", "1"), "complete/new_commits", 2),
         ("the ignore file", &|| worktree.write(".gitignore", ""), "complete/new_commits", 4),
         ("a commit", &|| drop(worktree.commit_all("feat: more")), "complete/new_commits", 0),
-        ("the baseline", &|| drop(worktree.watchdog(&["snapshot"]).expect(0)), "incomplete/unfinished", 0),
     ];
     for (what, change, expected, left) in changes {
         change();
@@ -252,7 +270,8 @@ fn where_nothing_moved_the_verdict_is_had_again_and_every_change_is_seen_at_once
         same = again();
         assert_eq!((word(&same), &same["changes"]), (expected.to_string(), &seen["changes"]), "{what}");
     }
-    assert_eq!(same["new_commits"], 0);
+    worktree.watchdog(&["snapshot"]).expect(0);
+    assert_eq!(word(&sweep()), "untouched", "the baseline");
 
     worktree.write("draft", "1");
     let snapshot = again()["rescue"]["snapshot"].as_str().unwrap().to_string();

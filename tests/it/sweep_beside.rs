@@ -56,7 +56,7 @@ fn a_session_that_was_written_down_counts_as_long_as_its_process_lives() {
     record(alive.pid(), jiff::Timestamp::now());
     assert_eq!(sweep(), "waiting/session_active");
     record(alive.pid(), jiff::Timestamp::UNIX_EPOCH);
-    assert_eq!(sweep(), "incomplete/unfinished", "a process that began after the session is another one with its number");
+    assert_eq!(sweep(), "untouched", "a process that began after the session is another one with its number");
     let ended = alive.pid();
     drop(alive);
     record(ended, jiff::Timestamp::now());

@@ -12,6 +12,7 @@ use super::report::{SweepOutcome, SweepReport, SweepRow};
 use super::request::SweepRequest;
 use super::scan::{JudgementAwaitingProbe, SweepScanOutcome, isolated};
 use super::sweep_cache::SweepCache;
+use crate::agent::transcript_source::TranscriptSource;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::expiry::expire;
@@ -48,6 +49,8 @@ pub struct SweepShared<'a> {
     pub(super) watched: HashSet<String>,
     /// Those for which a session is.
     pub(super) with_sessions: HashSet<String>,
+    /// Where agents keep their transcripts.
+    pub(super) transcript_sources: Vec<TranscriptSource>,
     /// Repositories whose old snapshots were already deleted in this sweep.
     expired: Mutex<HashSet<PathBuf>>,
     jobs: Mutex<VecDeque<FoundWorktree>>,
@@ -96,6 +99,7 @@ fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) ->
         recent_refs: RecentRefs::default(),
         watched: baseline::worktrees(store.as_ref())?,
         with_sessions: session::worktrees(store.as_ref())?,
+        transcript_sources: around.transcript_sources(),
         store,
         expired: Mutex::default(),
         total: jobs.len(),

@@ -13,6 +13,9 @@ use watchdog_facts::verdict::{Reason, Status};
 /// How many characters of a message are kept for the table.
 const MESSAGE: usize = 300;
 
+/// The message for a worktree in which nothing happened.
+const UNTOUCHED: &str = "no commit, no change and no conversation since its baseline";
+
 /// One worktree of a sweep.
 #[derive(Debug, Clone)]
 pub struct SweepRow {
@@ -37,6 +40,8 @@ pub enum SweepOutcome {
         /// The reason if it could not be read.
         note: Option<String>,
     },
+    /// No commit, no change and no conversation since its baseline.
+    Untouched,
     /// Its folder is gone.
     Gone {
         /// For a person.
@@ -53,6 +58,7 @@ impl SweepRow {
             SweepOutcome::Again { verdict } => (**verdict).clone(),
             SweepOutcome::Unwatched { note: None } => not_judged(NotJudged::NoBaseline, "no baseline is recorded"),
             SweepOutcome::Unwatched { note: Some(why) } => not_judged(NotJudged::NoBaseline, &format!("no baseline is recorded; {why}")),
+            SweepOutcome::Untouched => not_judged(NotJudged::Untouched, UNTOUCHED),
             SweepOutcome::Gone { why } => not_judged(NotJudged::Gone, why),
         }
     }
@@ -100,6 +106,7 @@ impl SweepRow {
             SweepOutcome::Unwatched { note } => {
                 SweepTableRow { reason: NotJudged::NoBaseline.as_str(), message: short(note.as_deref().unwrap_or_default()), ..blank }
             }
+            SweepOutcome::Untouched => SweepTableRow { reason: NotJudged::Untouched.as_str(), ..blank },
             SweepOutcome::Gone { why } => SweepTableRow { reason: NotJudged::Gone.as_str(), message: short(why), ..blank },
         };
         // The object of a verdict is large, and of most rows nobody needs the step.
@@ -117,7 +124,7 @@ pub struct SweepTableRow {
     pub worktree: String,
     /// The verdict's status; `None` where it was not judged.
     pub status: Option<Status>,
-    /// The verdict's reason, or `no_baseline` or `gone`.
+    /// The verdict's reason, or `no_baseline`, `untouched` or `gone`.
     pub reason: &'static str,
     /// The name of the work.
     pub spec: Option<String>,

@@ -18,15 +18,16 @@ use crate::judge::open_worktree::{OpenWorktree, taken};
 use crate::judge::panicked::verdict_of_panic;
 use crate::judge::settle_anchor;
 use crate::modes::live_session::RunningSession;
-use crate::session::{is_another_clone, recorded_sharing};
+use crate::session::{has_conversation_since, is_another_clone, recorded_sharing};
+use crate::wire::sweep_json::is_untouched_json;
 use crate::wire::verdict_json::{JudgedSession, Judgement};
 use watchdog_core::decision::machine::{CheckMachine, DriveOutcome, MachineAction, MachineEvent, MachineSetup, drive};
-use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
+use watchdog_facts::evidence::{Changes, Commits, Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::refused_tool::ToolRefusals;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{FoundWorktree, RepoCache, WorktreeState, is_absent};
-use watchdog_store::baseline;
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
+use watchdog_store::{StoreError, baseline};
 
 /// The message for a worktree that was removed meanwhile.
 const VANISHED: &str = "its folder vanished while it was looked at";
@@ -110,8 +111,10 @@ impl SweepShared<'_> {
             Ok(LockAttempt::Busy(holder)) => return judged(taken(holder)),
             Err(error) => return judged(self.unreadable(&found.root, error.into())),
         };
-        if let Some(verdict) = self.memory.recall(found, &id) {
-            return row(SweepOutcome::Again { verdict: Box::new(verdict) });
+        match self.memory.recall(found, &id) {
+            Some(verdict) if !is_untouched_json(&verdict) => return row(SweepOutcome::Again { verdict: Box::new(verdict) }),
+            Some(_) if !self.has_conversation(&id, &found.root) => return row(SweepOutcome::Untouched),
+            _ => {}
         }
         self.judge(found, repo_cache, id, lock).unwrap_or_else(|unreadable| match is_absent(&found.root) {
             false => judged(self.unreadable(&found.root, unreadable)),
@@ -134,6 +137,20 @@ impl SweepShared<'_> {
         // One that cannot be read hides nothing: the lock and the judgement come next.
         let running = RunningSession::of(self.around, self.store.as_ref(), (id, root), None).ok()??;
         Some((Verdict::new(Reason::SessionActive, running.in_words()), running.to_session()))
+    }
+
+    /// Whether anything was said in a worktree since its latest baseline. What cannot be read counts as that.
+    fn has_conversation(&self, id: &str, root: &Path) -> bool {
+        let since_baseline = || {
+            let Some((spec, baseline)) = baseline::latest(self.store.as_ref(), id)? else { return Ok(true) };
+            has_conversation_since(self.store.as_ref(), (id, &spec), (root, &self.transcript_sources), baseline.at)
+        };
+        since_baseline().unwrap_or_else(|_: StoreError| true)
+    }
+
+    /// Whether no agent said anything here since the baseline. Of a program that answers in an agent's place that is unknown.
+    fn is_silent(&self, input: &JudgementInput, root: &Path) -> bool {
+        input.settings.agent.probe.is_none() && !self.has_conversation(&input.worktree_id, root)
     }
 
     /// The steps of a check after its lock: input, admit, judge.
@@ -170,17 +187,33 @@ impl SweepShared<'_> {
                     verdict.degraded.push(self.rationed());
                 }
                 let mut judgement = self.settle(&judgement_run, *verdict);
-                if let Err(error) = self.memory.keep(found, &judgement_run, &judgement, begun) {
+                let untouched = is_untouched(&judgement.verdict) && self.is_silent(&judgement_run.input, &found.root);
+                if let Err(error) = self.memory.keep(found, &judgement_run, (&judgement, untouched), begun) {
                     judgement.verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
                 }
                 if let Some(worktree) = judgement_run.into_worktree() {
                     repo_cache.give_back(worktree);
                 }
+                if untouched {
+                    return Ok(SweepScanOutcome::Row(SweepRow { worktree: found.root.clone(), outcome: SweepOutcome::Untouched }));
+                }
                 end(judgement)
             }
             DriveOutcome::Held(action) => {
                 let found = found.clone();
-                Ok(SweepScanOutcome::Wants(Box::new(JudgementAwaitingProbe { found, judgement_run, setup, machine, action, _lock: lock })))
+                let nothing = has_nothing(machine.commits(), machine.changes()) && self.is_silent(&judgement_run.input, &found.root);
+                let pending = JudgementAwaitingProbe { found, judgement_run, setup, machine, action, _lock: lock };
+                if nothing {
+                    // No agent can know of work that is not there.
+                    let row = self.judge_without_asking(pending, None);
+                    return Ok(SweepScanOutcome::Row(match &row.outcome {
+                        SweepOutcome::Judged(judgement) if is_untouched(&judgement.verdict) => {
+                            SweepRow { outcome: SweepOutcome::Untouched, ..row }
+                        }
+                        _ => row,
+                    }));
+                }
+                Ok(SweepScanOutcome::Wants(Box::new(pending)))
             }
         }
     }
@@ -239,9 +272,13 @@ impl SweepShared<'_> {
 
     /// Judges without asking, because the probe budget is spent: the next sweep may ask.
     pub fn without_asking(&self, pending: JudgementAwaitingProbe) -> SweepRow {
+        self.judge_without_asking(pending, Some(self.rationed()))
+    }
+
+    fn judge_without_asking(&self, pending: JudgementAwaitingProbe, note: Option<Degradation>) -> SweepRow {
         let JudgementAwaitingProbe { found, judgement_run, mut setup, _lock, .. } = pending;
         setup.no_probe = true;
-        setup.notes.push(self.rationed());
+        setup.notes.extend(note);
         judgement_run.executor.ask_nobody();
         let mut machine = CheckMachine::new(setup);
         let _within = judgement_run.span.clone().entered();
@@ -265,6 +302,23 @@ impl SweepShared<'_> {
         self.expire(judgement_run);
         judgement
     }
+}
+
+/// Whether nothing shows that a session was here: no commit, and no change of its own.
+fn has_nothing(commits: Option<&Commits>, changes: Option<&Changes>) -> bool {
+    let no_commit = commits.is_some_and(|commits| commits.new_commits == 0 && commits.degraded.is_empty());
+    let no_change = |changes: &Changes| {
+        let is_old = changes.total() == changes.inherited && changes.conflicted == 0;
+        is_old && changes.operation.is_none() && changes.degraded.is_empty()
+    };
+    no_commit && changes.is_some_and(no_change)
+}
+
+/// The same of a verdict that no answer decided.
+fn is_untouched(verdict: &Verdict) -> bool {
+    matches!(verdict.reason, Reason::Unfinished | Reason::ChecksUnmet)
+        && verdict.probes.is_empty()
+        && has_nothing(verdict.commits.as_ref(), verdict.changes.as_ref())
 }
 
 fn unreadable(kind: FaultKind, why: &str) -> UnreadableFact {

@@ -16,7 +16,7 @@ use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::FILE;
 use crate::judge::judgement_run::JudgementRun;
-use crate::wire::sweep_json::unchanged_verdict_json;
+use crate::wire::sweep_json::{unchanged_verdict_json, untouched_json};
 use crate::wire::verdict_json::Judgement;
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Reason;
@@ -86,10 +86,10 @@ impl SweepCache {
         &self,
         found: &FoundWorktree,
         judgement_run: &JudgementRun,
-        judgement: &Judgement,
+        (judgement, is_untouched): (&Judgement, bool),
         begun: Timestamp,
     ) -> Result<(), StoreError> {
-        let Some(entry) = self.entry(found, judgement_run, judgement, begun) else { return Ok(()) };
+        let Some(entry) = self.entry(found, judgement_run, (judgement, is_untouched), begun) else { return Ok(()) };
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.push((judgement_run.input.worktree_id.clone(), entry));
         if waiting.len() < TOGETHER {
@@ -118,7 +118,7 @@ impl SweepCache {
         &self,
         found: &FoundWorktree,
         judgement_run: &JudgementRun,
-        judgement: &Judgement,
+        (judgement, is_untouched): (&Judgement, bool),
         begun: Timestamp,
     ) -> Option<SweepCacheEntry> {
         let verdict = &judgement.verdict;
@@ -140,7 +140,8 @@ impl SweepCache {
         let more = self.beside(found);
         let stamp = fingerprints.stamp(FingerprintScope { worktree: found, more: &more }, begun.into())?;
         let inputs = self.inputs_of(&judgement_run.input.worktree_id)?;
-        Some(SweepCacheEntry { inputs, paths: fingerprints.to_text(), stamp, snapshot, at: begun, verdict: judgement.to_json() })
+        let verdict = if is_untouched { untouched_json(judgement.to_json()) } else { judgement.to_json() };
+        Some(SweepCacheEntry { inputs, paths: fingerprints.to_text(), stamp, snapshot, at: begun, verdict })
     }
 
     fn beside(&self, found: &FoundWorktree) -> Vec<PathBuf> {
