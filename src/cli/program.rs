@@ -14,10 +14,10 @@ use crate::modes::slot_connection::connect_slots;
 use crate::notify::delivery::NotificationWorker;
 use crate::wire::failure_json::panicked_json;
 use watchdog_core::config::CriteriaNumbers;
-use watchdog_facts::display::{escape_for_display, plural};
+use watchdog_facts::display::{escape_for_display, escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
-use watchdog_store::{StateDir, StoreError};
+use watchdog_store::{StateDir, StoreError, take_unread_notes};
 
 use super::args::{Cli, Command};
 use super::args_global::{ColorWhen, GlobalArgs};
@@ -175,12 +175,21 @@ fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailure> 
         Command::Man(args) => manual::man(terminal, &args),
         Command::Help(args) => help::help(&args.topic),
     };
+    say_unread_notes(terminal, &around);
     // The result is printed; whoever waits for our end waits a little longer, and only where somebody is to be told.
     let left = notifications.finish(DELIVERY);
     if left > 0 {
         terminal.tell(&format!("watchdog: {} to be delivered; the next watchdog tries again", plural(left as u64, "notification")));
     }
     done
+}
+
+/// Says which faults of the records no result of the command named: a damaged database that was put aside must not pass unnoticed.
+fn say_unread_notes(terminal: &CommandTerminal, around: &dyn Fn() -> Result<CommandEnv, CommandFailure>) {
+    for note in take_unread_notes() {
+        let detail = around().map_or(note.detail.clone(), |around| around.commands_here().name_worktree(&note.detail));
+        terminal.complain(&format!("watchdog: {} ({})", escape_to_one_line(&detail), note.code));
+    }
 }
 
 /// Does what a command line says, for the live view: what it prints is held back, and a panic is its own alone.

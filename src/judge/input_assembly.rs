@@ -22,7 +22,7 @@ impl JudgementInput {
         completion.max_probes = overrides.max_probes.unwrap_or(completion.max_probes);
         completion.probe_interval = overrides.probe_interval.unwrap_or(completion.probe_interval);
         completion.probe_timeout = overrides.probe_timeout.unwrap_or(completion.probe_timeout);
-        let mut notes = open.notes;
+        let mut notes: Vec<_> = open.notes.into_iter().collect();
         notes.extend(open.worktree.served_note());
         notes.extend(recorded.notes);
         notes.extend(effective.notes);

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use watchdog_facts::evidence::{Degradation, UnreadableFact};
+use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::Worktree;
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
-use watchdog_store::{LocalStore, open_store};
+use watchdog_store::{LocalStore, StateDir, StoreError, StoreNotes, open_store, open_store_to_read};
 
 use super::command_env::CommandEnv;
 use super::refusal::Refusal;
@@ -30,7 +30,7 @@ pub struct OpenWorktree {
     /// watchdog's records.
     pub store: Arc<dyn LocalStore>,
     /// Faults of the store.
-    pub notes: Vec<Degradation>,
+    pub notes: StoreNotes,
     /// Commands for a person to type about it.
     pub commands: WorktreeCommands,
 }
@@ -46,9 +46,21 @@ enum WorktreeLockOutcome {
 impl OpenWorktree {
     /// Opens the worktree, then the store.
     pub fn open(command_env: &CommandEnv) -> Result<Self, UnreadableFact> {
+        OpenWorktree::open_by(command_env, open_store)
+    }
+
+    /// The same for a command that only reads, also where the state directory takes no writes.
+    pub fn open_to_read(command_env: &CommandEnv) -> Result<Self, UnreadableFact> {
+        OpenWorktree::open_by(command_env, open_store_to_read)
+    }
+
+    fn open_by(
+        command_env: &CommandEnv,
+        open: impl FnOnce(&StateDir) -> Result<Arc<dyn LocalStore>, StoreError>,
+    ) -> Result<Self, UnreadableFact> {
         let worktree = Worktree::open(&command_env.worktree)?;
         command_env.state.ensure()?;
-        let store = open_store(&command_env.state)?;
+        let store = open(&command_env.state)?;
         let notes = store.notes();
         let commands = command_env.commands(worktree.root());
         Ok(OpenWorktree { worktree_id: worktree.worktree_id(), worktree, store, notes, commands })

@@ -7,9 +7,9 @@ use tokio::runtime::Handle;
 
 use crate::session::{RecordedBaseline, recorded, refuse_other_clone};
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
-use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
+use watchdog_facts::shell_line::shell_word;
 use watchdog_facts::verdict::{Reason, Verdict};
-use watchdog_git::HistoryPoint;
+use watchdog_git::{HistoryPoint, KeptBaseline};
 use watchdog_process::{CommandLineReader, PidWaitOutcome};
 use watchdog_store::lock::WorktreeLock;
 
@@ -130,7 +130,7 @@ fn judgement_input(command_env: &CommandEnv, open: OpenWorktree, request: &Check
                 found => (replaced(found, point, request.spec.as_deref(), &open), false),
             }
         }
-        None => (found.ok_or_else(|| nothing_recorded(&open.commands, request.spec.as_deref()))?, true),
+        None => (found.ok_or_else(|| nothing_recorded(&open, request.spec.as_deref()))?, true),
     };
     settle_anchor::between_sessions(&open, Some(&recorded.spec), now())?;
     let effective = effective(command_env, &open, Some(&recorded.spec), Some(&recorded.point))?;
@@ -152,9 +152,19 @@ fn replaced(found: Option<RecordedBaseline>, point: HistoryPoint, spec: Option<&
     }
 }
 
-fn nothing_recorded(commands: &WorktreeCommands, spec: Option<&str>) -> UnreadableFact {
+fn nothing_recorded(open: &OpenWorktree, spec: Option<&str>) -> UnreadableFact {
+    let commands = &open.commands;
     let record = commands.watchdog(&spec.map_or_else(|| "snapshot".to_owned(), |spec| format!("snapshot --spec {}", shell_word(spec))));
     let of = spec.map(|spec| format!(" for the spec '{spec}'")).unwrap_or_default();
+    // A new one would leave what the session committed out of the count.
+    let is_meant = |kept: &KeptBaseline| kept.worktree_id == open.worktree_id && spec.is_none_or(|spec| spec == kept.spec);
+    if open.worktree.kept_baselines().is_ok_and(|kept| kept.iter().any(is_meant)) {
+        return UnreadableFact {
+            kind: FaultKind::NoBaseline,
+            why: format!("no baseline is recorded{of} in this worktree, and git has one: the records were lost or are elsewhere"),
+            hint: Some(format!("bring it back with: {}", commands.watchdog("doctor --rebuild"))),
+        };
+    }
     UnreadableFact {
         kind: FaultKind::NoBaseline,
         why: format!("no baseline is recorded{of} in this worktree"),

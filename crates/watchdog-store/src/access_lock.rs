@@ -41,6 +41,11 @@ impl AccessLock {
         Ok(AccessLock { file: Arc::new(open_private(path)?) })
     }
 
+    /// The same where the file is there and may only be read.
+    pub(crate) fn open_read_only(path: &Path) -> Result<Self, StoreError> {
+        Ok(AccessLock { file: Arc::new(File::open(path).map_err(|e| StoreError::io("open", path, &e))?) })
+    }
+
     /// Waits until no process holds the lock exclusively. `database` is named in the error.
     pub(crate) fn shared(&self, database: &Path) -> Result<AccessGuard, StoreError> {
         self.wait(database, File::try_lock_shared).map(|()| AccessGuard(self.file.clone()))

@@ -14,10 +14,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use watchdog_facts::evidence::Degradation;
-
 use super::error::StoreError;
 use super::key::RowKey;
+use super::notes::StoreNotes;
 
 /// An instant of the engine's own clock, in milliseconds since an origin that only the engine knows.
 /// Comparable with other instants of the same engine; no wall-clock time.
@@ -240,7 +239,7 @@ pub trait LocalStore: SharedStore {
     fn remove_events(&self, worktree: &str) -> Result<u64, StoreError>;
 
     /// Faults of this store since the last call, such as a damaged database that was put aside. Returns each note once.
-    fn notes(&self) -> Vec<Degradation>;
+    fn notes(&self) -> StoreNotes;
 
     /// Leaves to another process, which uses the store at once, what this one would do to tidy up when it closes it.
     fn leave_log(&self);

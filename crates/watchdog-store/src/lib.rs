@@ -34,6 +34,7 @@ pub mod journal;
 pub mod lock;
 mod lock_patience;
 pub mod measures;
+mod notes;
 pub mod rebuild;
 #[cfg(any(test, feature = "conformance"))]
 pub mod shared_suite;
@@ -50,11 +51,12 @@ pub use engine::{LocalStore, SharedStore};
 pub use error::StoreError;
 pub use file::replace as replace_private_file;
 pub use key::RowKey;
-pub use open::open_store;
+pub use notes::{StoreNotes, take_unread_notes};
+pub use open::{open_store, open_store_to_read};
 pub use records::{
     RowsByWorktree, account, account_share, anchor, answer, baseline, before, breaker, check_cache, conversation, copied, expiry, figures,
-    hook_session, left_rows, looped, notice_record, outbox, progress, question_cap, refs, rescued, rows_of_worktrees, seen_machines,
-    session, sweep_cache, task, uncommitted, verdict_parts, verdict_row,
+    hook_session, left_rows, looped, notice_record, outbox, progress, question_cap, rebuilt, refs, rescued, rows_of_worktrees,
+    seen_machines, session, sweep_cache, task, uncommitted, verdict_parts, verdict_row,
 };
-pub use sqlite::{STORE_FORMAT, SqliteStore};
+pub use sqlite::{GONE, STORE_FORMAT, SqliteStore, damaged_databases};
 pub use state_dir::StateDir;

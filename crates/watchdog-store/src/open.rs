@@ -14,3 +14,11 @@ use crate::state_dir::StateDir;
 pub fn open_store(state: &StateDir) -> Result<Arc<dyn LocalStore>, StoreError> {
     Ok(Arc::new(SqliteStore::open(state)?))
 }
+
+/// Opens the records for a command that only reads, also where the state directory takes no writes.
+///
+/// # Errors
+/// As [`open_store`], and where they cannot be read either.
+pub fn open_store_to_read(state: &StateDir) -> Result<Arc<dyn LocalStore>, StoreError> {
+    Ok(Arc::new(SqliteStore::open_to_read(state)?))
+}

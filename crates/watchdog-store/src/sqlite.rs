@@ -3,6 +3,7 @@
 //! Write-ahead log with full synchronisation, every write in an immediate transaction, no memory-mapped file.
 //! A damaged database is put aside as `watchdog.db.corrupt-<time>` and a fresh one is begun; the caller learns it by [`LocalStore::notes`].
 
+mod damaged;
 mod database_file;
 mod faults;
 mod local;
@@ -17,8 +18,8 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
 use watchdog_facts::display::log_millis;
-use watchdog_facts::evidence::Degradation;
 
+pub use damaged::{GONE, damaged_databases};
 pub use database_file::STORE_FORMAT;
 
 use super::clock::boot_time;
@@ -29,6 +30,7 @@ use super::engine::{
 use super::error::StoreError;
 use super::key::RowKey;
 use super::lock_patience::got_it;
+use super::notes::StoreNotes;
 use super::records::verdict_row;
 use super::state_dir::StateDir;
 use database_file::DatabaseFile;
@@ -48,6 +50,21 @@ impl SqliteStore {
     /// A database of a newer watchdog or of another program is refused and not touched. A damaged one is put aside; see [`LocalStore::notes`].
     pub fn open(dir: &StateDir) -> Result<Self, StoreError> {
         Ok(SqliteStore { file: Mutex::new(DatabaseFile::open(dir)?) })
+    }
+
+    /// The same for a command that only reads: a database that takes no writes is read as it is, which [`LocalStore::notes`] says.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`], and where it cannot be read either.
+    pub fn open_to_read(dir: &StateDir) -> Result<Self, StoreError> {
+        match DatabaseFile::open(dir) {
+            Ok(file) => Ok(SqliteStore { file: Mutex::new(file) }),
+            Err(refusal @ (StoreError::ReadOnly { .. } | StoreError::Full { .. })) => {
+                let file = DatabaseFile::open_read_only(dir, &refusal).map_err(|_| refusal)?;
+                Ok(SqliteStore { file: Mutex::new(file) })
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Runs one operation against the database, puts a damaged one aside and tries once more with a fresh one.

@@ -18,7 +18,7 @@ use watchdog_store::journal::{event, kind};
 
 /// Shows or resets the breaker.
 pub fn breaker(command_env: &CommandEnv, terminal: &CommandTerminal, args: BreakerArgs) -> Result<u8, CommandFailure> {
-    let open = OpenWorktree::open(command_env)?;
+    let open = if args.command.is_some() { OpenWorktree::open(command_env)? } else { OpenWorktree::open_to_read(command_env)? };
     let store = open.store.as_ref();
     let latest = recorded(&open.store, &open.worktree_id, args.spec.as_deref())?;
     let spec = args.spec.or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| open.worktree.default_spec());

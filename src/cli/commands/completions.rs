@@ -24,7 +24,7 @@ use watchdog_core::config::task_file::TASK_STATUSES;
 use watchdog_facts::display::plural;
 use watchdog_git::Worktree;
 use watchdog_store::journal::kind;
-use watchdog_store::{StateDir, open_store};
+use watchdog_store::{StateDir, open_store_to_read};
 
 /// A person waits for the candidates with a finger on the key; later ones are left out.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -128,7 +128,7 @@ fn candidates(completed: &CompletedValue) -> Option<Vec<Candidate>> {
 /// The last verdicts of a worktree by the ids of their events, the newest first.
 fn verdicts_of(state: &StateDir, worktree_id: &str) -> Vec<Candidate> {
     let events = || {
-        let store = open_store(state).ok()?;
+        let store = open_store_to_read(state).ok()?;
         let end = store.cursor_at(jiff::Timestamp::MAX).ok()?;
         Some(store.read_back(end, Some(worktree_id), 100).ok()?.0)
     };

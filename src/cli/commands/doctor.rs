@@ -12,9 +12,9 @@ use crate::wire::doctor_json::{FindingJson, FoundAgentJson, findings_json, rebui
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Reason;
 use watchdog_git::Worktree;
-use watchdog_store::anchor;
 use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
 use watchdog_store::rebuild::{BaselineFact, RebuildFacts, SnapshotFact, rebuild};
+use watchdog_store::{anchor, damaged_databases, rebuilt};
 
 /// Where what was found begins.
 const HANG: usize = 21;
@@ -115,13 +115,18 @@ fn bring_back(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8
         at: info.at,
     });
     let facts = RebuildFacts { baselines: baselines.collect(), snapshots: snapshots.collect() };
-    let rebuilt = rebuild(open.store.as_ref(), &facts)?;
+    let counts = rebuild(open.store.as_ref(), &facts)?;
     let unanchored = unanchored(&open, &facts)?;
+    let damaged = damaged_databases(&command_env.state)
+        .map_err(|error| CommandFailure::new(Reason::StoreError, format!("cannot list {}: {error}", command_env.state.root().display())))?;
+    if let Some(name) = damaged.last().and_then(|path| path.file_name()) {
+        rebuilt::record(open.store.as_ref(), &open.worktree.repository_id(), &name.to_string_lossy())?;
+    }
     if terminal.json {
-        terminal.value(&rebuilt_json(&rebuilt, &unanchored));
+        terminal.value(&rebuilt_json(&counts, &unanchored));
         return Ok(0);
     }
-    terminal.line(&format!("{} baselines brought back; {} snapshots in the journal", rebuilt.baselines, rebuilt.snapshots));
+    terminal.line(&format!("{} baselines brought back; {} snapshots in the journal", counts.baselines, counts.snapshots));
     if !unanchored.is_empty() {
         let named = unanchored.iter().take(5).map(|spec| escape_to_one_line(spec)).collect::<Vec<_>>().join(", ");
         let more = if unanchored.len() > 5 { format!(" and {} more", unanchored.len() - 5) } else { String::new() };

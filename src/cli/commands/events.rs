@@ -24,7 +24,7 @@ use crate::wire::event_json::event_json;
 use crate::wire::event_words::answers_to;
 use crate::wire::judgement_events::with_those_within;
 use watchdog_store::engine::{EventCursor, StoredEvent};
-use watchdog_store::{LocalStore, baseline, open_store};
+use watchdog_store::{LocalStore, baseline, open_store_to_read};
 
 use super::runtime::in_runtime;
 
@@ -112,9 +112,9 @@ pub(super) fn span_of(args: &EventsArgs) -> (Option<Timestamp>, usize) {
 fn open(command_env: &CommandEnv, all: bool) -> Result<(Arc<dyn LocalStore>, Option<String>), CommandFailure> {
     if all {
         command_env.state.ensure()?;
-        return Ok((open_store(&command_env.state)?, None));
+        return Ok((open_store_to_read(&command_env.state)?, None));
     }
-    let open = OpenWorktree::open(command_env)?;
+    let open = OpenWorktree::open_to_read(command_env)?;
     Ok((open.store, Some(open.worktree_id)))
 }
 

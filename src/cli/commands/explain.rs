@@ -17,7 +17,7 @@ use watchdog_core::decision::record::run::RunEnd;
 use watchdog_core::decision::record::what_if::ChangedEnd;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Reason;
-use watchdog_store::{LocalStore, open_store};
+use watchdog_store::{LocalStore, open_store_to_read};
 
 /// Prints why a verdict is as it is.
 pub fn explain(command_env: &CommandEnv, terminal: &CommandTerminal, args: ExplainArgs) -> Result<u8, CommandFailure> {
@@ -48,12 +48,12 @@ pub fn explain(command_env: &CommandEnv, terminal: &CommandTerminal, args: Expla
 
 /// The journal, and whose verdicts are meant: the worktree's, or those of the folder where it was.
 pub fn journal_here(command_env: &CommandEnv) -> Result<(Arc<dyn LocalStore>, JournalScope), CommandFailure> {
-    if let Ok(open) = OpenWorktree::open(command_env) {
+    if let Ok(open) = OpenWorktree::open_to_read(command_env) {
         return Ok((open.store, JournalScope::Worktree(open.worktree_id)));
     }
     command_env.state.ensure()?;
     let folder = std::path::absolute(&command_env.worktree).unwrap_or_else(|_| command_env.worktree.clone());
-    Ok((open_store(&command_env.state)?, JournalScope::Folder(folder.display().to_string())))
+    Ok((open_store_to_read(&command_env.state)?, JournalScope::Folder(folder.display().to_string())))
 }
 
 fn nothing_recorded(command_env: &CommandEnv, named: Option<&str>) -> CommandFailure {

@@ -16,6 +16,7 @@ use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::shell_line::shell_word;
 use watchdog_git::Worktree;
 use watchdog_process::calling_program;
+use watchdog_store::take_unread_notes;
 
 use super::runtime::in_runtime;
 
@@ -81,7 +82,10 @@ fn answer(
         host: host(args.agent),
     };
     let command_env = around()?;
-    in_runtime(async |signals| answer_hook(&command_env, request, std::io::stdin(), signals).await)
+    let reply = in_runtime(async |signals| answer_hook(&command_env, request, std::io::stdin(), signals).await)?;
+    let unread = take_unread_notes().into_iter().map(|note| format!("watchdog: {}", note.detail));
+    let lines: Vec<String> = reply.message.iter().cloned().chain(unread).collect();
+    Ok(HookReply { message: (!lines.is_empty()).then(|| lines.join("\n")), ..reply })
 }
 
 /// What the host's environment and process tell. A value that makes no sense is one that was not told.

@@ -13,6 +13,7 @@ use crate::modes::check::check as judge_check;
 use crate::modes::run::wrapped::RunRequest;
 use crate::modes::run::wrapped::run as judge_run;
 use crate::session::UncommittedRule;
+use watchdog_store::take_unread_notes;
 
 use super::runtime::in_runtime;
 
@@ -26,7 +27,8 @@ pub fn check(command_env: &CommandEnv, terminal: &CommandTerminal, args: CheckAr
         ..CheckRequest::default()
     };
     let around = CommandEnv { numbers: args.numbers.numbers().map_err(CommandFailure::usage)?, ..command_env.clone() };
-    let judgement = in_runtime(async |signals| judge_check(&around, request, signals).await)?;
+    let mut judgement = in_runtime(async |signals| judge_check(&around, request, signals).await)?;
+    judgement.verdict.degraded.extend(take_unread_notes());
     terminal.verdict(&judgement, false);
     Ok(judgement.exit_code())
 }
@@ -49,13 +51,14 @@ pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, args: RunArgs) 
     };
     let narrate = line.as_ref().map_or_else(|| command_env.narrate.clone(), |line| line.narrator(terminal));
     let around = CommandEnv { narrate, numbers, ..command_env.clone() };
-    let judgement = in_runtime(async |signals| {
+    let mut judgement = in_runtime(async |signals| {
         if let Some(line) = &line {
             line.vanish_when_stopped();
         }
         judge_run(&around, request, signals).await
     })?;
     drop(line);
+    judgement.verdict.degraded.extend(take_unread_notes());
     terminal.verdict(&judgement, true);
     Ok(judgement.exit_code())
 }

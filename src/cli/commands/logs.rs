@@ -41,7 +41,7 @@ const GONE: Duration = Duration::from_secs(15);
 
 /// Prints the output of a session.
 pub fn logs(command_env: &CommandEnv, terminal: &CommandTerminal, args: LogsArgs) -> Result<u8, CommandFailure> {
-    let open = OpenWorktree::open(command_env)?;
+    let open = OpenWorktree::open_to_read(command_env)?;
     if args.list {
         return list(command_env, terminal, &open);
     }

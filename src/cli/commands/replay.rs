@@ -21,7 +21,7 @@ use watchdog_core::config::parse_bytes;
 use watchdog_core::config::settings::ConfigSettings;
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::verdict::Status;
-use watchdog_store::open_store;
+use watchdog_store::open_store_to_read;
 
 use super::explain::journal_here;
 
@@ -63,7 +63,7 @@ fn from_journal(command_env: &CommandEnv, args: &ReplayArgs) -> Result<Vec<PastV
     let (store, scope) = match args.all {
         true => {
             command_env.state.ensure()?;
-            (open_store(&command_env.state)?, JournalScope::All)
+            (open_store_to_read(&command_env.state)?, JournalScope::All)
         }
         false => journal_here(command_env)?,
     };

@@ -26,7 +26,7 @@ use crate::wire::figures_json::FiguresReport;
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_store::measures::{MeasureSummary, measure};
-use watchdog_store::open_store;
+use watchdog_store::open_store_to_read;
 use watchdog_store::tally::{AgentFigures, CounterSums, word};
 
 /// One day.
@@ -45,7 +45,7 @@ pub fn report(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, 
     command_env.state.ensure()?;
     let (store, fleet_notes, code) = match args.fleet {
         true => super::fleet::copies_of(command_env, terminal)?,
-        false => (open_store(&command_env.state)?, Vec::new(), 0),
+        false => (open_store_to_read(&command_env.state)?, Vec::new(), 0),
     };
     let paths = if args.paths.is_empty() && here && !args.fleet { vec![".".into()] } else { args.paths };
     let below = PathFilter::new(&command_env.worktree, &paths);

@@ -23,7 +23,10 @@ use super::snapshots::{RestoreDestination, SHOWN, drop_one, id_of, list, restore
 
 /// Salvages, or does what the subcommand says.
 pub fn rescue(command_env: &CommandEnv, terminal: &CommandTerminal, args: RescueArgs) -> Result<u8, CommandFailure> {
-    let open = OpenWorktree::open(command_env)?;
+    let open = match args.command {
+        Some(RescueCommand::List { .. } | RescueCommand::Show { .. }) => OpenWorktree::open_to_read(command_env)?,
+        Some(RescueCommand::Restore { .. } | RescueCommand::Drop { .. }) | None => OpenWorktree::open(command_env)?,
+    };
     match args.command {
         None => run_rescue(command_env, terminal, &open, &RescueOptions { spec: args.spec, dry_run: args.dry_run }),
         Some(RescueCommand::List { spec }) => list(terminal, &open, spec.or(args.spec).as_deref()),

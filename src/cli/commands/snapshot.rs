@@ -26,7 +26,7 @@ pub fn snapshot(command_env: &CommandEnv, terminal: &CommandTerminal, args: Snap
     if let Some(unreadable) = unread {
         terminal.complain(&format!("watchdog: {}", watchdog_facts::display::escape_to_one_line(&unreadable.why)));
     }
-    for note in open.notes.iter().chain(&recorded.notes).chain(&open.worktree.served_note()) {
+    for note in recorded.notes.iter().chain(&open.worktree.served_note()) {
         terminal.complain(&format!("watchdog: {} ({})", watchdog_facts::display::escape_to_one_line(&note.detail), note.code));
     }
     if terminal.json {

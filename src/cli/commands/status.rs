@@ -29,12 +29,12 @@ use watchdog_facts::display::{bounded, escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Reason, Status};
 use watchdog_git::Worktree;
-use watchdog_store::open_store;
+use watchdog_store::open_store_to_read;
 
 /// Shows what is going on.
 pub fn status(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, args: StatusArgs) -> Result<u8, CommandFailure> {
     command_env.state.ensure()?;
-    let store = open_store(&command_env.state)?;
+    let store = open_store_to_read(&command_env.state)?;
     let paths = if args.paths.is_empty() && here && !args.fleet { vec![".".into()] } else { args.paths };
     let below = PathFilter::new(&command_env.worktree, &paths);
     let now = now();
@@ -48,6 +48,7 @@ pub fn status(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, 
     }
     if let Some(path) = &args.prometheus {
         let tell = || terminal.tell("counting the events of the journal, once");
+        found.notes.iter().for_each(|note| terminal.tell(&format!("note: {}", escape_to_one_line(note))));
         let (sums, incomplete) = CounterHistory::default().sums(store.as_ref(), &below, now, tell)?;
         return export(terminal, path, &metrics(&found, &sums, incomplete, now));
     }
@@ -89,7 +90,7 @@ fn export(terminal: &CommandTerminal, path: &Path, series: &[MetricSeries]) -> R
 /// `watchdog` alone: what is going on in this worktree where it is watched, else the short help, as for any line without a command.
 pub fn bare(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
     if command_env.state.database().exists() {
-        let store = open_store(&command_env.state)?;
+        let store = open_store_to_read(&command_env.state)?;
         let here = overview(store.as_ref(), &command_env.state, &PathFilter::new(&command_env.worktree, &[".".into()]), now())?;
         if !here.rows.is_empty() {
             drop(store);

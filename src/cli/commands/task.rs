@@ -63,7 +63,7 @@ fn board(queue: &TaskQueue, shared: &TaskOptions) -> Result<TaskBoard, CommandFa
 
 /// What could not be read stops no other task, and is said.
 pub fn complain(terminal: &CommandTerminal, queue: &TaskQueue) {
-    for note in queue.open.notes.iter().chain(&queue.effective.notes) {
+    for note in &queue.effective.notes {
         terminal.complain(&format!("watchdog: {} ({})", escape_to_one_line(&note.detail), note.code));
     }
     for problem in &queue.folder.problems {

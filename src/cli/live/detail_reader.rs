@@ -30,7 +30,7 @@ use watchdog_git::Worktree;
 use watchdog_store::baseline;
 use watchdog_store::engine::{EventCursor, WantedKind};
 use watchdog_store::journal::kind;
-use watchdog_store::{LocalStore, open_store};
+use watchdog_store::{LocalStore, open_store_to_read};
 
 /// Between two readings of output that comes, and of any other page.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(2));
@@ -115,7 +115,7 @@ fn worktree_id(store: &dyn LocalStore, key: &LiveRowKey) -> Result<String, Comma
 }
 
 fn timeline(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent, CommandFailure> {
-    let store = open_store(&command_env.state)?;
+    let store = open_store_to_read(&command_env.state)?;
     let id = worktree_id(store.as_ref(), key)?;
     let (events, before) = store.read_back(store.cursor_at(Timestamp::MAX)?, Some(&id), EVENTS)?;
     let at = local_now();
@@ -183,7 +183,7 @@ impl ReadOutput {
 }
 
 fn read_output(command_env: &CommandEnv, key: &LiveRowKey, read: &mut Option<ReadOutput>) -> Result<TabContent, CommandFailure> {
-    let open = OpenWorktree::open(command_env)?;
+    let open = OpenWorktree::open_to_read(command_env)?;
     let chosen = choose(command_env, &open, Some(&key.spec))?;
     if read.as_ref().is_none_or(|read| read.path != chosen.path) {
         let logs = command_env.state.logs();
@@ -206,7 +206,7 @@ fn read_output(command_env: &CommandEnv, key: &LiveRowKey, read: &mut Option<Rea
 }
 
 fn verdict(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent, CommandFailure> {
-    let store = open_store(&command_env.state)?;
+    let store = open_store_to_read(&command_env.state)?;
     let work = (worktree_id(store.as_ref(), key)?, key.spec.clone());
     let newest = store.newest_of(&[work], &[WantedKind::any(kind::VERDICT)], HISTORY)?.into_iter().flatten().next();
     let none = || {

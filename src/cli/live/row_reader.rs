@@ -19,7 +19,7 @@ use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_process::OutputReader as _;
 use watchdog_store::engine::WantedKind;
 use watchdog_store::journal::kind;
-use watchdog_store::{LocalStore, StateDir, open_store};
+use watchdog_store::{LocalStore, StateDir, open_store_to_read};
 
 /// Between two rounds.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -121,11 +121,11 @@ fn read_worktree(query: &RowQuery, state: &StateDir, facts: &mut RowFacts) {
     }));
     if query.has_fallback {
         let work = (worktree.worktree_id(), query.key.spec.clone());
-        facts.agent_change = open_store(state).ok().and_then(|store| last_agent_change(store.as_ref(), work));
+        facts.agent_change = open_store_to_read(state).ok().and_then(|store| last_agent_change(store.as_ref(), work));
     }
     if query.log.is_none() {
         let work = (worktree.worktree_id(), query.key.spec.clone());
-        facts.cost = open_store(state).map_or(ShownFact::Unreadable, |store| last_cost(store.as_ref(), work));
+        facts.cost = open_store_to_read(state).map_or(ShownFact::Unreadable, |store| last_cost(store.as_ref(), work));
     }
 }
 

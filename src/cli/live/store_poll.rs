@@ -11,7 +11,7 @@ use super::others_poll::OthersPoll;
 use crate::clock::now;
 use crate::report::PathFilter;
 use crate::report::overview::{ShownSpecs, StatusOverview, overview_of};
-use watchdog_store::{LocalStore, StateDir, StoreError, open_store};
+use watchdog_store::{LocalStore, StateDir, StoreError, open_store_to_read};
 
 /// Between two readings.
 pub const POLL: Duration = Duration::from_secs(1);
@@ -59,7 +59,7 @@ impl StorePoll {
             Some((store, file)) if Some(file) == self.file().as_ref() => Arc::clone(store),
             _ => {
                 self.state.ensure()?;
-                let store = open_store(&self.state)?;
+                let store = open_store_to_read(&self.state)?;
                 self.store = self.file().map(|file| (Arc::clone(&store), file));
                 store
             }

@@ -60,7 +60,7 @@ fn gather(command_env: &CommandEnv, request: &DoctorRequest) -> (Vec<DoctorFindi
     let search_path = search_path.as_deref();
     let opened = Worktree::open(&command_env.worktree);
     let mut findings = vec![git_finding(), worktree_finding(&opened, commands)];
-    findings.extend(state_findings(&command_env.state, commands));
+    findings.extend(state_findings(&command_env.state, opened.as_ref().ok(), commands));
     #[cfg(feature = "fleet")]
     findings.extend(super::fleet_findings::fleet_findings(&command_env.state));
     let worktree = opened.ok();

@@ -9,10 +9,11 @@ use jiff::{SignedDuration, Timestamp};
 use super::finding::{DoctorFinding, SafeMend};
 use crate::clock::now;
 use watchdog_facts::display::plural;
+use watchdog_facts::evidence::WarningCode;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
-use watchdog_git::is_absent;
+use watchdog_git::{KeptBaseline, Worktree, is_absent};
 use watchdog_process::still_runs;
-use watchdog_store::{LocalStore, STORE_FORMAT, StateDir, lock, open_store, outbox};
+use watchdog_store::{GONE, LocalStore, STORE_FORMAT, StateDir, baseline, damaged_databases, lock, open_store_to_read, outbox, rebuilt};
 
 /// Less room than this, in bytes, is a fault.
 const TOO_LITTLE: u64 = 64 << 20;
@@ -24,21 +25,60 @@ const MOST_FILES: usize = 20_000;
 const STUCK: SignedDuration = SignedDuration::from_hours(1);
 
 /// Looks at the state directory and what is in it.
-pub(super) fn state_findings(state: &StateDir, commands: &WorktreeCommands) -> Vec<DoctorFinding> {
+pub(super) fn state_findings(state: &StateDir, worktree: Option<&Worktree>, commands: &WorktreeCommands) -> Vec<DoctorFinding> {
     // Opening the records closes the directory, so rights come first.
     let open = open_to_others(state);
-    let opened = state.ensure().and_then(|()| open_store(state));
+    let opened = state.ensure().and_then(|()| open_store_to_read(state));
     let store = match opened {
         Ok(store) => store,
         Err(error) => return vec![DoctorFinding::wrong("state", error.to_string(), commands.name_worktree(&error.hint()))],
     };
     let mut findings = vec![DoctorFinding::ok("state", format!("{} (format {STORE_FORMAT})", state.root().display()))];
-    findings.extend(store.notes().into_iter().map(|note| DoctorFinding::note("state", note.detail, "see docs/verdict.md")));
+    for note in store.notes() {
+        match note.code {
+            // As long as it is put aside it has a finding of its own.
+            WarningCode::StoreDamaged => {}
+            WarningCode::JournalUnwritable => {
+                findings[0] = DoctorFinding::wrong("state", note.detail, "make it writable for you, or name another with --state-dir");
+            }
+            _ => findings.push(DoctorFinding::note("state", note.detail, "see docs/warnings.md")),
+        }
+    }
+    findings.extend(lost_records(state, store.as_ref(), worktree, commands));
     findings.extend(rights(state, open));
     findings.extend(room(state.root()));
     findings.extend(left_locks(state, commands));
     findings.extend(waiting_notices(store.as_ref(), commands, now()));
     findings
+}
+
+/// A damaged database that was put aside, until the records of this repository were brought back from git. A baseline that git has and no
+/// record names is wrong: no check can count from it.
+fn lost_records(
+    state: &StateDir,
+    store: &dyn LocalStore,
+    worktree: Option<&Worktree>,
+    commands: &WorktreeCommands,
+) -> Option<DoctorFinding> {
+    let damaged = match damaged_databases(state) {
+        Ok(damaged) => damaged.into_iter().next_back()?,
+        Err(error) => {
+            let detail = format!("cannot tell whether a damaged database was put aside: cannot list {}: {error}", state.root().display());
+            return Some(DoctorFinding::wrong("records", detail, "make it readable for you"));
+        }
+    };
+    let detail = format!("a damaged database was put aside as {}, with {GONE}", damaged.display());
+    let Some(worktree) = worktree else {
+        return Some(DoctorFinding::note("records", detail, "type `watchdog doctor --rebuild` in each repository that was watched"));
+    };
+    let name = damaged.file_name().unwrap_or_default().to_string_lossy();
+    if rebuilt::is_rebuilt(store, &worktree.repository_id(), &name).unwrap_or(false) {
+        return None;
+    }
+    let has_row = |kept: &KeptBaseline| baseline::of(store, &kept.worktree_id, &kept.spec).is_ok_and(|row| row.is_some());
+    let is_whole = worktree.kept_baselines().is_ok_and(|kept| kept.iter().all(has_row));
+    let mend = commands.watchdog("doctor --rebuild");
+    Some(if is_whole { DoctorFinding::note("records", detail, mend) } else { DoctorFinding::wrong("records", detail, mend) })
 }
 
 /// What of watchdog's own others may read or write.

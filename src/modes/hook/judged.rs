@@ -327,10 +327,14 @@ fn keep_work(command_env: &CommandEnv, input: &JudgementInput) -> Result<(), Str
     kept.map_err(|error| format!("the uncommitted work could not be kept before checks run: {error}"))
 }
 
-/// Adds warnings about weak criteria to any answer.
+/// Adds to any answer what weakens the criteria, and that a damaged database was put aside.
 fn with_notes(reply: HookReply, input: &JudgementInput) -> HookReply {
-    let notes: Vec<&str> =
-        input.notes.iter().filter(|note| note.code == WarningCode::CriteriaChanged).map(|note| note.detail.as_str()).collect();
+    let notes: Vec<&str> = input
+        .notes
+        .iter()
+        .filter(|note| matches!(note.code, WarningCode::CriteriaChanged | WarningCode::StoreDamaged))
+        .map(|note| note.detail.as_str())
+        .collect();
     if notes.is_empty() {
         return reply;
     }

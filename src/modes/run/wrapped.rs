@@ -15,6 +15,7 @@ use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::Worktree;
 use watchdog_process::{MirrorTarget, StdinSource, TerminalCover};
+use watchdog_store::StoreNotes;
 use watchdog_store::journal::kind;
 
 use super::first_failure::refuse_what_passes;
@@ -165,7 +166,7 @@ fn note_changed_criteria(prepared: &mut PreparedJudgement) {
         commands: input.commands.clone(),
         worktree,
         store: Arc::clone(store),
-        notes: Vec::new(),
+        notes: StoreNotes::default(),
     };
     // One that does not even parse any more does not count.
     let Ok(found) = effective(command_env, &open, Some(&input.spec), Some(&input.baseline)) else { return };

@@ -21,7 +21,7 @@ use crate::judge::judgement_run::JudgementRun;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
 use crate::session::RecentRefs;
-use watchdog_facts::evidence::UnreadableFact;
+use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Status;
 use watchdog_git::{FoundWorktree, RepoCache, find_worktrees};
 use watchdog_process::CancelFlag;
@@ -81,8 +81,6 @@ fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) ->
     let store: Arc<dyn LocalStore> = open_store(&around.state)?;
     let found = find_worktrees(&request.paths, &|| cancel.is_cancelled());
     tracing::debug!(target: "watchdog::sweep", worktrees = found.worktrees.len(), "found worktrees");
-    let mut notes: Vec<String> = store.notes().into_iter().map(|note| note.detail).collect();
-    notes.extend(found.notes);
     let mut jobs = VecDeque::from(found.worktrees);
     // Begins at another worktree each time, so that a spent probe budget does not always leave out the same ones.
     if !jobs.is_empty() {
@@ -105,7 +103,7 @@ fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) ->
         total: jobs.len(),
         jobs: Mutex::new(jobs),
         done: AtomicUsize::new(0),
-        report: Mutex::new(SweepReport { notes, ..SweepReport::default() }),
+        report: Mutex::new(SweepReport { notes: found.notes, ..SweepReport::default() }),
     };
     // People get one message about the whole sweep. What an earlier one could not deliver is tried now, also where nothing is judged anew.
     let gathered = around.notifications.gather();
@@ -120,7 +118,10 @@ fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) ->
         report.notes.push("old events could not be removed from the journal".into());
     }
     // What the store met on the way, such as a damaged database.
-    report.notes.extend(sweep.store.notes().into_iter().map(|note| note.detail));
+    for note in sweep.store.notes() {
+        report.has_lost_records |= note.code == WarningCode::StoreDamaged;
+        report.notes.push(note.detail);
+    }
     report.lines.sort_by(|a, b| a.worktree.cmp(&b.worktree));
     report.not_reached = held(&sweep.jobs).len();
     report.probes = sweep.probe_budget.taken();

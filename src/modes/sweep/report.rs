@@ -172,17 +172,23 @@ pub struct SweepReport {
     pub probes: u32,
     /// Warnings for a person, beside the rows.
     pub notes: Vec<String>,
+    /// Whether a damaged database was put aside, with the baselines of every worktree.
+    pub has_lost_records: bool,
     /// Wall time.
     pub duration: Duration,
 }
 
 impl SweepReport {
-    /// 0, or the highest code among `review`, `timeout`, `stopped`, `failed` and `error`. An interrupted sweep is `stopped`.
+    /// 0, or the highest code among `review`, `timeout`, `stopped`, `failed` and `error`. An interrupted sweep is `stopped`, and one that met a
+    /// damaged database `error`.
     pub fn exit_code(&self) -> u8 {
         let code = |status: Status| match status {
             Status::Complete | Status::Incomplete | Status::Waiting => 0,
             Status::Review | Status::Timeout | Status::Stopped | Status::Failed | Status::Error => status.exit_code(),
         };
+        if self.has_lost_records {
+            return Status::Error.exit_code();
+        }
         let interrupted = if self.not_reached > 0 { Status::Stopped.exit_code() } else { 0 };
         self.lines.iter().filter_map(|line| line.status).map(code).max().unwrap_or(0).max(interrupted)
     }

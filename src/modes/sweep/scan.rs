@@ -27,7 +27,7 @@ use watchdog_facts::refused_tool::ToolRefusals;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{FoundWorktree, RepoCache, WorktreeState, is_absent};
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
-use watchdog_store::{StoreError, baseline};
+use watchdog_store::{StoreError, StoreNotes, baseline};
 
 /// The message for a worktree that was removed meanwhile.
 const VANISHED: &str = "its folder vanished while it was looked at";
@@ -238,7 +238,7 @@ impl SweepShared<'_> {
             return Ok(Err(SweepOutcome::Unwatched { note: Some(OTHER_CLONE.into()) }));
         }
         let commands = around.commands(worktree.root());
-        let open = OpenWorktree { worktree_id: id, worktree, store: Arc::clone(&self.store), notes: Vec::new(), commands };
+        let open = OpenWorktree { worktree_id: id, worktree, store: Arc::clone(&self.store), notes: StoreNotes::default(), commands };
         settle_anchor::between_sessions(&open, Some(&recorded.spec), now())?;
         let effective = effective(around, &open, Some(&recorded.spec), Some(&recorded.point))?;
         let no_probe = self.request.overrides.no_probe || probes_spent;

@@ -17,9 +17,9 @@ use crate::wire::verdict_json::Judgement;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::Reason;
 use watchdog_git::{HistoryPoint, Worktree, is_absent};
-use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
+use watchdog_store::{LocalStore, StoreNotes};
 
 /// Why a worktree is scanned; a later one is the stronger reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -176,7 +176,7 @@ fn prepare(around: &CommandEnv, store: &Arc<dyn LocalStore>, subject: &ScanSubje
         return Ok(PreparedScan::Nothing(WatchScanOutcome::Same { head }));
     }
     let commands = around.commands(worktree.root());
-    let open = OpenWorktree { worktree_id: subject.id.clone(), worktree, store: Arc::clone(store), notes: Vec::new(), commands };
+    let open = OpenWorktree { worktree_id: subject.id.clone(), worktree, store: Arc::clone(store), notes: StoreNotes::default(), commands };
     Ok(PreparedScan::Judge(Box::new(open), lock, head, fingerprint))
 }
 

@@ -43,6 +43,7 @@ impl InjectionGround {
     /// Lays the scene's repository and state, and returns what is in the work tree, or was when the snapshot to restore was taken.
     pub fn lay(&mut self, scene: Scene) -> Manifest {
         self.clear();
+        let scene = if matches!(scene, Scene::Read(_)) { Scene::Read("read") } else { scene };
         let template = self.env.root().join("templates").join(scene.name());
         if let Some(manifest) = self.laid.get(&scene) {
             self.copy(&template.join("repo"), &self.repo());
@@ -109,13 +110,13 @@ impl InjectionGround {
         self.env.command("git", &self.repo()).args(args).run()
     }
 
-    /// Runs the scene's command to its end, behind `strace` with these arguments where there are any. `Err` says that it hung.
-    pub fn call(&self, scene: Scene, strace: &[String]) -> Result<CommandOutput, String> {
+    /// Runs the scene's command to its end, behind another program with its arguments where there is one. `Err` says that it hung.
+    pub fn call(&self, scene: Scene, wrapper: &[String]) -> Result<CommandOutput, String> {
         let watchdog = env!("CARGO_BIN_EXE_watchdog").to_owned();
         let args = scene.args(self);
-        let run = match strace {
+        let run = match wrapper {
             [] => self.env.command(watchdog, &self.repo()).args(args),
-            strace => self.env.command("strace", &self.repo()).args(strace).args([watchdog]).args(args),
+            [program, rest @ ..] => self.env.command(program, &self.repo()).args(rest).args([watchdog]).args(args),
         };
         let mut running = run.stdin(scene.stdin(self)).timeout(PATIENCE * 2).spawn();
         if scene == Scene::Watch {

@@ -56,7 +56,7 @@ fn counts(trace: &str) -> CallCounts {
 }
 
 fn strace_arguments(trace: &Path, traced: &str, inject: Option<&Injection>) -> Vec<String> {
-    let mut arguments = vec!["-f".to_owned(), "-qq".to_owned(), "-o".to_owned(), trace.to_string_lossy().into_owned()];
+    let mut arguments = vec!["strace".to_owned(), "-f".to_owned(), "-qq".to_owned(), "-o".to_owned(), trace.to_string_lossy().into_owned()];
     arguments.extend(["-e".to_owned(), traced.to_owned()]);
     match inject {
         // With the filter in the kernel strace sends no signals.

@@ -152,6 +152,7 @@ impl AfterPoint<'_> {
                     return not(&format!("{:?} is not back", names(&left)));
                 }
             }
+            Scene::Read(_) => {}
             Scene::Rebuild => {
                 let listed = self.ground.env.watchdog(&self.ground.repo(), &["rescue", "list", "--json"]);
                 let count = serde_json::from_str::<Value>(&listed.stdout).ok().and_then(|list| Some(list["snapshots"].as_array()?.len()));

@@ -39,7 +39,27 @@ pub enum Scene {
     RestoreFolder,
     RestoreWorktree,
     Rebuild,
+    /// A command that only reads, by its words.
+    Read(&'static str),
 }
+
+/// The commands that only read.
+pub const READS: &[&str] = &[
+    "status",
+    "status --prometheus -",
+    "report",
+    "events",
+    "explain",
+    "replay",
+    "logs",
+    "logs --list",
+    "rescue list",
+    "rescue show latest",
+    "breaker",
+    "task list",
+    "trust --list",
+    "forget --dry-run",
+];
 
 pub const SCENES: &[Scene] = &[
     Scene::Run,
@@ -74,6 +94,7 @@ impl Scene {
             Scene::RestoreFolder => "rescue restore --to",
             Scene::RestoreWorktree => "rescue restore --worktree",
             Scene::Rebuild => "doctor --rebuild",
+            Scene::Read(words) => words,
         }
     }
 
@@ -88,6 +109,20 @@ impl Scene {
         match self {
             Scene::Run | Scene::Loop | Scene::Task | Scene::Snapshot | Scene::Rescue => {}
             Scene::Watch => drop(call(&["snapshot"])),
+            Scene::Read(_) => {
+                keep(ground);
+                drop(call(&[
+                    "run",
+                    "--no-probe",
+                    "-q",
+                    "--config",
+                    &ground.env.root().join("config/plain.json").to_string_lossy(),
+                    "--",
+                    "sh",
+                    "-c",
+                    SESSION,
+                ]));
+            }
             Scene::Check | Scene::Sweep => {
                 // Its own work, and what it forgot to commit.
                 drop(call(&["snapshot", "--adopt"]));
@@ -137,6 +172,7 @@ impl Scene {
             Scene::RestoreFolder => vec!["rescue", "restore", "latest", "--json", "--to", &target],
             Scene::RestoreWorktree => vec!["rescue", "restore", "latest", "--json", "--worktree", &target],
             Scene::Rebuild => vec!["doctor", "--rebuild", "--json"],
+            Scene::Read(words) => words.split_whitespace().collect(),
         };
         words.into_iter().map(str::to_owned).collect()
     }

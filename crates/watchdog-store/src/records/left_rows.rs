@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::row::{self, RecordType, SingleVersionRecord};
 use super::{anchor, answer, baseline, before, check_cache, conversation, expiry, hook_session, looped, notice_record, outbox, progress};
-use super::{refs, rescued, session, sweep_cache, task, uncommitted};
+use super::{rebuilt, refs, rescued, session, sweep_cache, task, uncommitted};
 use crate::engine::{LocalStore, SwapOutcome};
 use crate::error::StoreError;
 use crate::key::RowKey;
@@ -83,6 +83,7 @@ pub fn rows_of(store: &dyn LocalStore, owners: &ForgottenOwners) -> Result<Vec<L
     if owners.whole {
         keys.extend(own_refs(store, &owners.worktrees)?.iter().map(|name| refs_key(name)));
         keys.push((expiry::LastExpiry::KIND, RowKey::new(expiry::LastExpiry::KIND, &[&owners.repository])));
+        keys.push((rebuilt::RebuiltRecord::KIND, rebuilt::key(&owners.repository)));
     }
     for (kind, key) in keys {
         one(store, kind, key, &mut found)?;

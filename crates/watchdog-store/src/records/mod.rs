@@ -22,6 +22,7 @@ pub mod notice_record;
 pub mod outbox;
 pub mod progress;
 pub mod question_cap;
+pub mod rebuilt;
 pub mod refs;
 pub mod rescued;
 pub mod seen_machines;

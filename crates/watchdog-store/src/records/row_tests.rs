@@ -13,10 +13,9 @@ use crate::records::breaker;
 use crate::records::figures;
 use crate::records::row::{create, key, overwrite, remove, update};
 use crate::sqlite::tests::Scratch;
-use crate::{RowKey, SqliteStore, StoreError, journal, tally};
+use crate::{RowKey, SqliteStore, StoreError, StoreNotes, journal, tally};
 use watchdog_core::config::settings::BreakerSettings;
 use watchdog_core::decision::breaker::{Breaker, BreakerInput};
-use watchdog_facts::evidence::Degradation;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -138,7 +137,7 @@ impl LocalStore for Lossy {
         self.inner.prune(retention)
     }
 
-    fn notes(&self) -> Vec<Degradation> {
+    fn notes(&self) -> StoreNotes {
         self.inner.notes()
     }
 

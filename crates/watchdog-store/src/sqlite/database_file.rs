@@ -2,10 +2,10 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
@@ -15,6 +15,7 @@ use crate::clock::wall_micros;
 use crate::error::StoreError;
 use crate::file::open_private;
 use crate::lock_patience::{PATIENCE, try_again};
+use crate::notes::StoreNotes;
 use crate::state_dir::StateDir;
 use watchdog_facts::evidence::{Degradation, WarningCode};
 
@@ -27,14 +28,11 @@ const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql"), include_str!("schema
 /// The format of the records that this program writes. A newer one is refused.
 pub const STORE_FORMAT: usize = MIGRATIONS.len();
 
-/// Damaged databases that are kept beside the living one.
-const KEPT_DAMAGED: usize = 3;
-
 /// A log of fewer bytes than this may stay behind.
 const SHORT_LOG: u64 = 256 << 10;
 
 /// The files that SQLite keeps beside a database.
-const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
+pub(super) const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// How changes are made safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,19 +47,21 @@ pub(super) enum JournalMode {
 pub(super) struct DatabaseFile {
     /// First, so that it is closed before `presence` says that we are gone.
     connected: Option<OpenConnection>,
-    database: PathBuf,
-    access_lock: AccessLock,
+    pub(super) database: PathBuf,
+    pub(super) access_lock: AccessLock,
     /// Held shared while we may be connected: a process that gets it exclusively knows that no other is connected.
     presence: AccessLock,
     journal: JournalMode,
-    notes: Vec<Degradation>,
+    notes: StoreNotes,
+    /// Whether the directory takes no writes: what was written before can be read.
+    is_read_only: bool,
     /// Another process moves the log, however long it is.
     leaves_log: bool,
 }
 
-struct OpenConnection {
-    connection: Connection,
-    identity: (u64, u64),
+pub(super) struct OpenConnection {
+    pub(super) connection: Connection,
+    pub(super) identity: (u64, u64),
 }
 
 /// The state of the database file.
@@ -72,7 +72,7 @@ enum DatabaseState {
 }
 
 /// Why a connection could not be made usable.
-enum ConnectionFault {
+pub(super) enum ConnectionFault {
     Sqlite(rusqlite::Error),
     Refused(StoreError),
 }
@@ -120,9 +120,27 @@ impl DatabaseFile {
             presence: AccessLock::open(&dir.locks().join("store.presence"))?,
             journal,
             connected: None,
-            notes: Vec::new(),
+            notes: StoreNotes::default(),
+            is_read_only: false,
             leaves_log: false,
         })
+    }
+
+    /// Opens a database that takes no writes, which `refusal` says.
+    pub(super) fn open_read_only(dir: &StateDir, refusal: &StoreError) -> Result<Self, StoreError> {
+        let mut file = DatabaseFile {
+            database: dir.database(),
+            access_lock: AccessLock::open_read_only(&dir.locks().join("store.gate"))?,
+            presence: AccessLock::open_read_only(&dir.locks().join("store.presence"))?,
+            journal: journal_for(dir.root()),
+            connected: None,
+            notes: StoreNotes::default(),
+            is_read_only: true,
+            leaves_log: true,
+        };
+        file.connect()?;
+        file.note(WarningCode::JournalUnwritable, format!("{refusal}; the records are shown as they were written last"));
+        Ok(file)
     }
 
     pub(super) fn database(&self) -> &Path {
@@ -133,7 +151,7 @@ impl DatabaseFile {
         self.leaves_log = true;
     }
 
-    pub(super) fn take_notes(&mut self) -> Vec<Degradation> {
+    pub(super) fn take_notes(&mut self) -> StoreNotes {
         std::mem::take(&mut self.notes)
     }
 
@@ -240,6 +258,10 @@ impl DatabaseFile {
                 }
             }
         }
+        if self.is_read_only {
+            let why = "there are no records in it".to_owned();
+            return Err(ConnectionFault::Refused(StoreError::ReadOnly { doing: "create", path: self.database.clone(), why }));
+        }
         let _guard = self.access_lock.alone(&self.database).map_err(ConnectionFault::Refused)?;
         let fresh = identity(&self.database).map_err(ConnectionFault::Refused)?.is_none();
         if fresh {
@@ -263,19 +285,31 @@ impl DatabaseFile {
         Ok(OpenConnection { connection, identity })
     }
 
-    fn connection(&self) -> Result<Connection, ConnectionFault> {
-        let mut connection =
-            Connection::open_with_flags(&self.database, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    pub(super) fn connection(&self) -> Result<Connection, ConnectionFault> {
+        let mut connection = match self.is_read_only {
+            false => Connection::open_with_flags(&self.database, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?,
+            true => Connection::open_with_flags(
+                self.read_only_uri(),
+                OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI,
+            )?,
+        };
         configure(&mut connection).map_err(|error| self.explain(&connection, error.into()))?;
         Ok(connection)
     }
 
-    fn open_failure(&self, error: &rusqlite::Error) -> StoreError {
+    /// Without a log SQLite would make one, where it may not: then it is to take the file as one that does not change.
+    fn read_only_uri(&self) -> String {
+        let encoded: String = self.database.as_os_str().as_bytes().iter().map(|byte| format!("%{byte:02x}")).collect();
+        let has_log = fs::metadata(self.companion("-wal")).is_ok_and(|meta| meta.len() > 0);
+        format!("file:{encoded}?immutable={}", if has_log { 0 } else { 1 })
+    }
+
+    pub(super) fn open_failure(&self, error: &rusqlite::Error) -> StoreError {
         store_error("open the database", &self.database, PATIENCE.as_secs(), error, None)
     }
 
     /// The fault with the system's own error, which only the connection that met it has.
-    fn explain(&self, connection: &Connection, fault: ConnectionFault) -> ConnectionFault {
+    pub(super) fn explain(&self, connection: &Connection, fault: ConnectionFault) -> ConnectionFault {
         match fault {
             ConnectionFault::Sqlite(error) if !is_damage(&error) => {
                 let explained = store_error("open the database", &self.database, PATIENCE.as_secs(), &error, Some(connection));
@@ -308,6 +342,11 @@ impl DatabaseFile {
         if version > known {
             return Err(ConnectionFault::Refused(StoreError::Newer { path: path(), found: version, known }));
         }
+        if self.is_read_only {
+            let why = "it is of an older format, which this watchdog reads only once it may write".to_owned();
+            let migrate = || ConnectionFault::Refused(StoreError::ReadOnly { doing: "migrate", path: path(), why });
+            return if version == known { Ok(DatabaseState::Ready) } else { Err(migrate()) };
+        }
         let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
         Ok(if version == known && mode == self.journal.word() { DatabaseState::Ready } else { DatabaseState::NeedsSetup })
     }
@@ -318,80 +357,11 @@ impl DatabaseFile {
         Ok(mode == self.journal.word())
     }
 
-    /// Renames a damaged database, so that a fresh one can be begun and the damaged one can still be studied.
-    fn put_aside(&mut self, connected: Option<OpenConnection>, why: &str) -> Result<(), StoreError> {
-        let seen = connected.as_ref().map(|c| c.identity);
-        if let Some(connected) = connected {
-            leave_log(&connected.connection);
-        }
-        let guard = self.access_lock.alone(&self.database)?;
-        let now = identity(&self.database)?;
-        if now.is_none() || seen.is_some_and(|seen| now != Some(seen)) {
-            return Ok(());
-        }
-        if seen.is_none() {
-            // Another process may have repaired it while we waited for the lock.
-            let checked =
-                self.connection().and_then(|connection| check(&connection).map_err(|error| self.explain(&connection, error.into())));
-            match checked {
-                Ok(()) => return Ok(()),
-                Err(ConnectionFault::Sqlite(error)) if is_damage(&error) => {}
-                Err(ConnectionFault::Sqlite(error)) => return Err(self.open_failure(&error)),
-                Err(ConnectionFault::Refused(error)) => return Err(error),
-            }
-        }
-        let aside = self.name_for_damaged();
-        fs::rename(&self.database, &aside).map_err(|e| StoreError::io("put aside", &self.database, &e))?;
-        self.move_companions(&aside)?;
-        self.forget_old_damaged();
-        drop(guard);
-        self.note(
-            WarningCode::StoreDamaged,
-            format!("{} was damaged ({why}); it is kept as {}, and a fresh one was begun", self.database.display(), aside.display()),
-        );
-        Ok(())
-    }
-
-    fn companion(&self, suffix: &str) -> PathBuf {
+    pub(super) fn companion(&self, suffix: &str) -> PathBuf {
         with_suffix(&self.database, suffix)
     }
 
-    fn move_companions(&self, aside: &Path) -> Result<(), StoreError> {
-        for suffix in COMPANIONS {
-            let from = self.companion(suffix);
-            match fs::rename(&from, with_suffix(aside, suffix)) {
-                Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(StoreError::io("put aside", &from, &e)),
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn name_for_damaged(&self) -> PathBuf {
-        let now = Timestamp::from_microsecond(wall_micros()).unwrap_or(Timestamp::UNIX_EPOCH);
-        let stem = format!(".corrupt-{}", now.strftime("%Y%m%dT%H%M%S%.6fZ"));
-        with_suffix(&self.database, &stem)
-    }
-
-    /// Keeps the newest few damaged databases, so that a failing disk is not filled up as well.
-    fn forget_old_damaged(&self) {
-        let (Some(dir), Some(name)) = (self.database.parent(), self.database.file_name()) else { return };
-        let prefix = format!("{}.corrupt-", name.to_string_lossy());
-        let Ok(entries) = fs::read_dir(dir) else { return };
-        let mut damaged: Vec<String> = entries
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| name.starts_with(&prefix) && !COMPANIONS.iter().any(|c| name.ends_with(c)))
-            .collect();
-        damaged.sort();
-        for name in damaged.iter().rev().skip(KEPT_DAMAGED) {
-            for suffix in ["", "-wal", "-shm", "-journal"] {
-                // A file that cannot be removed now is removed the next time.
-                let _ = fs::remove_file(dir.join(format!("{name}{suffix}")));
-            }
-        }
-    }
-
-    fn note(&mut self, code: WarningCode, detail: String) {
+    pub(super) fn note(&mut self, code: WarningCode, detail: String) {
         self.notes.push(Degradation { code, detail });
     }
 }
@@ -405,7 +375,7 @@ impl JournalMode {
     }
 }
 
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     PathBuf::from(name)
@@ -428,7 +398,7 @@ fn configure(connection: &mut Connection) -> rusqlite::Result<()> {
 ///
 /// # Errors
 /// Where the system does not say whether it is there: taken for absent, it would be begun anew, and its log, with the newest records, put aside.
-fn identity(path: &Path) -> Result<Option<(u64, u64)>, StoreError> {
+pub(super) fn identity(path: &Path) -> Result<Option<(u64, u64)>, StoreError> {
     match fs::metadata(path) {
         Ok(meta) => Ok(Some((meta.dev(), meta.ino()))),
         Err(e) if is_absent(&e) => Ok(None),
@@ -460,12 +430,12 @@ fn set_up(connection: &mut Connection) -> rusqlite::Result<()> {
 }
 
 /// Closing must not write the log into a damaged file, which is evidence. A refusal changes nothing for us.
-fn leave_log(connection: &Connection) {
+pub(super) fn leave_log(connection: &Connection) {
     let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
 }
 
 /// SQLite's own check of the whole file; an error that counts as damage where it finds fault.
-fn check(connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn check(connection: &Connection) -> rusqlite::Result<()> {
     let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if verdict == "ok" {
         return Ok(());

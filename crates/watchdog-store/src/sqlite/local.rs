@@ -114,7 +114,7 @@ impl LocalStore for SqliteStore {
         })
     }
 
-    fn notes(&self) -> Vec<Degradation> {
+    fn notes(&self) -> StoreNotes {
         self.file.lock().unwrap_or_else(PoisonError::into_inner).take_notes()
     }
 

@@ -1,0 +1,51 @@
+//! Faults of the store that a person must read: each is said once, by the caller that reads it or at the end of the command.
+
+use std::sync::{Mutex, PoisonError};
+use std::vec::IntoIter;
+
+use watchdog_facts::evidence::Degradation;
+
+/// The notes that this process dropped without reading them.
+static UNREAD: Mutex<Vec<Degradation>> = Mutex::new(Vec::new());
+
+/// Notes of a store. Those that are dropped unread wait for [`take_unread_notes`].
+#[derive(Debug, Default)]
+pub struct StoreNotes(Vec<Degradation>);
+
+impl StoreNotes {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn push(&mut self, note: Degradation) {
+        self.0.push(note);
+    }
+}
+
+impl IntoIterator for StoreNotes {
+    type Item = Degradation;
+    type IntoIter = IntoIter<Degradation>;
+
+    fn into_iter(mut self) -> IntoIter<Degradation> {
+        std::mem::take(&mut self.0).into_iter()
+    }
+}
+
+impl Drop for StoreNotes {
+    fn drop(&mut self) {
+        if !self.0.is_empty() {
+            UNREAD.lock().unwrap_or_else(PoisonError::into_inner).append(&mut self.0);
+        }
+    }
+}
+
+/// The notes that no caller read, of all stores that this process closed, each once.
+pub fn take_unread_notes() -> Vec<Degradation> {
+    std::mem::take(&mut *UNREAD.lock().unwrap_or_else(PoisonError::into_inner))
+}
