@@ -141,11 +141,11 @@ impl SweepShared<'_> {
 
     /// Whether anything was said in a worktree since its latest baseline. What cannot be read counts as that.
     fn has_conversation(&self, id: &str, root: &Path) -> bool {
-        let since_baseline = || {
+        let since_baseline = || -> Result<bool, StoreError> {
             let Some((spec, baseline)) = baseline::latest(self.store.as_ref(), id)? else { return Ok(true) };
             has_conversation_since(self.store.as_ref(), (id, &spec), (root, &self.transcript_sources), baseline.at)
         };
-        since_baseline().unwrap_or_else(|_: StoreError| true)
+        since_baseline().unwrap_or(true)
     }
 
     /// Whether no agent said anything here since the baseline. Of a program that answers in an agent's place that is unknown.
