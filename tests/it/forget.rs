@@ -124,7 +124,7 @@ fn nothing_but_work_and_the_users_own_files_is_left() {
     work_in(&repo);
     repo.watchdog(&["forget", "--yes", "--snapshots"]).expect(0);
     assert_eq!(own_refs(&repo), Vec::<String>::new());
-    assert!(!repo.path().join(".git/refs/watchdog").exists());
+    assert!(!repo.path().join(".git/refs/watchdog").exists() && !repo.path().join(".git/watchdog").exists());
 }
 
 #[test]

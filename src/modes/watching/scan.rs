@@ -12,7 +12,7 @@ use crate::judge::open_worktree::{OpenWorktree, WATCH};
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
 use crate::modes::check::{CheckRequest, judge_worktree};
-use crate::session::recorded;
+use crate::session::{is_another_clone, recorded};
 use crate::wire::verdict_json::Judgement;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::Reason;
@@ -149,6 +149,9 @@ fn prepare(around: &CommandEnv, store: &Arc<dyn LocalStore>, subject: &ScanSubje
     if worktree.worktree_id() != subject.id {
         let why = format!("another worktree is in the place of {}", subject.root.display());
         return Err(UnreadableFact { kind: FaultKind::NotARepository, why, hint: None });
+    }
+    if is_another_clone(store.as_ref(), &worktree)? {
+        return Ok(PreparedScan::Nothing(WatchScanOutcome::Unwatched));
     }
     // HEAD is not readable everywhere; then every movement is judged.
     let head = worktree.head().ok();
