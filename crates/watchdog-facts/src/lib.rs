@@ -18,6 +18,9 @@ pub mod refused_tool;
 pub mod reply;
 pub mod secret_lines;
 pub mod secret_members;
+mod secret_rules;
+#[cfg(test)]
+mod secret_rules_tests;
 pub mod secret_shapes;
 pub mod session_event;
 pub mod session_work;

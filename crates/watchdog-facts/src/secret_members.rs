@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::secret_shapes::{due, is_secret_in_text, mask, shown_for};
+use super::secret_rules::due;
+use super::secret_shapes::{is_secret_in_text, mask, shown_for};
 
 /// How the name of a member with a password ends; with a token of any kind, without what joins its words.
 const PASSWORD_NAMES: [&str; 4] = ["password", "passwd", "passphrase", "pwd"];
@@ -39,7 +40,7 @@ fn mask_texts(value: &mut Value, with_names: bool) {
             }
             for (name, value) in members {
                 mask_texts(value, with_names);
-                if !due(name).is_empty() {
+                if !due(name.as_bytes()).is_empty() {
                     mask_named(name, value);
                 }
             }

@@ -1,15 +1,13 @@
 //! Which contents look like secrets, and texts without them: tokens that their issuers gave a shape of their own, private keys, passwords in
 //! addresses. Pure.
 //!
-//! The rules are our own: of the embeddable libraries the one that builds missed half of a sample that these find
-//! (cloud keys, keys of model services, addresses of databases) and brings 78 crates along; the others need a newer
-//! compiler. A rule here needs an unmistakable prefix or frame, so that a rescue does not leave ordinary source behind.
+//! A rule ([`super::secret_rules`]) needs an unmistakable prefix or frame, so that a rescue does not leave ordinary source behind.
 
 use std::borrow::Cow;
-use std::sync::{LazyLock, OnceLock};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
-use regex::bytes::{Captures, Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+use regex::bytes::Captures;
+
+use super::secret_rules::{PASSWORD_IN_ADDRESS, SecretRule, due};
 
 /// A shorter text cannot contain both a secret and its keyword.
 const SHORTEST: usize = 8;
@@ -17,69 +15,8 @@ const SHORTEST: usize = 8;
 /// Larger files are not looked through.
 pub const LIMIT: u64 = 1 << 20;
 
-/// A rule: its name, for people; lower-case words, one of which is in each of its matches; and its pattern.
-type SecretRule = (&'static str, &'static [&'static str], &'static str);
-
-/// Secrets in any text.
-const RULES: [SecretRule; 24] = [
-    ("aws-access-key-id", &["akia", "asia"], r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
-    ("aws-secret-access-key", &["aws"], r#"(?i)aws_?secret_?access_?key["']?\s*[:=]\s*["']?[A-Za-z0-9/+]{40}"#),
-    ("anthropic-key", &["sk-ant-"], r"\bsk-ant-[A-Za-z0-9_-]{20,}"),
-    ("openai-key", &["sk-"], r"\bsk-(?:(?:proj|svcacct|admin)-[A-Za-z0-9_-]{32,}|[A-Za-z0-9]{48}\b)"),
-    ("github-token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], r"\bgh[pousr]_[A-Za-z0-9]{36,}"),
-    ("github-fine-grained-token", &["github_pat_"], r"\bgithub_pat_[A-Za-z0-9_]{50,}"),
-    ("gitlab-token", &["gl"], r"\bgl(?:pat|dt|rt|cbt|ptt|ft|soat)-[A-Za-z0-9_-]{20,}"),
-    ("slack-token", &["xox"], r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
-    ("slack-webhook", &["hooks.slack.com"], r"hooks\.slack\.com/services/T[A-Z0-9]{6,}/B[A-Z0-9]{6,}/[A-Za-z0-9]{20,}"),
-    ("stripe-key", &["k_live_"], r"\b[sr]k_live_[A-Za-z0-9]{16,}"),
-    ("google-api-key", &["aiza"], r"\bAIza[0-9A-Za-z_-]{35}"),
-    ("google-client-secret", &["gocspx-"], r"\bGOCSPX-[A-Za-z0-9_-]{28}"),
-    ("npm-token", &["npm_"], r"\bnpm_[A-Za-z0-9]{36}\b"),
-    ("pypi-token", &["pypi-"], r"\bpypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50,}"),
-    ("sendgrid-key", &["sg."], r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}\b"),
-    ("hugging-face-token", &["hf_"], r"\bhf_[A-Za-z0-9]{34,}\b"),
-    ("digitalocean-token", &["_v1_"], r"\bdo[opr]_v1_[a-f0-9]{64}\b"),
-    ("vault-token", &["hvs.", "hvb."], r"\bhv[sb]\.[A-Za-z0-9_-]{24,}"),
-    ("telegram-bot-token", &[":aa"], r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b"),
-    ("azure-storage-key", &["accountkey="], r"\bAccountKey=[A-Za-z0-9+/]{80,}={0,2}"),
-    ("age-secret-key", &["age-secret-key-1"], r"\bAGE-SECRET-KEY-1[0-9A-Z]{58}"),
-    ("json-web-token", &["eyj"], r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
-    // The frame alone is in every program that reads keys; only with something in it is it a key.
-    (
-        "private-key",
-        &["private key"],
-        r#"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:\\[nr]|[\s"'+,]|[A-Za-z-]+: [^\n]{0,200}\n)*[A-Za-z0-9+/]{24,}(?s:.*?-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|.*\z)"#,
-    ),
-    // Some writers of JSON put a backslash before each slash.
-    (
-        PASSWORD,
-        &["://", r":\/\/"],
-        r#"\b[A-Za-z][A-Za-z0-9+.-]{1,20}:(?://|\\/\\/)[^\s/:@"'<>`|\\]{0,100}:[^\s/@"'<>`|\\]{3,200}@[A-Za-z0-9\[]"#,
-    ),
-];
-
-/// Further patterns to mask in texts. In source these are usually names and examples, so that a rescue ignores them.
-const TEXT_RULES: [SecretRule; 3] = [
-    ("bearer-token", &["bearer"], r"(?i)\bbearer\s+([A-Za-z0-9._~+/=-]{16,4096})"),
-    (
-        "password",
-        &["passw", "pwd", "passphrase"],
-        // A list as a whole; in quotes it may have spaces, and quotes of its own behind a backslash. Without upper bounds, which
-        // would each be states to compile.
-        r#"(?i)(?:password|passwd|passphrase|pwd)["']?\s*[:=]\s*(?:\[\s*["']((?:[^\]\\\n]|\\.){4,})["']\s*\]|(?:\[\s*)?(?:"((?:[^"\\\n]|\\.){4,})"|'((?:[^'\\\n]|\\.){4,})'|["']?([^\s"'`,;&<>()\[\]{}]{4,200})))"#,
-    ),
-    (
-        "token",
-        &["token", "secret", "key"],
-        r#"(?i)(?:token|secret|api[_-]?key|access[_-]?key|private[_-]?key)["']?\s*[:=]\s*(?:\[\s*["']((?:[^\]\\\n]|\\.){16,})["']\s*\]|(?:\[\s*)?["']?([A-Za-z0-9._~+/=-]{16,4096}))"#,
-    ),
-];
-
-/// The one rule whose matches need a further test against placeholders.
-const PASSWORD: &str = "password-in-address";
-
 /// Passwords that documentation and local setups have.
-const PLACEHOLDERS: [&str; 14] = [
+const PLACEHOLDERS: [&str; 18] = [
     "password",
     "passwd",
     "pass",
@@ -94,59 +31,11 @@ const PLACEHOLDERS: [&str; 14] = [
     "guest",
     "admin",
     "test",
+    "foo",
+    "bar",
+    "baz",
+    "foobar",
 ];
-
-/// All of them in one pass, as nearly every file matches none; one by one only after a match.
-static ALL: LazyLock<RegexSet> = LazyLock::new(|| {
-    RegexSetBuilder::new(RULES.map(|(_, _, pattern)| with_more_boundaries(pattern)))
-        .unicode(false)
-        .size_limit(64 << 20)
-        .build()
-        .expect("the rules are constants")
-});
-
-/// Each is made when it is first needed.
-static EACH: LazyLock<Vec<OnceLock<Regex>>> = LazyLock::new(|| RULES.iter().chain(&TEXT_RULES).map(|_| OnceLock::new()).collect());
-
-/// The words of all rules in one pass, large or small, and whose each of them is: a session may print gigabytes.
-static WORDS: LazyLock<(AhoCorasick, Vec<usize>)> = LazyLock::new(|| {
-    let of_rule = |(n, (_, words, _)): (usize, &'static SecretRule)| words.iter().map(move |word| (*word, n));
-    let (words, rules): (Vec<&str>, Vec<usize>) = RULES.iter().chain(&TEXT_RULES).enumerate().flat_map(of_rule).unzip();
-    let automaton = AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(words);
-    (automaton.expect("the words are constants"), rules)
-});
-
-/// The rules of which a word is in the text, in their order.
-pub(super) fn due(text: &str) -> Vec<usize> {
-    let (words, rules) = &*WORDS;
-    let mut is_due = [false; RULES.len() + TEXT_RULES.len()];
-    for found in words.find_overlapping_iter(text) {
-        is_due[rules[found.pattern().as_usize()]] = true;
-    }
-    is_due.iter().enumerate().filter_map(|(n, is_due)| is_due.then_some(n)).collect()
-}
-
-/// A pattern that begins at the boundary of a word, so that it begins after an escape of a document (`\n`, `\u003d`) and after a colour of a
-/// terminal as well: their last letter is none of the word.
-fn with_more_boundaries(pattern: &str) -> String {
-    let (flags, bare) = pattern.strip_prefix("(?i)").map_or(("", pattern), |bare| ("(?i)", bare));
-    match bare.strip_prefix(r"\b") {
-        Some(rest) => format!(r"{flags}(?:\b|\\(?:[bfnrt]|u[0-9A-Fa-f]{{4}})|\[[0-9;]*m)({rest})"),
-        None => pattern.to_owned(),
-    }
-}
-
-fn name_of(rule: usize) -> &'static str {
-    let (name, ..) = RULES.iter().chain(&TEXT_RULES).nth(rule).expect("rules are counted from these lists");
-    name
-}
-
-fn each(rule: usize) -> &'static Regex {
-    let (_, _, pattern) = RULES.iter().chain(&TEXT_RULES).nth(rule).expect("rules are counted from these lists");
-    let build =
-        || RegexBuilder::new(&with_more_boundaries(pattern)).unicode(false).size_limit(64 << 20).build().expect("the rules are constants");
-    EACH[rule].get_or_init(build)
-}
 
 /// The rule that finds a secret in `after` which is not in `before` as well. Decodes UTF-16.
 pub fn added(before: Option<&[u8]>, after: &[u8]) -> Option<&'static str> {
@@ -160,10 +49,12 @@ pub fn added(before: Option<&[u8]>, after: &[u8]) -> Option<&'static str> {
 fn added_as_is(before: Option<&[u8]>, after: &[u8]) -> Option<&'static str> {
     let before = before.unwrap_or_default();
     let known = |secret: &[u8]| before.windows(secret.len()).any(|part| part == secret);
-    ALL.matches(after).into_iter().find_map(|rule| {
-        let name = RULES[rule].0;
-        let mut found = each(rule).captures_iter(after).filter_map(|found| found.iter().flatten().last()).map(|found| found.as_bytes());
-        found.any(|secret| !is_placeholder(name, secret) && (before.is_empty() || !known(secret))).then_some(name)
+    let rules = due(after).into_iter().filter(|rule| !rule.is_for_texts);
+    rules.into_iter().find_map(|rule| {
+        let mut secrets =
+            rule.regex().captures_iter(after).filter_map(|groups| groups.iter().flatten().last()).map(|group| group.as_bytes());
+        let is_new = |secret: &[u8]| before.is_empty() || !known(secret);
+        secrets.any(|secret| rule.is_random(secret) && !is_placeholder(rule.name, secret) && is_new(secret)).then_some(rule.name)
     })
 }
 
@@ -194,9 +85,8 @@ pub fn mask(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut masked = Cow::Borrowed(text.as_bytes());
-    for n in due(text) {
-        let name = name_of(n);
-        let changed = replaced(each(n), name, &masked).into_owned();
+    for rule in due(text.as_bytes()) {
+        let changed = replaced(rule, &masked).into_owned();
         if changed[..] != masked[..] {
             masked = Cow::Owned(changed);
         }
@@ -213,16 +103,15 @@ pub(super) fn shown_for(rule: &str) -> String {
 }
 
 /// Replaces each match of the rule, or its group, with the rule's name; keeps placeholders and masked text.
-fn replaced<'t>(rule: &Regex, name: &str, text: &'t [u8]) -> Cow<'t, [u8]> {
-    let in_prose = TEXT_RULES.iter().any(|(in_prose, ..)| *in_prose == name);
-    rule.replace_all(text, |found: &Captures<'_>| {
-        let whole = found.get(0).expect("it was found");
-        let secret = found.iter().flatten().last().unwrap_or(whole);
+fn replaced<'t>(rule: &SecretRule, text: &'t [u8]) -> Cow<'t, [u8]> {
+    rule.regex().replace_all(text, |groups: &Captures<'_>| {
+        let whole = groups.get(0).expect("it was found");
+        let secret = groups.iter().flatten().last().unwrap_or(whole);
         let (before, after) = (secret.start() - whole.start(), secret.end() - whole.start());
-        if in_prose && !is_secret_in_text(name, secret.as_bytes()) {
+        if !rule.is_random(secret.as_bytes()) || rule.is_for_texts && !is_secret_in_text(rule.name, secret.as_bytes()) {
             return whole.as_bytes().to_vec();
         }
-        let with = shown_for(name);
+        let with = shown_for(rule.name);
         [&whole.as_bytes()[..before], with.as_bytes(), &whole.as_bytes()[after..]].concat()
     })
 }
@@ -250,14 +139,16 @@ fn is_placeholder(rule: &str, found: &[u8]) -> bool {
     if ["example", "xxxxxx", "000000", "123456789", "placeholder", "your-", "your_"].iter().any(|word| text.contains(word)) {
         return rule != "private-key";
     }
-    if rule != PASSWORD {
+    if rule != PASSWORD_IN_ADDRESS {
         return false;
     }
     let text = text.replace(r"\/", "/");
-    let Some((user, password)) = text.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@')?.0.split_once(':')) else {
+    let parts = text.split_once("://").and_then(|(_, address)| address.rsplit_once('@'));
+    let Some(((user, password), host)) = parts.and_then(|(login, host)| Some((login.split_once(':')?, host))) else {
         return false;
     };
     user == password
+        || host.starts_with('l') && ["pass", "password"].iter().any(|end| password.ends_with(end))
         || PLACEHOLDERS.contains(&password)
         || password.starts_with(['$', '{', '%', '*', '(', '[', '#'])
         || password.chars().all(|c| c == 'x' || c == '.')
