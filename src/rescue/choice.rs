@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::request::{NO_OTHERS, RescueRequest};
+use super::secrets;
 use super::selection::select;
 use super::single::without_replaced;
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::evidence::{Degradation, LeftOut, LeftOutReason, WarningCode};
-use watchdog_facts::secret_shapes::{self, LIMIT};
+use watchdog_facts::secret_shapes::LIMIT;
 use watchdog_git::{Error, FileBeforeAfter, SnapshotPath, SnapshotPathKind, Worktree};
 
 /// The paths to commit, and the others.
@@ -73,5 +74,5 @@ fn secret_in(path: &SnapshotPath, versions: &dyn Fn(&[u8]) -> Result<FileBeforeA
         return Ok(None);
     }
     let versions = versions(&path.path)?;
-    Ok(versions.after.and_then(|after| secret_shapes::added(versions.before.as_deref(), &after)))
+    Ok(versions.after.and_then(|after| secrets::secret_in(&path.text, versions.before.as_deref(), &after)))
 }

@@ -1,8 +1,8 @@
 //! Selects the files for the private part of a snapshot, in a ref that is never merged or pushed, ignored files included. Pure.
 
-use super::secrets::{in_generated_folder, looks_secret};
+use super::secrets::{in_generated_folder, looks_secret, secret_in};
 use watchdog_core::config::settings::RescueSettings;
-use watchdog_facts::secret_shapes::{self, LIMIT};
+use watchdog_facts::secret_shapes::LIMIT;
 use watchdog_git::SnapshotCandidate;
 
 /// The rule for [`watchdog_git::Worktree::take_snapshot_with_private`]: possible secrets by name or by new content, and
@@ -19,8 +19,8 @@ pub fn private_rule(settings: &RescueSettings) -> impl Fn(&SnapshotCandidate<'_>
             Some("too_large")
         } else if candidate.bytes <= LIMIT
             && let Some(content) = (candidate.content)()
-            && secret_shapes::added(None, &content).is_some()
-            && secret_shapes::added((candidate.committed)().as_deref(), &content).is_some()
+            && secret_in(candidate.path, None, &content).is_some()
+            && secret_in(candidate.path, (candidate.committed)().as_deref(), &content).is_some()
         {
             Some("secret")
         } else {

@@ -1,9 +1,22 @@
 //! Which names look like secrets and which folders like something that a tool can make again.
 
+use watchdog_facts::secret_shapes;
+
 /// Endings of environment files that are made to be shared.
 const SHARED_ENV: [&str; 5] = ["example", "sample", "template", "dist", "schema"];
 /// Whole names.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 26] = [
+    ".vault-token",
+    ".my.cnf",
+    ".s3cfg",
+    ".boto",
+    "wp-config.php",
+    "auth.toml",
+    "cookies.sqlite",
+    "logins.json",
+    "key4.db",
+    "dump.sql",
+    "oauth_creds.json",
     ".npmrc",
     ".netrc",
     "_netrc",
@@ -21,14 +34,40 @@ const NAMES: [&str; 15] = [
     "secrets.toml",
 ];
 /// Endings of names.
-const ENDINGS: [&str; 12] =
-    [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".tfstate", ".tfstate.backup", ".kubeconfig", ".ovpn"];
+const ENDINGS: [&str; 15] = [
+    ".pem",
+    ".key",
+    ".p8",
+    ".p12",
+    ".pfx",
+    ".jks",
+    ".keystore",
+    ".kdbx",
+    ".ppk",
+    ".tfstate",
+    ".tfstate.backup",
+    ".tfvars",
+    ".tfvars.json",
+    ".kubeconfig",
+    ".ovpn",
+];
 /// Beginnings of names of private keys.
 const KEYS: [&str; 4] = ["id_rsa", "id_ed25519", "id_ecdsa", "id_dsa"];
 /// Endings of `credentials…` and `service-account…` files that hold data and not source.
 const DATA: [&str; 9] = ["json", "yml", "yaml", "toml", "ini", "cfg", "csv", "txt", "xml"];
 /// Whole paths below a home folder.
-const TAILS: [&str; 4] = [".aws/credentials", ".kube/config", ".docker/config.json", ".config/gcloud/application_default_credentials.json"];
+const TAILS: [&str; 10] = [
+    ".aws/credentials",
+    ".kube/config",
+    ".docker/config.json",
+    ".config/gcloud/application_default_credentials.json",
+    ".config/gh/hosts.yml",
+    ".claude/.credentials.json",
+    ".codex/auth.json",
+    ".local/share/opencode/auth.json",
+    ".m2/settings.xml",
+    ".gradle/gradle.properties",
+];
 
 /// Endings that editors and people give to a copy.
 const COPIES: [&str; 10] = ["~", ".bak", ".backup", ".old", ".orig", ".save", ".swp", ".swo", ".tmp", ".copy"];
@@ -75,6 +114,28 @@ fn is_secret(path: &str, name: &str) -> bool {
         || holds_data("service-account")
         || holds_data("service_account")
         || TAILS.iter().any(|tail| path == *tail || path.ends_with(&format!("/{tail}")))
+}
+
+/// The rule that finds a secret in a file that a commit has as `before`: by its content, or by content where its name asks for a second look.
+pub(super) fn secret_in(path: &str, before: Option<&[u8]>, after: &[u8]) -> Option<&'static str> {
+    let by_shape = secret_shapes::added(before, after);
+    by_shape.or_else(|| {
+        (has_password_property(path, after) && !before.is_some_and(|before| has_password_property(path, before)))
+            .then_some("password-property")
+    })
+}
+
+/// Whether the settings of a build name a password: most of such files hold none, and are work.
+fn has_password_property(path: &str, content: &[u8]) -> bool {
+    if !path.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case("gradle.properties")) {
+        return false;
+    }
+    String::from_utf8_lossy(content).lines().filter_map(|line| line.split_once(['=', ':'])).any(|(key, value)| {
+        let (key, value) = (key.trim().to_ascii_lowercase(), value.trim());
+        let names_secret =
+            ["password", "passwd", "secret", "token", "apikey", "api_key", "accesskey"].iter().any(|word| key.contains(word));
+        names_secret && !key.starts_with(['#', '!']) && value.len() >= 4 && !value.starts_with(['$', '@', '<', '%'])
+    })
 }
 
 /// `.env`, `.env.local` and `prod.env`, but not `.env.example` and `example.env`.
@@ -183,6 +244,17 @@ mod tests {
             "id_rsa.bak",
             "server.pem.orig",
             "home/.aws/credentials.bak",
+            "prod.tfvars",
+            "infra/terraform.auto.tfvars.json",
+            "AuthKey_ABC123DEFG.p8",
+            "site/wp-config.php",
+            ".m2/settings.xml",
+            "home/.codex/auth.json",
+            ".vault-token",
+            "home/.gradle/gradle.properties",
+            "fly/auth.toml",
+            "profile/cookies.sqlite",
+            "backup/dump.sql",
         ] {
             assert!(looks_secret(secret), "{secret}");
         }
@@ -209,9 +281,30 @@ mod tests {
             "secrets.rs",
             "src/secrets/mod.rs",
             "secretsauce.json",
+            "variables.tf",
+            "wp-config-sample.php",
+            "settings.xml",
+            "android/gradle.properties",
+            "src/auth.json",
+            "schema.sql",
+            "settings.gradle",
             "~",
         ] {
             assert!(!looks_secret(open), "{open}");
+        }
+    }
+
+    #[test]
+    fn build_settings_with_a_password_are_secret() {
+        for (path, text, is_secret) in [
+            ("gradle.properties", "signing.keyId=1\nossrhPassword=h0rse-staple\n", true),
+            ("app/gradle.properties", "sonatypeToken : h0rse-staple\n", true),
+            ("gradle.properties", "org.gradle.jvmargs=-Xmx2g\nversion=1.2.3\n", false),
+            ("gradle.properties", "# ossrhPassword=h0rse-staple\nossrhPassword=$PASSWORD\n", false),
+            ("messages.properties", "password=Enter a password\n", false),
+        ] {
+            assert_eq!(secret_in(path, None, text.as_bytes()).is_some(), is_secret, "{path}: {text}");
+            assert_eq!(secret_in(path, Some(text.as_bytes()), text.as_bytes()), None, "it was committed before: {text}");
         }
     }
 

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use super::fallback_branch;
 use super::request::RescueRequest;
+use super::secrets::secret_in;
 use watchdog_facts::evidence::{Degradation, LeftOut, LeftOutReason, RescueOutcome, WarningCode};
-use watchdog_facts::secret_shapes::{self, LIMIT};
+use watchdog_facts::secret_shapes::LIMIT;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::{CommitMismatch, Error, SnapshotPath, Worktree};
 
@@ -83,8 +84,8 @@ fn rule(content: &CommitMismatch, secrets: &[Vec<u8>]) -> Option<&'static str> {
     if super::looks_secret(&content.path) && content.before.as_ref() != Some(&content.after) {
         return Some("name");
     }
-    let by_shape = secret_shapes::added(content.before.as_deref(), &content.after)
-        .filter(|_| secret_shapes::added(content.kept.as_deref(), &content.after).is_some());
+    let by_shape = secret_in(&content.path, content.before.as_deref(), &content.after)
+        .filter(|_| secret_in(&content.path, content.kept.as_deref(), &content.after).is_some());
     let old: BTreeSet<&[u8]> = known.iter().flatten().flat_map(|text| lines(text)).collect();
     let new: Vec<&[u8]> = lines(&content.after).filter(|line| !old.contains(line)).collect();
     let left_out = || {
