@@ -152,6 +152,7 @@ impl CheckboxCommit {
             bytes: 0,
             untracked: false,
             hidden: false,
+            secret: false,
             nested: false,
         };
         CheckboxCommit { path, message: planned(request, &format!("docs(tasks): tick {count} that this work fulfils"), &done.join("\n")) }

@@ -56,6 +56,11 @@ fn choose_by<'p>(
     let mut choice = CommitChoice { left_out: selection.left_out, refused, ..CommitChoice::default() };
     for path in selection.commit {
         match secret_in(path, versions)? {
+            None if path.secret => {
+                choice.left_out.push(LeftOut { path: path.text.clone(), why: LeftOutReason::Secret });
+                let detail = format!("{} was not committed: it repeats a file that is left out as a secret by its name", path.text);
+                choice.warnings.push(Degradation { code: WarningCode::SecretContent, detail });
+            }
             None => choice.commit.push(path),
             Some(rule) => {
                 choice.left_out.push(LeftOut { path: path.text.clone(), why: LeftOutReason::Secret });

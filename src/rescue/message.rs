@@ -108,6 +108,7 @@ mod tests {
             bytes: 0,
             untracked: false,
             hidden: false,
+            secret: false,
             nested: false,
         };
         let (snapshot, settings) = (snapshot(), ConfigSettings::default().rescue);

@@ -5,6 +5,7 @@
 
 mod carry_out;
 mod choice;
+mod copied_secrets;
 mod fallback_branch;
 
 mod checkboxes;

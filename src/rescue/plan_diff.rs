@@ -107,6 +107,7 @@ mod tests {
             bytes: 0,
             untracked: false,
             hidden: false,
+            secret: false,
             nested: false,
         };
         let all = ["abcd", "efgh", "i"].map(path);

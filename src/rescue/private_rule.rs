@@ -1,17 +1,20 @@
 //! Selects the files for the private part of a snapshot, in a ref that is never merged or pushed, ignored files included. Pure.
 
+use super::copied_secrets::repeats_secret;
 use super::secrets::{in_generated_folder, looks_secret, secret_in};
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::secret_shapes::LIMIT;
+use watchdog_facts::session_work::is_hand_made;
 use watchdog_git::SnapshotCandidate;
 
-/// The rule for [`watchdog_git::Worktree::take_snapshot_with_private`]: possible secrets by name or by new content, and
-/// files larger than `max_bytes`. Everything that is never committed for one of these reasons belongs here, too.
+/// The rule for [`watchdog_git::Worktree::take_snapshot_with_private`]: possible secrets by name or by new content, copies of
+/// secrets, and files larger than `max_bytes`. Everything that is never committed for one of these reasons belongs here, too.
 pub fn private_rule(settings: &RescueSettings) -> impl Fn(&SnapshotCandidate<'_>) -> Option<&'static str> + use<> {
     let max_bytes = settings.max_bytes;
     move |candidate| {
         if candidate.ignored {
-            return worth_keeping(candidate.path, candidate.bytes).then_some("ignored");
+            let is_work = candidate.newly_ignored && candidate.bytes <= LIMIT && is_hand_made(candidate.path);
+            return worth_keeping(candidate.path, candidate.bytes).then_some("ignored").or_else(|| is_work.then_some("newly_ignored"));
         }
         if looks_secret(candidate.path) {
             Some("secret")
@@ -19,8 +22,9 @@ pub fn private_rule(settings: &RescueSettings) -> impl Fn(&SnapshotCandidate<'_>
             Some("too_large")
         } else if candidate.bytes <= LIMIT
             && let Some(content) = (candidate.content)()
-            && secret_in(candidate.path, None, &content).is_some()
-            && secret_in(candidate.path, (candidate.committed)().as_deref(), &content).is_some()
+            && (repeats_secret(candidate.path, &content, (candidate.committed)().is_none(), candidate.secrets)
+                || secret_in(candidate.path, None, &content).is_some()
+                    && secret_in(candidate.path, (candidate.committed)().as_deref(), &content).is_some())
         {
             Some("secret")
         } else {

@@ -1,6 +1,7 @@
 //! Which names look like secrets and which folders like something that a tool can make again.
 
 use watchdog_facts::secret_shapes;
+use watchdog_facts::session_work::BULK_FOLDERS;
 
 /// Endings of environment files that are made to be shared.
 const SHARED_ENV: [&str; 5] = ["example", "sample", "template", "dist", "schema"];
@@ -147,28 +148,6 @@ pub(super) fn is_env_file(name: &str) -> bool {
     }
 }
 
-/// Folders that package managers and tools fill and that are never committed on purpose.
-const BULK: [&str; 18] = [
-    "node_modules",
-    "bower_components",
-    ".venv",
-    "__pycache__",
-    ".tox",
-    ".nox",
-    ".mypy_cache",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".gradle",
-    ".terraform",
-    ".next",
-    ".nuxt",
-    ".parcel-cache",
-    ".svelte-kit",
-    ".eggs",
-    ".cargo-cache",
-    ".pnpm-store",
-];
-
 /// Folders whose name alone proves nothing, with what lies in them when a tool made them.
 const BULK_IF: [(&str, &[&str]); 3] = [
     ("target", &["CACHEDIR.TAG", ".rustc_info.json", "debug/", "release/", "classes/", "maven-status/"]),
@@ -183,7 +162,7 @@ const MADE: [&str; 8] = ["target", "venv", "env", "vendor", "dist", "build", "ou
 pub(super) fn in_generated_folder(path: &str) -> bool {
     let mut folders = path.split('/');
     folders.next_back();
-    folders.any(|name| BULK.contains(&name) || MADE.contains(&name))
+    folders.any(|name| BULK_FOLDERS.contains(&name) || MADE.contains(&name))
 }
 
 /// The generated folder that contains `path`, if there is one. `exists` returns whether a path, or
@@ -193,7 +172,7 @@ pub(super) fn bulk_folder(path: &str, exists: impl Fn(&str) -> bool) -> Option<&
     while let Some(length) = path[start..].find('/') {
         let (name, folder) = (&path[start..start + length], &path[..start + length]);
         let marked = BULK_IF.iter().any(|(bulk, marks)| *bulk == name && marks.iter().any(|mark| exists(&format!("{folder}/{mark}"))));
-        if BULK.contains(&name) || marked {
+        if BULK_FOLDERS.contains(&name) || marked {
             return Some(folder);
         }
         start += length + 1;

@@ -129,6 +129,7 @@ mod tests {
             bytes: 10,
             untracked: true,
             hidden: false,
+            secret: false,
             nested: false,
         }
     }

@@ -94,21 +94,29 @@ pub fn record(
     let clone_id = worktree.ensure_clone_id().ok();
     let (branch, root) = (worktree.branch(), worktree.root().to_owned());
     let record = BaselineRecord { commit, branch, refs: kept, at: now, worktree: root, clone_id: clone_id.clone() };
-    let work = record_uncommitted(store, worktree, &spec, uncommitted, now)?;
+    let (work, paths) = record_uncommitted(store, worktree, &spec, uncommitted, now)?;
+    // Without them today's rules count: a warning and no refusal.
+    if let Some(commit) = record.commit.as_ref().filter(|_| notes.is_empty())
+        && let Err(error) = worktree.keep_ignore_rules(commit, paths.iter().map(String::as_str))
+    {
+        notes.push(Degradation { code: WarningCode::BaselineRefUnwritten, detail: error.to_string() });
+    }
     baseline::record(store, &worktree.worktree_id(), &spec, &record)?;
     Ok(RecordedBaseline { spec, point, refs: tips.into(), at: now, record_at: Some(now), work, clone_id, notes })
 }
 
-/// Records the uncommitted files as inherited, except those that an earlier session of the spec left since its last complete.
+/// Records the uncommitted files as inherited, except those that an earlier session of the spec left since its last complete. Returns the
+/// paths of all of them as well.
 fn record_uncommitted(
     store: &dyn LocalStore,
     worktree: &Worktree,
     spec: &str,
     uncommitted: UncommittedRule,
     now: Timestamp,
-) -> Result<SessionEdgeFiles, UnreadableFact> {
+) -> Result<(SessionEdgeFiles, Vec<String>), UnreadableFact> {
     let worktree_id = worktree.worktree_id();
     let (_, ids) = worktree.uncommitted_contents()?;
+    let paths = ids.keys().cloned().collect();
     let earlier = uncommitted::of(store, &worktree_id, spec)?.filter(|earlier| !earlier.completed);
     let inherited = match uncommitted {
         UncommittedRule::Adopt => ContentIds::new(),
@@ -127,7 +135,7 @@ fn record_uncommitted(
     };
     let work = SessionEdgeFiles { inherited, end: None };
     uncommitted::record(store, &worktree_id, spec, &UncommittedRecord { baseline_at: now, work: work.clone(), completed: false })?;
-    Ok(work)
+    Ok((work, paths))
 }
 
 /// The record of uncommitted work with a baseline, and the files that watchdog itself wrote into the worktree.

@@ -107,6 +107,8 @@ mod git_touched;
 mod green_checks;
 // The database's right to write, held by another process for ever.
 mod held_database;
+// Work that git does not list: index flags, new ignore rules.
+mod hidden_work;
 // What teaches: help, exit codes, manual pages, the version, and what `watchdog` alone says.
 mod help;
 // Commands that messages tell a person to type, pasted elsewhere.

@@ -81,3 +81,29 @@ fn copies_of_environment_files_and_text_in_utf_16_are_left_out_of_a_rescue() {
         assert!(out.stdout.contains(name) && repo.has(name), "{name} is named and stays: {out}");
     }
 }
+
+#[test]
+fn copies_of_secrets_are_left_out() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let (ignored, tracked) = ("DB_PASSWORD=h0rse-staple-battery\n", "MAIL_PASSWORD=c0rrect-h0rse\n");
+    repo.write(".gitignore", ".env\n");
+    repo.write("deploy/prod.env", tracked);
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "a secret that is committed"]);
+    repo.write(".env", ignored);
+    repo.git(&["mv", "deploy/prod.env", "deploy/settings.txt"]);
+    repo.write("config.txt", ignored);
+    repo.write("notes.md", format!("# Setup\n\n    {ignored}\n"));
+    repo.write("backup.tar", format!(".env\0\0ustar\0{ignored}\0\0"));
+    repo.write("work.rs", "fn main() { connect(&env[\"DB_PASSWORD\"]) }\n");
+    let config = env.write("config.json", json!({"rescue": {"mode": "single"}}).to_string());
+    let out = repo.watchdog(&["rescue", "--json", "--config", config.to_str().expect("UTF-8")]);
+    // The removal of a moved file waits for its other half.
+    assert_eq!(repo.git(&["show", "--format=", "--name-status", "--no-renames", "HEAD"]).trim(), "A\twork.rs", "{out}");
+    for name in ["deploy/settings.txt", "config.txt", "notes.md", "backup.tar"] {
+        assert!(out.stdout.contains(name) && repo.has(name), "{name} is named and stays: {out}");
+    }
+    let shared = repo.git(&["log", "-p", "--all", "--not", "--glob=refs/watchdog/private/*", "--glob=refs/watchdog/anchor/*"]);
+    assert!(!shared.contains("h0rse-staple-battery"), "{shared}");
+}

@@ -89,6 +89,118 @@ pub fn is_dropping(path: &str) -> bool {
         })
 }
 
+/// Folders that package managers and tools fill and that are never committed on purpose.
+pub const BULK_FOLDERS: [&str; 18] = [
+    "node_modules",
+    "bower_components",
+    ".venv",
+    "__pycache__",
+    ".tox",
+    ".nox",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".gradle",
+    ".terraform",
+    ".next",
+    ".nuxt",
+    ".parcel-cache",
+    ".svelte-kit",
+    ".eggs",
+    ".cargo-cache",
+    ".pnpm-store",
+];
+
+/// Further folders that builds, tests, editors and agents fill. Somebody's own code may lie in one that is committed; in one that is ignored
+/// it is not looked for.
+const FILLED_FOLDERS: [&str; 59] = [
+    "target",
+    "venv",
+    "env",
+    "virtualenv",
+    "vendor",
+    "deps",
+    "dist",
+    "dist-newstyle",
+    "build",
+    "_build",
+    ".build",
+    "out",
+    ".output",
+    "bin",
+    "obj",
+    "Debug",
+    "Release",
+    "DerivedData",
+    "Pods",
+    "Carthage",
+    "CMakeFiles",
+    "cmake-build-debug",
+    "cmake-build-release",
+    "coverage",
+    "htmlcov",
+    ".nyc_output",
+    "playwright-report",
+    "test-results",
+    "storybook-static",
+    "site-packages",
+    "site",
+    "_site",
+    "public",
+    "generated",
+    "tmp",
+    "temp",
+    "log",
+    "logs",
+    "cache",
+    ".cache",
+    ".turbo",
+    ".vercel",
+    ".netlify",
+    ".serverless",
+    ".angular",
+    ".dart_tool",
+    ".hypothesis",
+    ".ipynb_checkpoints",
+    ".direnv",
+    ".docusaurus",
+    ".expo",
+    ".yarn",
+    ".bundle",
+    ".idea",
+    ".vscode",
+    ".claude",
+    ".codex",
+    "elm-stuff",
+    "zig-out",
+];
+
+/// Whether a path lies in a folder that tools fill, told by the names of its folders.
+pub fn in_tool_folder(path: &str) -> bool {
+    let mut folders = path.split('/');
+    folders.next_back();
+    folders.any(|name| BULK_FOLDERS.contains(&name) || FILLED_FOLDERS.contains(&name) || name.ends_with(".egg-info"))
+}
+
+/// Endings of files that people and agents write: code, and text about it. Data is mostly a program's.
+const HAND_MADE: [&str; 76] = [
+    "rs", "py", "pyi", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "vue", "svelte", "astro", "go", "java", "kt", "kts", "scala",
+    "groovy", "c", "h", "cc", "cpp", "cxx", "hh", "hpp", "m", "mm", "cs", "fs", "vb", "rb", "erb", "php", "swift", "dart", "lua", "r",
+    "jl", "ex", "exs", "erl", "hrl", "clj", "cljs", "hs", "ml", "mli", "elm", "nim", "zig", "v", "sv", "sol", "sh", "bash", "zsh", "fish",
+    "ps1", "pl", "pm", "sql", "graphql", "proto", "tf", "html", "css", "scss", "sass", "less", "md", "mdx", "rst", "adoc", "txt",
+];
+
+/// Whether a file looks like a person's or an agent's own work, by its path alone.
+pub fn is_hand_made(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let by_ending =
+        name.rsplit_once('.').is_some_and(|(stem, ending)| !stem.is_empty() && HAND_MADE.contains(&ending.to_ascii_lowercase().as_str()));
+    (by_ending || matches!(name, "Makefile" | "Dockerfile" | "Justfile" | "justfile"))
+        && !name.contains(".min.")
+        && !is_dropping(path)
+        && !in_tool_folder(path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,6 +256,32 @@ mod tests {
             ("swp", false),
         ] {
             assert_eq!(is_dropping(path), want, "{path}");
+        }
+    }
+
+    #[test]
+    fn code_is_told_from_output_of_tools() {
+        for (path, is_work) in [
+            ("lib/parser.rs", true),
+            ("work.py", true),
+            ("docs/NOTES.md", true),
+            ("Makefile", true),
+            ("notes.txt", true),
+            ("web/node_modules/left-pad/index.js", false),
+            ("target/debug/build/out.rs", false),
+            (".venv/lib/site.py", false),
+            ("pkg/__pycache__/a.py", false),
+            ("coverage/prettify.js", false),
+            ("my.egg-info/requires.txt", false),
+            ("data.csv", false),
+            ("results.json", false),
+            ("app.min.js", false),
+            ("debug.log", false),
+            (".env", false),
+            ("a.out", false),
+            (".aider.chat.history.md", false),
+        ] {
+            assert_eq!(is_hand_made(path), is_work, "{path}");
         }
     }
 

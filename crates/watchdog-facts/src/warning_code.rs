@@ -40,7 +40,7 @@ word_table! {
     EmptyCommits = "empty_commits",
     /// The work of helpers or submodules could not be read.
     HelpersUnread = "helpers_unread",
-    /// The index hides files or submodules from git (skip-worktree, assume-unchanged, `ignore`).
+    /// The index hides files or submodules from git (skip-worktree, assume-unchanged, `ignore`), or rules newer than the baseline ignore files.
     HiddenEntries = "hidden_entries",
     /// The baseline is no ancestor of HEAD any more; commits are counted by their patches.
     HistoryRewritten = "history_rewritten",

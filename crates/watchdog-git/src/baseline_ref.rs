@@ -46,6 +46,21 @@ impl Worktree {
         self.keep_commit(&format!("{ANCHORS}{}/{}", self.worktree_id(), spec_for_ref(spec)), commit, "watchdog: anchor")
     }
 
+    /// Points the ref of this worktree's ignore rules at the commit that keeps them. No spec has its name.
+    pub(super) fn keep_rules_ref(&self, commit: &str) -> Result<(), Error> {
+        self.keep_commit(&self.rules_name(), commit, "watchdog: ignore rules")
+    }
+
+    /// The commit that keeps the ignore rules of this worktree's latest baseline.
+    pub(super) fn rules_ref(&self) -> Option<gix::ObjectId> {
+        let reference = self.repo.try_find_reference(&self.rules_name()).ok()??;
+        reference.target().try_id().map(ToOwned::to_owned)
+    }
+
+    fn rules_name(&self) -> String {
+        format!("{ANCHORS}{}/%ignore-rules", self.worktree_id())
+    }
+
     fn keep_commit(&self, name: &str, commit: &str, message: &str) -> Result<(), Error> {
         let doing = || format!("write {name}");
         let id = gix::ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;

@@ -19,9 +19,10 @@ use super::path_text::escape_path;
 use super::stat_fingerprint::{self, StatFingerprints};
 use super::{staged, work_tree};
 use watchdog_facts::evidence::{Changes, Degradation, WarningCode};
+use watchdog_facts::shell_line::WorktreeCommands;
 
 impl Worktree {
-    /// The uncommitted changes, ignored files aside.
+    /// The uncommitted changes, ignored files aside, and edits that the index hides from git with them.
     ///
     /// Includes untracked files whatever `status.showUntrackedFiles` says. `degraded` names blind spots:
     /// `unreadable_path` (it counts as a change where it is tracked), `hidden_entries`
@@ -68,9 +69,32 @@ impl Worktree {
         let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);
         work_tree::find(self, index, depth, &mut found)?;
         staged::find(self, index, cached, head, &mut found)?;
+        if depth == 0 {
+            self.find_newly_ignored(&mut found);
+        }
         let fingerprints = if traced { stat_fingerprint::of(&self.repo, index, &found) } else { None };
         let (changes, paths) = self.sum(found, head);
         Ok((changes, fingerprints, paths))
+    }
+
+    /// Adds the files that only rules ignore which are newer than the baseline: a session that writes an ignore rule hides no work.
+    fn find_newly_ignored(&self, found: &mut WorkTreeStatus) {
+        let ignored = std::mem::take(&mut found.ignored);
+        let Some(rules) = (!ignored.is_empty()).then(|| self.recorded_rules()).flatten() else { return };
+        let newly = rules.find_newly_ignored(self.root(), &ignored);
+        if let Some(first) = newly.files.first() {
+            let files = match newly.files.len() {
+                1 => format!("'{}' is", escape_path(first)),
+                many => format!("'{}' and {} more are", escape_path(first), many - 1),
+            };
+            let detail = format!(
+                "{files} ignored by rules that are newer than the baseline; snapshots keep such files, no rescue commits them; see: {}",
+                WorktreeCommands::at(self.root()).git("status --ignored")
+            );
+            found.degraded.push(Degradation { code: WarningCode::HiddenEntries, detail });
+        }
+        found.folders.extend(newly.folders.into_iter().map(|folder| [folder.as_slice(), b"/"].concat().into()));
+        found.untracked.extend(newly.files);
     }
 
     fn sum(&self, mut found: WorkTreeStatus, head: Option<ObjectId>) -> (Changes, Vec<String>) {

@@ -11,14 +11,14 @@ use watchdog_facts::evidence::Degradation;
 pub(super) struct WorkTreeStatus {
     /// Paths whose index entry differs from HEAD, with the object that is staged.
     pub staged: Vec<(BString, ObjectId)>,
-    /// Paths whose file differs from the index.
+    /// Paths whose file differs from the index, also behind assume-unchanged and skip-worktree.
     pub unstaged: Vec<BString>,
     /// Files that are neither tracked nor ignored; a nested repository is one.
     pub untracked: Vec<BString>,
+    /// Files and folders that are not tracked and that git ignores.
+    pub ignored: Vec<BString>,
     /// Unmerged paths.
     pub conflicted: Vec<BString>,
-    /// Paths that differ behind assume-unchanged or skip-worktree.
-    pub hidden: Vec<BString>,
     /// A hash of each changed submodule's state, for the fingerprint.
     pub submodules: Vec<u64>,
     /// Paths that could not be read, with the reason.
@@ -39,6 +39,7 @@ impl WorkTreeStatus {
         whole.staged.append(&mut self.staged);
         whole.unstaged.append(&mut self.unstaged);
         whole.untracked.append(&mut self.untracked);
+        whole.ignored.append(&mut self.ignored);
         whole.conflicted.append(&mut self.conflicted);
         whole.submodules.append(&mut self.submodules);
         whole.unreadable.append(&mut self.unreadable);

@@ -62,7 +62,8 @@ pub(super) fn prepare(worktree: &Worktree, index: &State, found: &mut WorkTreeSt
             WorktreeCommands::at(worktree.root()).git("ls-files -v")
         );
         found.degraded.push(Degradation { code: WarningCode::HiddenEntries, detail });
-        found.hidden = hidden;
+        // git does not list them, and they are uncommitted all the same.
+        found.unstaged.extend(hidden);
     }
     if present.is_empty() {
         return Ok(unfolded);

@@ -95,8 +95,8 @@ pub use rescue_branch::RescueBranch;
 pub use search::{SearchResult, find_worktrees};
 pub use snapshot::{
     ArrivedAs, ArrivedSnapshot, CommitMismatch, CommitReadiness, CommitSideEffects, EntryToCommit, FileBeforeAfter, FileDiff, IndexBackup,
-    PrivacyClassifier, RestoreError, RestoreResult, RestoreTarget, RestoredTo, SharingObstacle, Snapshot, SnapshotCandidate, SnapshotDiff,
-    SnapshotPath, SnapshotPathKind, SnapshotRequest, SnapshotSummary, SnapshotToShare, UncommittedFiles,
+    PrivacyClassifier, RestoreError, RestoreResult, RestoreTarget, RestoredTo, SecretFile, SharingObstacle, Snapshot, SnapshotCandidate,
+    SnapshotDiff, SnapshotPath, SnapshotPathKind, SnapshotRequest, SnapshotSummary, SnapshotToShare, UncommittedFiles,
 };
 pub use stat_fingerprint::{FingerprintScope, StatFingerprints};
 pub use submodule::UnsettledSubmodule;

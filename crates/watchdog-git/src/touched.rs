@@ -62,7 +62,7 @@ impl Worktree {
         } else {
             paths.extend(found.staged.drain(..).map(|(path, _)| path));
         }
-        paths.extend(found.unstaged.into_iter().chain(found.untracked).chain(found.conflicted).chain(found.hidden));
+        paths.extend(found.unstaged.into_iter().chain(found.untracked).chain(found.conflicted));
         paths.extend(found.unreadable.into_iter().map(|(path, _)| BString::from(path)));
         Ok(paths)
     }

@@ -314,14 +314,14 @@ impl<'w> ScanThread<'w> {
 
     fn untracked(&mut self, folder: &PendingFolder, name: &[u8]) {
         let path = join(&folder.path, name);
-        if !self.is_ignored(folder, path.as_bstr(), Mode::FILE) {
-            self.found.untracked.push(path);
-        }
+        let ignored = self.is_ignored(folder, path.as_bstr(), Mode::FILE);
+        if ignored { &mut self.found.ignored } else { &mut self.found.untracked }.push(path);
     }
 
     fn untracked_folder(&mut self, folder: &PendingFolder, name: &[u8], queue: &mut Vec<PendingFolder>) {
         let path = join(&folder.path, name);
         if self.is_ignored(folder, path.as_bstr(), Mode::DIR) {
+            self.found.ignored.push(path);
             return;
         }
         let inner = self.repo.workdir().expect("only worktrees are opened").join(gix::path::from_bstr(path.as_bstr()).unwrap_or_default());

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use gix::ObjectId;
 use gix::bstr::{BStr, ByteSlice};
 
-use super::private::{IGNORED, WholeSnapshot};
+use super::private::{IGNORED, SECRET, WholeSnapshot};
 use super::proof::{entry_at, tree_of};
 use super::spec_name::path_text;
 use super::{Snapshot, contents, diff, private};
@@ -106,7 +106,7 @@ impl Worktree {
         let tree = ObjectId::from_hex(snapshot.tree.as_bytes()).map_err(|e| Error::read(doing, e))?;
         let whole = WholeSnapshot::of(&self.repo, &record, tree)?;
         let mut found = Vec::new();
-        for path in whole.private.iter().filter(|(_, why)| matches!(why.as_str(), "secret" | IGNORED)).map(|(path, _)| path) {
+        for path in whole.private.iter().filter(|(_, why)| matches!(why.as_str(), SECRET | IGNORED)).map(|(path, _)| path) {
             let Some((_, id)) = entry_at(&whole.repo, whole.tree, path.as_bstr())? else { continue };
             if whole.repo.find_header(id).map_err(|e| Error::read(doing, e))?.size() <= limit {
                 found.push(whole.repo.find_blob(id).map_err(|e| Error::read(doing, e))?.take_data());

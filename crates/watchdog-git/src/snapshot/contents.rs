@@ -12,7 +12,7 @@ use gix::state::InProgress;
 
 use super::disk::{FolderWalk, as_path, split};
 use super::ignore_rules::join;
-use super::private::{IGNORED, WholeSnapshot};
+use super::private::{IGNORED, NEWLY_IGNORED, SECRET, WholeSnapshot};
 use super::proof::{SiblingWorktrees, nested_files, tree_of};
 use super::record::SnapshotRecord;
 use super::spec_name::path_text;
@@ -46,8 +46,10 @@ pub struct SnapshotPath {
     pub bytes: u64,
     /// The index has no entry for it.
     pub untracked: bool,
-    /// The user told git to look away from local edits (assume-unchanged, skip-worktree).
+    /// git looks away from it: assume-unchanged, skip-worktree, or an ignore rule that is newer than the baseline.
     pub hidden: bool,
+    /// The snapshot has it as a secret in its private part.
+    pub secret: bool,
     /// It lies in another repository inside this worktree, or is a submodule at a commit that no ref of its own leads to.
     pub nested: bool,
 }
@@ -116,7 +118,8 @@ impl Worktree {
                 kind,
                 bytes: change.bytes,
                 untracked: index.entry_index_by_path(path).is_err(),
-                hidden: entry.is_some_and(|e| e.flags.intersects(unseen)),
+                hidden: entry.is_some_and(|e| e.flags.intersects(unseen)) || whole.why_private(&change.path) == Some(NEWLY_IGNORED),
+                secret: whole.why_private(&change.path) == Some(SECRET),
                 nested: unnamed || boundary.crosses(path),
                 path: path.to_vec(),
             });
@@ -132,6 +135,7 @@ impl Worktree {
                 bytes: repo.find_header(id).map(|h| h.size()).map_err(|e| Error::read(doing, e))?,
                 untracked: false,
                 hidden: false,
+                secret: false,
                 nested: true,
                 path: path.into(),
             });

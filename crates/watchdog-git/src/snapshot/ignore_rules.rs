@@ -16,9 +16,11 @@ use super::disk::{FolderWalk, as_path};
 
 /// A list of patterns larger than this is not one that a person wrote.
 const LARGEST: u64 = 8 << 20;
-const FILE: &str = ".gitignore";
+/// The name of a list of patterns in a folder.
+pub(super) const FILE: &str = ".gitignore";
 
 /// The patterns that hold in the folder that is being walked.
+#[derive(Clone)]
 pub(crate) struct FolderRules {
     search: Search,
     case: Case,
@@ -30,18 +32,24 @@ impl FolderRules {
     ///
     /// `root` is the folder that paths are relative to, which is not the work tree for a nested repository.
     pub(crate) fn global(repo: &gix::Repository, root: &Path) -> Self {
-        let config = repo.config_snapshot();
-        let case = if config.boolean("core.ignoreCase").unwrap_or(false) { Case::Fold } else { Case::Sensitive };
-        let users = match config.trusted_path("core.excludesFile") {
-            Ok(Some(path)) => Some(path),
-            _ => gix::path::env::xdg_config("ignore", &mut gix::path::env::var),
-        };
+        Self::from_sources(repo, root, global_sources(repo))
+    }
+
+    /// The patterns of these lists, which hold everywhere.
+    pub(super) fn from_sources(repo: &gix::Repository, root: &Path, sources: impl IntoIterator<Item = (PathBuf, Vec<u8>)>) -> Self {
+        let folds = repo.config_snapshot().boolean("core.ignoreCase").unwrap_or(false);
+        let case = if folds { Case::Fold } else { Case::Sensitive };
         let mut rules = FolderRules { search: Search::default(), case, root: root.to_owned() };
-        for file in users.into_iter().chain([repo.common_dir().join("info").join("exclude")]) {
-            if let Some(bytes) = read_regular(&file) {
-                rules.add(&bytes, file, None);
-            }
+        for (file, bytes) in sources {
+            rules.add(&bytes, file, None);
         }
+        rules
+    }
+
+    /// These patterns and those of a `.gitignore` file at this path.
+    pub(super) fn with_file(&self, bytes: &[u8], path: &BStr) -> Self {
+        let mut rules = self.clone();
+        rules.add(bytes, self.root.join(as_path(path)), Some(&self.root));
         rules
     }
 
@@ -88,6 +96,16 @@ impl FolderRules {
     }
 }
 
+/// The lists that hold everywhere in `repo`: the user's own and `info/exclude`.
+pub(super) fn global_sources(repo: &gix::Repository) -> Vec<(PathBuf, Vec<u8>)> {
+    let users = match repo.config_snapshot().trusted_path("core.excludesFile") {
+        Ok(Some(path)) => Some(path),
+        _ => gix::path::env::xdg_config("ignore", &mut gix::path::env::var),
+    };
+    let files = users.into_iter().chain([repo.common_dir().join("info").join("exclude")]);
+    files.filter_map(|file| read_regular(&file).map(|bytes| (file, bytes))).collect()
+}
+
 /// Joins a folder and a name; the root is the empty folder.
 pub(super) fn join(folder: &BStr, name: &BStr) -> gix::bstr::BString {
     let mut path = folder.to_owned();
@@ -98,7 +116,7 @@ pub(super) fn join(folder: &BStr, name: &BStr) -> gix::bstr::BString {
     path
 }
 
-fn read_regular(path: &Path) -> Option<Vec<u8>> {
+pub(super) fn read_regular(path: &Path) -> Option<Vec<u8>> {
     let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
     let file = std::fs::File::from(rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?);
     if !file.metadata().ok()?.is_file() {

@@ -34,6 +34,7 @@ mod pack_writer;
 mod private;
 mod proof;
 mod record;
+mod recorded_rules;
 mod restore;
 mod restore_disk;
 mod restore_in_place;
@@ -61,5 +62,5 @@ pub use restore_result::{RestoreError, RestoreResult, RestoreTarget, RestoredTo}
 pub use shared::{ArrivedAs, ArrivedSnapshot, SharingObstacle, SnapshotToShare};
 pub use show::{FileDiff, SnapshotDiff};
 pub(crate) use spec_name::for_ref as spec_for_ref;
-pub use types::{PrivacyClassifier, Snapshot, SnapshotCandidate, SnapshotRequest, SnapshotSummary};
+pub use types::{PrivacyClassifier, SecretFile, Snapshot, SnapshotCandidate, SnapshotRequest, SnapshotSummary};
 pub use uncommitted::UncommittedFiles;

@@ -26,12 +26,19 @@ use super::record::{self, SnapshotRecord};
 use super::scan::{ScannedChanges, TreeEdit, kind_of, mode_of};
 use super::spec_name::path_text;
 use super::tree;
-use super::{PrivacyClassifier, SnapshotCandidate};
+use super::{PrivacyClassifier, SecretFile, SnapshotCandidate};
 use crate::Error;
 
 const WORK: &str = "work";
 const INDEX: &str = "index";
 const WHY: &str = "why";
+/// The reason for storing a secret.
+pub(super) const SECRET: &str = "secret";
+/// The reason for storing a file that only rules newer than the baseline ignore: work that no commit takes.
+pub(super) const NEWLY_IGNORED: &str = "newly_ignored";
+/// Secrets that copies are compared with: how many, and of which size at most.
+const MOST_SECRETS: usize = 200;
+const LARGEST_SECRET: usize = 1 << 20;
 /// The reason for storing an ignored file in the private part: it is no part of the work, and readers of the work skip it.
 pub(super) const IGNORED: &str = "ignored";
 
@@ -88,13 +95,23 @@ impl PrivateSnapshotPart {
         for (path, (taken, why)) in &found.ignored {
             private.put(WORK, path.as_bstr(), taken.kind, taken.id, why);
         }
+        let staged = if parts.index == head_tree { Vec::new() } else { diff::changes(repo, head_tree, parts.index)? };
         let blobs = RefCell::new(blobs);
         let read = |id: ObjectId| blobs.borrow_mut().content(id);
+        let secrets = secret_files([changed, &staged], found, &read, rule);
         let ask = |path: &BStr, bytes: u64, id: ObjectId| {
             let committed = || entry_at(repo, head_tree, path).ok().flatten().and_then(|(_, id)| read(id));
-            rule(&SnapshotCandidate { path: &path_text(path), bytes, ignored: false, content: &|| read(id), committed: &committed })
+            let (path, content) = (path_text(path), || read(id));
+            rule(&SnapshotCandidate {
+                path: &path,
+                bytes,
+                ignored: false,
+                newly_ignored: false,
+                content: &content,
+                committed: &committed,
+                secrets: &secrets,
+            })
         };
-        let staged = if parts.index == head_tree { Vec::new() } else { diff::changes(repo, head_tree, parts.index)? };
         for (changes, folder) in [(changed, WORK), (&staged[..], INDEX)] {
             for change in changes {
                 let Some((mode, id)) = change.after.filter(|(mode, _)| !mode.is_commit()) else { continue };
@@ -188,6 +205,34 @@ impl PrivateSnapshotPart {
     }
 }
 
+/// The files of a snapshot, those that it removes, and ignored ones, that are secrets by their name alone: copies of them are secrets, too.
+fn secret_files(
+    changes: [&[PathDifference]; 2],
+    found: &ScannedChanges,
+    read: &dyn Fn(ObjectId) -> Option<Vec<u8>>,
+    rule: PrivacyClassifier<'_>,
+) -> Vec<SecretFile> {
+    let nothing = || None;
+    let is_secret = |path: &BString| {
+        let (path, ignored, newly_ignored) = (path_text(path.as_bstr()), false, false);
+        let candidate =
+            SnapshotCandidate { path: &path, bytes: 0, ignored, newly_ignored, content: &nothing, committed: &nothing, secrets: &[] };
+        rule(&candidate) == Some(SECRET)
+    };
+    let changed = changes.into_iter().flatten().flat_map(|change| {
+        let ids = [change.before, change.after].into_iter().flatten().filter(|(mode, _)| !mode.is_commit()).map(|(_, id)| id);
+        ids.map(|id| (&change.path, id))
+    });
+    let beside = found.ignored.iter().map(|(path, (taken, _))| (path, taken.id));
+    let nested = found.nested.iter().map(|(path, taken)| (path, taken.id));
+    let secrets: BTreeSet<(&BString, ObjectId)> = changed.chain(beside).chain(nested).filter(|(path, _)| is_secret(path)).collect();
+    let contents = secrets.into_iter().take(MOST_SECRETS).filter_map(|(path, id)| {
+        let content = read(id).filter(|content| content.len() <= LARGEST_SECRET)?;
+        Some(SecretFile { path: path_text(path.as_bstr()), content })
+    });
+    contents.collect()
+}
+
 /// Writes the private commit of a snapshot.
 ///
 /// The snapshot's message contains its name. The salt in it keeps that name from being a fingerprint by which a short
@@ -233,6 +278,8 @@ pub(super) struct WholeSnapshot {
     pub extras: Option<ObjectId>,
     /// The private paths with the reason of each.
     pub private: BTreeMap<BString, String>,
+    /// The private paths of the work tree.
+    pub private_work: BTreeSet<BString>,
     /// There was a private part, and it is not in this repository any more.
     pub incomplete: bool,
 }
@@ -243,7 +290,8 @@ impl WholeSnapshot {
         let repo = repo.clone().with_object_memory();
         let index = record.index.map(|id| tree_of(&repo, id)).transpose()?;
         let extras = record.extras.map(|id| tree_of(&repo, id)).transpose()?;
-        let mut whole = WholeSnapshot { tree, index, extras, private: BTreeMap::new(), incomplete: false, repo };
+        let mut whole =
+            WholeSnapshot { tree, index, extras, private: BTreeMap::new(), private_work: BTreeSet::new(), incomplete: false, repo };
         let Some(private) = record.private else { return Ok(whole) };
         let found = whole.repo.try_find_header(private).map_err(|e| Error::read("read the private part of the snapshot", e))?;
         if found.is_none() && !is_in_fresh_database(&whole.repo, private)? {
@@ -252,6 +300,11 @@ impl WholeSnapshot {
         }
         whole.add(tree_of(&whole.repo, private)?)?;
         Ok(whole)
+    }
+
+    /// Why a file of the work tree is in the private part.
+    pub(super) fn why_private(&self, path: &BString) -> Option<&str> {
+        self.private.get(path).filter(|_| self.private_work.contains(path)).map(String::as_str)
     }
 
     /// The warning for a person about an incomplete snapshot.
@@ -285,6 +338,7 @@ impl WholeSnapshot {
                 extras.insert(entry.path, change);
             }
         }
+        self.private_work = work.keys().cloned().collect();
         let mut blobs = ObjectSink::new(repo);
         self.tree = tree::edited(repo, self.tree, &work, &mut blobs)?;
         if let Some(tree) = self.index {

@@ -15,6 +15,7 @@ use gix::objs::tree::EntryKind;
 use super::blobs::{BlobWriteMode, CapturedFile, ObjectSink};
 use super::disk::{DiskEntry, FileStat, FolderWalk, PathKind, as_path, split};
 use super::ignore_rules::{FolderRules, join};
+use super::recorded_rules::RecordedRules;
 use super::spec_name::path_text;
 use super::{PrivacyClassifier, SnapshotCandidate, nested};
 use crate::Error;
@@ -55,6 +56,8 @@ pub(super) struct ScannedChanges {
     pub failed_reads: Vec<(String, String)>,
     /// Ignored files that are kept all the same, each with the reason.
     pub ignored: BTreeMap<BString, (CapturedFile, &'static str)>,
+    /// Untracked files and folders of the worktree itself that are ignored.
+    pub passed_over: Vec<BString>,
     /// A pipe or device bears the name of a file that gix would open and wait for.
     pub odd_rules: bool,
 }
@@ -300,7 +303,13 @@ impl DiskScan<'_, '_> {
             PathKind::Folder => {
                 let holds_tracked = scope.index.path_is_directory(path.as_bstr());
                 let submodule = tracked && self.found.repositories.contains(full.as_bstr());
-                if submodule || rules.ignores(path.as_bstr(), true) {
+                if submodule {
+                    return Ok(None);
+                }
+                if rules.ignores(path.as_bstr(), true) {
+                    if scope.depth == 0 && !holds_tracked {
+                        self.found.passed_over.push(path);
+                    }
                     return Ok(None);
                 }
                 if !holds_tracked && let Some(repo) = nested::open(&self.root.join(as_path(full.as_bstr()))) {
@@ -317,14 +326,36 @@ impl DiskScan<'_, '_> {
         if scope.depth > 0 || scope.nested {
             return;
         }
+        self.found.passed_over.push(full.clone());
+        self.keep_ignored(full, false);
+    }
+
+    /// Keeps the files that only rules ignore which are newer than the baseline, as far as the rule asks for them.
+    pub(super) fn keep_newly_ignored(&mut self, rules: &RecordedRules) {
+        let passed_over = std::mem::take(&mut self.found.passed_over);
+        for path in rules.find_newly_ignored(self.root, &passed_over).files {
+            if !self.found.ignored.contains_key(&path) {
+                self.keep_ignored(path, true);
+            }
+        }
+    }
+
+    fn keep_ignored(&mut self, full: BString, newly_ignored: bool) {
         let stat = match self.below.lstat(full.as_bstr()) {
             Ok(Some(stat)) => stat,
             Ok(None) => return,
             Err(error) => return self.found.leave_out_unread(full.as_bstr(), &error),
         };
         let nothing = || None;
-        let candidate =
-            SnapshotCandidate { path: &path_text(full.as_bstr()), bytes: stat.size, ignored: true, content: &nothing, committed: &nothing };
+        let candidate = SnapshotCandidate {
+            path: &path_text(full.as_bstr()),
+            bytes: stat.size,
+            ignored: true,
+            newly_ignored,
+            content: &nothing,
+            committed: &nothing,
+            secrets: &[],
+        };
         let Some(why) = (self.rule)(&candidate) else { return };
         match self.blobs.take(&mut self.below, full.as_bstr(), BlobWriteMode::Content) {
             Ok(Some(taken)) => drop(self.found.ignored.insert(full, (taken, why))),

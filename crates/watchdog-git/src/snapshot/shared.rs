@@ -151,8 +151,10 @@ impl Worktree {
                     path: &path_text(path),
                     bytes: change.bytes,
                     ignored: false,
+                    newly_ignored: false,
                     content: &|| read(id),
                     committed: &|| read(committed?),
+                    secrets: &[],
                 };
                 rule(&candidate).is_some()
             });

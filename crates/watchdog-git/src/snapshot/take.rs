@@ -246,6 +246,11 @@ pub(super) fn scan(
     let scope =
         ScannedRepository { repo, index, prefix: BString::default(), everything: false, forced: BTreeSet::new(), nested: false, depth: 0 };
     scan.run(&scope)?;
+    if !scan.found.passed_over.is_empty()
+        && let Some(rules) = worktree.recorded_rules()
+    {
+        scan.keep_newly_ignored(&rules);
+    }
     for _ in 0..ROUNDS {
         let again = stale(&mut scan, repo);
         if again.is_empty() {

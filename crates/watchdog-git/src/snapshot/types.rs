@@ -107,10 +107,23 @@ pub struct SnapshotCandidate<'a> {
     pub bytes: u64,
     /// git ignores it: it can only be in the private part, and is no part of the work.
     pub ignored: bool,
+    /// Only rules ignore it that are newer than the baseline.
+    pub newly_ignored: bool,
     /// Reads all of it; `None` where it cannot be read. A symlink's content is its target.
     pub content: &'a dyn Fn() -> Option<Vec<u8>>,
     /// Reads what HEAD has at this path; `None` where it has no such file, or it cannot be read.
     pub committed: &'a dyn Fn() -> Option<Vec<u8>>,
+    /// The files of this snapshot, and those that it removes, whose name alone makes them secrets.
+    pub secrets: &'a [SecretFile],
+}
+
+/// A file that the rule calls a secret without having seen its content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretFile {
+    /// Percent-escaped where not UTF-8.
+    pub path: String,
+    /// All of it.
+    pub content: Vec<u8>,
 }
 
 /// The reason for storing a changed or ignored file in the private part; `None` for the public part.

@@ -95,6 +95,7 @@ impl Worktree {
                 bytes,
                 untracked: index.entry_index_by_path(name).is_err(),
                 hidden: entry.is_some_and(|e| e.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)),
+                secret: false,
                 nested: unnamed || boundary.crosses(name),
                 path: path.into(),
             });
@@ -105,6 +106,7 @@ impl Worktree {
             bytes: taken.stat.size,
             untracked: false,
             hidden: false,
+            secret: false,
             nested: true,
             path: path.to_vec(),
         }));

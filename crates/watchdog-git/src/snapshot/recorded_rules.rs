@@ -1,0 +1,186 @@
+//! Records the ignore rules of a baseline, and tells which files only newer rules ignore.
+//!
+//! The `.gitignore` files are those of the baseline's commit. Rules that no commit has (`info/exclude`, the user's own list, `.gitignore` files
+//! that were uncommitted) are kept beside it, in a commit of watchdog's own whose parent it is: `global/<n>` and `folders/<path>`.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::rc::Rc;
+
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::objs::tree::EntryKind;
+
+use super::blobs::ObjectSink;
+use super::disk::{FolderWalk, PathKind, as_path, split};
+use super::ignore_rules::{FILE, FolderRules, global_sources, join, read_regular};
+use super::proof::{entry_at, tree_of};
+use super::scan::TreeEdit;
+use super::{diff, record, tree};
+use crate::{Error, Worktree};
+use watchdog_facts::session_work::{in_tool_folder, is_hand_made};
+
+/// The first line of a commit that keeps rules.
+const MESSAGE: &str = "ignore rules of a watchdog baseline\n";
+const GLOBAL: &str = "global";
+const FOLDERS: &str = "folders";
+/// Files that a tool leaves in a folder that it fills.
+const MARKS: [&str; 3] = ["pyvenv.cfg", "CACHEDIR.TAG", ".git"];
+/// Entries of folders that are looked through at most, and files that are returned: more is no work of a session.
+const MOST_ENTRIES: usize = 20_000;
+const MOST_FILES: usize = 1_000;
+
+impl Worktree {
+    /// Records the rules of this moment for a baseline at `commit`. `uncommitted` are the paths that are uncommitted now, escaped.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn keep_ignore_rules<'p>(&self, commit: &str, uncommitted: impl Iterator<Item = &'p str>) -> Result<(), Error> {
+        let doing = "keep the ignore rules";
+        let baseline = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
+        let repo = &self.repo;
+        let mut blobs = ObjectSink::new(repo);
+        let mut files = BTreeMap::new();
+        let mut keep = |path: String, bytes: Vec<u8>, blobs: &mut ObjectSink<'_>| -> Result<(), Error> {
+            let id = blobs.object(&gix::objs::Blob { data: bytes })?;
+            files.insert(BString::from(path), TreeEdit::Exactly(EntryKind::Blob, id));
+            Ok(())
+        };
+        for (n, (_, bytes)) in global_sources(repo).into_iter().enumerate().filter(|(_, (_, bytes))| has_rules(bytes)) {
+            keep(format!("{GLOBAL}/{n}"), bytes, &mut blobs)?;
+        }
+        // A file that ignores itself is listed by no status.
+        let named: BTreeSet<&str> = uncommitted.filter(|path| *path == FILE || path.ends_with("/.gitignore")).chain([FILE]).collect();
+        for path in named {
+            let committed = entry_at(repo, tree_of(repo, baseline)?, path.into())?.map(|(_, id)| id);
+            let committed = committed.and_then(|id| repo.find_blob(id).ok()).map(|mut blob| blob.take_data());
+            if let Some(bytes) = read_regular(&self.root().join(path)).filter(|bytes| committed.as_ref() != Some(bytes)) {
+                keep(format!("{FOLDERS}/{path}"), bytes, &mut blobs)?;
+            }
+        }
+        let mut kept = baseline;
+        if !files.is_empty() {
+            let rules = tree::edited(repo, ObjectId::empty_tree(repo.object_hash()), &files, &mut blobs)?;
+            kept = record::commit(&mut blobs, rules, [baseline], jiff::Timestamp::UNIX_EPOCH, MESSAGE.into())?;
+            blobs.make_durable()?;
+        }
+        self.keep_rules_ref(&kept.to_string())
+    }
+
+    /// The rules of the worktree's latest baseline. `None` where they were not recorded, or cannot be read.
+    pub(crate) fn recorded_rules(&self) -> Option<RecordedRules> {
+        let repo = &self.repo;
+        let commit = repo.find_commit(self.rules_ref()?).ok()?;
+        let (mut tree, mut beside) = (commit.tree_id().ok()?.detach(), BTreeMap::new());
+        if commit.message_raw().ok()? == MESSAGE {
+            for change in diff::changes(repo, ObjectId::empty_tree(repo.object_hash()), tree).ok()? {
+                let (_, id) = change.after?;
+                beside.insert(change.path, repo.find_blob(id).ok()?.take_data());
+            }
+            tree = tree_of(repo, commit.parent_ids().next()?.detach()).ok()?;
+        }
+        let is_global = |path: &BString| path.starts_with(GLOBAL.as_bytes());
+        let global =
+            beside.iter().filter(|(path, _)| is_global(path)).map(|(path, bytes)| (as_path(path.as_bstr()).to_owned(), bytes.clone()));
+        let global = Rc::new(FolderRules::from_sources(repo, self.root(), global));
+        Some(RecordedRules { tree, beside, global, folders: RefCell::default(), repo: repo.clone() })
+    }
+}
+
+/// Whether a list has a line that is neither empty nor a comment.
+fn has_rules(bytes: &[u8]) -> bool {
+    bytes.lines().any(|line| !line.trim().is_empty() && !line.starts_with(b"#"))
+}
+
+/// The ignore rules of a baseline.
+pub(crate) struct RecordedRules {
+    repo: gix::Repository,
+    /// The tree of the baseline's commit.
+    tree: ObjectId,
+    /// Rules that the commit does not have, by their path in the tree that keeps them.
+    beside: BTreeMap<BString, Vec<u8>>,
+    global: Rc<FolderRules>,
+    /// The rules of each folder that was asked for.
+    folders: RefCell<BTreeMap<BString, Rc<FolderRules>>>,
+}
+
+/// Files that the rules of the baseline do not ignore.
+#[derive(Debug, Default)]
+pub(crate) struct NewlyIgnoredFiles {
+    /// The files that look like a person's or an agent's own work.
+    pub files: BTreeSet<BString>,
+    /// The folders that were looked through.
+    pub folders: Vec<BString>,
+}
+
+impl RecordedRules {
+    /// Whether they ignore a path, or a folder that it lies in.
+    fn ignores(&self, path: &BStr, is_folder: bool) -> bool {
+        let inside = path.find_iter("/").map(|at| path[..at].as_bstr());
+        inside
+            .map(|folder| (folder, true))
+            .chain([(path, is_folder)])
+            .any(|(path, is_folder)| self.rules_of(split(path).0).ignores(path, is_folder))
+    }
+
+    /// The rules that hold in a folder.
+    fn rules_of(&self, folder: &BStr) -> Rc<FolderRules> {
+        if let Some(rules) = self.folders.borrow().get(folder) {
+            return Rc::clone(rules);
+        }
+        let outer = if folder.is_empty() { Rc::clone(&self.global) } else { self.rules_of(split(folder).0) };
+        let file = join(folder, FILE.into());
+        let recorded = self.beside.get(&join(FOLDERS.into(), file.as_bstr())).cloned();
+        let committed = || {
+            let (_, id) = entry_at(&self.repo, self.tree, file.as_bstr()).ok()??;
+            Some(self.repo.find_blob(id).ok()?.take_data())
+        };
+        let rules = match recorded.or_else(committed) {
+            Some(bytes) => Rc::new(outer.with_file(&bytes, file.as_bstr())),
+            None => outer,
+        };
+        self.folders.borrow_mut().insert(folder.to_owned(), Rc::clone(&rules));
+        rules
+    }
+
+    /// The hand-made files at and below paths that today's rules ignore and these do not. Folders of tools, told by their names and by
+    /// what lies in them, have none.
+    pub(crate) fn find_newly_ignored(&self, root: &Path, ignored: &[BString]) -> NewlyIgnoredFiles {
+        let mut newly = NewlyIgnoredFiles::default();
+        let Ok(mut disk) = FolderWalk::open(root) else { return newly };
+        let mut tool_folders: BTreeMap<BString, bool> = BTreeMap::new();
+        let mut is_tools = |folder: &BStr, disk: &mut FolderWalk| {
+            folder.find_iter("/").chain([folder.len()]).filter(|end| *end > 0).any(|end| {
+                let folder = folder[..end].as_bstr();
+                *tool_folders
+                    .entry(folder.to_owned())
+                    .or_insert_with(|| MARKS.iter().any(|mark| matches!(disk.lstat(join(folder, BStr::new(mark)).as_bstr()), Ok(Some(_)))))
+            })
+        };
+        let mut left = MOST_ENTRIES;
+        let mut open: Vec<BString> = ignored.to_vec();
+        while let Some(path) = open.pop().filter(|_| left > 0 && newly.files.len() < MOST_FILES) {
+            left -= 1;
+            let path = path.as_bstr();
+            let Ok(Some(stat)) = disk.lstat(path) else { continue };
+            let is_folder = stat.kind == PathKind::Folder;
+            let text = path.to_str_lossy();
+            let is_other = match stat.kind {
+                PathKind::Folder => in_tool_folder(&format!("{text}/")) || split(path).1 == ".git" || is_tools(path, &mut disk),
+                PathKind::File { .. } => !is_hand_made(&text) || is_tools(split(path).0, &mut disk),
+                PathKind::Link | PathKind::Special => true,
+            };
+            if is_other || self.ignores(path, is_folder) {
+                continue;
+            }
+            if !is_folder {
+                newly.files.insert(path.to_owned());
+                continue;
+            }
+            newly.folders.push(path.to_owned());
+            open.extend(disk.list(path).into_iter().flatten().map(|entry| join(path, entry.name.as_bstr())));
+        }
+        newly
+    }
+}
