@@ -88,7 +88,8 @@ mod tests {
 
     #[tokio::test]
     async fn panic_of_a_worker_ends_its_work_alone() {
-        let ended = LocalSet::new().run_until(async {
+        let workers = LocalSet::new();
+        let ended = workers.run_until(async {
             let mut running: JoinSet<Result<u32, UnreadableFact>> = JoinSet::new();
             running.spawn_local(isolate_panic(async { panic!("this went wrong") }));
             running.spawn_local(isolate_panic(async { Ok(1) }));
