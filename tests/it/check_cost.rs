@@ -48,7 +48,7 @@ fn a_command_that_passed_runs_again_only_when_something_changed() {
     assert!(!cached(&check(&[])));
     let again = check(&[]);
     assert!(cached(&again));
-    assert_eq!((&again.json()["evidence"], counted.runs()), (&json!("verified"), 1));
+    assert_eq!((&again.json()["evidence"], counted.runs()), (&json!("committed"), 1));
     let evaluate = |more: &[&str]| {
         let args = [&["evaluate", "--config", &config], more].concat();
         repo.watchdog_command(&args).stdin("{\"schema\": 1}").run().expect(0)

@@ -52,7 +52,7 @@ print(json.dumps({"complete": made >= 3, "feedback": f"{made} of 3 decisions"}))
     let checks = json!([{"type": "custom", "run": [judge]}]);
     ends(&evaluate(&env, &repo, checks.clone(), context(2)), "incomplete/checks_unmet", "2 of 3 decisions");
     let out = evaluate(&env, &repo, checks, context(3)).expect(0);
-    assert_eq!(out.json()["evidence"], "verified");
+    assert_eq!(out.json()["evidence"], "committed");
     assert_eq!(out.json()["checks"][0]["feedback"], "3 of 3 decisions", "a check that passes keeps its words");
     ends(&out, "complete/checks_passed", "every check passed (3 of 3 decisions)");
     let missing = json!([{"type": "custom", "run": ["./not-there"]}]);

@@ -127,7 +127,7 @@ fn files_are_read_and_never_by_way_of_a_link_that_leads_out() {
     unmet(&verdict(&env, &repo, &baseline, checks.clone()), "files without \"all tests pass\": report.txt");
     repo.write("report.txt", "so\nall tests pass\n");
     repo.commit_all("report");
-    complete(&verdict(&env, &repo, &baseline, checks), "verified");
+    complete(&verdict(&env, &repo, &baseline, checks), "committed");
     let outside = json!([{"type": "plan", "path": "list.md"}]);
     env.write("list.md", "- [x] nothing of this worktree\n");
     std::os::unix::fs::symlink("../list.md", repo.path().join("list.md")).unwrap();

@@ -72,6 +72,74 @@ fn a_suite_that_was_green_before_the_session_completes_nothing_that_was_not_done
 }
 
 #[test]
+fn unknown_before_is_at_most_committed() {
+    let env = TestEnv::new();
+    // The suite was green all along, and nobody looked before the junk.
+    let repo = suite(&env, "run", &[("A", "pass")], json!({}));
+    let verdict = complete(&run(&repo, &commit("echo junk > junk.txt")).expect(0), "committed", "unknown");
+    assert!(verdict["message"].as_str().unwrap().contains("whether they passed before the work began is unknown"), "{verdict}");
+    let repo = suite(&env, "loop", &[("A", "pass")], json!({}));
+    let script = commit("echo junk > junk.txt");
+    complete(&repo.watchdog(&["loop", "--json", "--no-probe", "--", "sh", "-c", &script]).expect(0), "committed", "unknown");
+    let repo = suite(&env, "check", &[("A", "pass")], json!({}));
+    repo.watchdog(&["snapshot"]).expect(0);
+    repo.write("junk.txt", "junk");
+    repo.commit_all("junk");
+    complete(&repo.watchdog(&["check", "--json", "--no-probe"]).expect(0), "committed", "unknown");
+    // That commits are new says nothing of the suite.
+    let repo = suite(&env, "beside-git", &[("A", "pass")], json!({}));
+    let command = json!({"type": "command", "name": "tests", "run": "./run-cases"});
+    repo.write("completion.json", json!({"rescue": {"mode": "single"}, "checks": [command, {"type": "git"}]}).to_string());
+    repo.commit_all("both");
+    repo.watchdog(&["trust"]).expect(0);
+    complete(&run(&repo, &commit("echo junk > junk.txt")).expect(0), "committed", "unknown");
+}
+
+#[test]
+fn checks_of_files_are_judged_before_the_session() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let config = json!({"rescue": {"mode": "single"}, "checks": [{"type": "files", "paths": ["report.txt"]}]});
+    repo.write("completion.json", config.to_string());
+    repo.commit_all("the criteria");
+    repo.watchdog(&["trust"]).expect(0);
+    complete(&run(&repo, &commit("echo done > report.txt")).expect(0), "verified", "failed");
+    // The file is there when the next work begins.
+    complete(&run(&repo, &commit("echo more >> report.txt")).expect(0), "committed", "passed");
+}
+
+#[test]
+fn a_pass_found_by_a_session_is_not_used_after_it() {
+    let env = TestEnv::new();
+    let cases = [
+        (
+            "hidden",
+            "git update-index --skip-worktree cases/B.case; rm cases/B.case",
+            "git update-index --no-skip-worktree cases/B.case; git checkout -q cases",
+        ),
+        ("ignored", "touch ignored.txt", "rm ignored.txt"),
+    ];
+    for (name, hide, put_back) in cases {
+        let run_line = if name == "hidden" { "./run-cases" } else { "test -f ignored.txt" };
+        let repo = suite(&env, name, &[("A", "pass"), ("B", "todo")], json!({"run": run_line}));
+        let watchdog = env!("CARGO_BIN_EXE_watchdog");
+        let script =
+            format!("echo junk > junk.txt; git add -A; git commit -qm junk; {hide}; '{watchdog}' check --json --no-probe; {put_back}");
+        let out = run(&repo, &script).expect(10);
+        assert_eq!(out.verdict(), "incomplete/checks_unmet", "{name}: {out}");
+    }
+}
+
+#[test]
+fn check_that_commits_is_at_most_claimed() {
+    let env = TestEnv::new();
+    let line = "[ -e done.txt ] && git commit -q --allow-empty -m check";
+    let repo = suite(&env, "commits", &[], json!({"run": line, "must_fail_first": true}));
+    let verdict = complete(&run(&repo, &commit("touch done.txt")).expect(0), "claimed", "failed");
+    assert_eq!(degraded(&verdict, "check_moved_head"), Some("tests: HEAD moved while it ran"), "{verdict}");
+}
+
+#[test]
 fn a_suite_that_failed_before_and_passes_now_verifies_the_work() {
     let env = TestEnv::new();
     let repo = suite(&env, "red", &[("A", "pass"), ("B", "todo")], json!({}));
@@ -123,8 +191,11 @@ fn a_deleted_test_file_is_said_where_nobody_counted_before() {
     // One that merely moved is still there.
     repo.write("tests/a_test.go", "package tests\n\nfunc TestA(t *testing.T) {\n}\n");
     repo.commit_all("another test");
-    let verdict =
-        complete(&run(&repo, &commit("mkdir -p tests/deep; git mv tests/a_test.go tests/deep/a_test.go")).expect(0), "verified", "unknown");
+    let verdict = complete(
+        &run(&repo, &commit("mkdir -p tests/deep; git mv tests/a_test.go tests/deep/a_test.go")).expect(0),
+        "committed",
+        "unknown",
+    );
     assert_eq!(degraded(&verdict, "tests_deleted"), None, "{verdict}");
 }
 
@@ -133,13 +204,13 @@ fn a_clean_check_does_not_see_what_git_ignores() {
     let env = TestEnv::new();
     let dirty = suite(&env, "dirty", &[], json!({"run": "test -f ignored.txt"}));
     let script = commit("touch ignored.txt; echo work > work.txt");
-    complete(&run(&dirty, &script).expect(0), "verified", "unknown");
+    complete(&run(&dirty, &script).expect(0), "committed", "unknown");
     let clean = suite(&env, "clean", &[], json!({"run": "test -f ignored.txt", "clean": true}));
     let out = run(&clean, &script).expect(10);
     assert_eq!(out.verdict(), "incomplete/checks_unmet", "{out}");
     // What the session left uncommitted is its work, and is there.
     let work = suite(&env, "work", &[], json!({"run": "test -f new.txt && pwd > /dev/null", "clean": true}));
-    let verdict = complete(&run(&work, "echo new > new.txt").expect(0), "verified", "unknown");
+    let verdict = complete(&run(&work, "echo new > new.txt").expect(0), "committed", "unknown");
     let tree = verdict["checks"][0]["tree"].as_str().unwrap().to_owned();
     assert_eq!(tree, work.git(&["rev-parse", "HEAD^{tree}"]).trim(), "the tree that was judged is the one that was committed");
     let left = std::fs::read_dir(env.state().join("scratch")).unwrap().count();
@@ -184,7 +255,7 @@ fn a_junit_file_counts_where_the_run_wrote_it() {
     let report = |cases: usize| format!("<testsuites><testsuite>{}</testsuite></testsuites>", "<testcase name=\"a\"/>".repeat(cases));
     let check = |run: &str| json!({"run": run, "junit": "ignored/report.xml"});
     let repo = suite(&env, "junit", &[], check(&format!("mkdir -p ignored; echo '{}' > ignored/report.xml", report(3))));
-    let verdict = complete(&run(&repo, &commit("echo work > work.txt")).expect(0), "verified", "unknown");
+    let verdict = complete(&run(&repo, &commit("echo work > work.txt")).expect(0), "committed", "unknown");
     assert_eq!(verdict["checks"][0]["tests"], json!({"ran": 3, "failed": 0, "skipped": 0}), "{verdict}");
     // One that was there before, with a time in the future, was not written by the run.
     let repo = suite(&env, "stale", &[], check("true"));
@@ -200,12 +271,12 @@ fn a_junit_file_counts_where_the_run_wrote_it() {
 #[test]
 fn a_pass_beside_a_file_that_rescue_leaves_out_is_no_more_than_committed() {
     let env = TestEnv::new();
-    let check = |clean: bool| json!({"run": "test -f new.txt", "clean": clean});
+    let check = |clean: bool| json!({"run": "test -f new.txt", "clean": clean, "must_fail_first": true});
     let repo = suite(&env, "secret", &[], check(false));
-    let verdict = complete(&run(&repo, "echo new > new.txt; echo KEY=1 > .env").expect(0), "committed", "unknown");
+    let verdict = complete(&run(&repo, "echo new > new.txt; echo KEY=1 > .env").expect(0), "committed", "failed");
     assert!(degraded(&verdict, "judged_with_uncommitted").unwrap().contains(".env"), "{verdict}");
     let repo = suite(&env, "secret-clean", &[], check(true));
-    let verdict = complete(&run(&repo, "echo new > new.txt; echo KEY=1 > .env").expect(0), "verified", "unknown");
+    let verdict = complete(&run(&repo, "echo new > new.txt; echo KEY=1 > .env").expect(0), "verified", "failed");
     assert_eq!(degraded(&verdict, "judged_with_uncommitted"), None, "{verdict}");
 }
 
@@ -273,14 +344,15 @@ fn every_end_with_uncommitted_work_begins_its_feedback_with_that_fact() {
 fn a_pass_beside_a_file_that_was_there_before_is_no_more_than_committed() {
     let env = TestEnv::new();
     let made = commit("echo new > new.txt").replace("git add -A", "git add new.txt");
-    let repo = suite(&env, "beside", &[], json!({"run": "test -f new.txt"}));
+    let repo = suite(&env, "beside", &[], json!({"run": "test -f new.txt", "must_fail_first": true}));
     repo.write("notes.txt", "mine\n");
-    let verdict = complete(&run(&repo, &made).expect(0), "committed", "unknown");
+    let verdict = complete(&run(&repo, &made).expect(0), "committed", "failed");
     assert!(degraded(&verdict, "judged_with_uncommitted").is_some(), "{verdict}");
     // A scratch checkout has HEAD and the session's work, and nothing else.
-    let repo = suite(&env, "beside-clean", &[], json!({"run": "test -f new.txt && ! test -e notes.txt", "clean": true}));
+    let repo =
+        suite(&env, "beside-clean", &[], json!({"run": "test -f new.txt && ! test -e notes.txt", "clean": true, "must_fail_first": true}));
     repo.write("notes.txt", "mine\n");
-    let verdict = complete(&run(&repo, &made).expect(0), "verified", "unknown");
+    let verdict = complete(&run(&repo, &made).expect(0), "verified", "failed");
     assert_eq!(degraded(&verdict, "judged_with_uncommitted"), None, "{verdict}");
     assert_eq!(verdict["checks"][0]["tree"], repo.git(&["rev-parse", "HEAD^{tree}"]).trim(), "{verdict}");
 }

@@ -72,7 +72,7 @@ fn a_loop_completes_at_its_third_iteration_by_the_feedback_in_its_prompts() {
     assert_eq!((out.verdict().as_str(), &json["iterations"], started(&env)), ("complete/checks_passed", &json!(3), 3), "{out}");
     assert_eq!(
         (&json["loop"]["first_baseline"], &json["loop"]["over"], &json["evidence"]),
-        (&json!(first), &json!(true), &json!("verified"))
+        (&json!(first), &json!(true), &json!("committed"))
     );
     assert_eq!(json["loop"]["history"].as_array().map(Vec::len), Some(3), "{out}");
     assert_eq!(repo.subjects_since(&first), ["feat: ok.txt", "feat: b.txt", "feat: a.txt"]);

@@ -56,7 +56,7 @@ fn what_a_person_finishes_and_commits_completes_the_spec() {
     repo.write("done.txt", "by hand");
     repo.commit_all("done by a person");
     let out = check(&repo).expect(0);
-    assert_eq!((out.verdict().as_str(), &out.json()["evidence"]), ("complete/checks_passed", &json!("verified")), "{out}");
+    assert_eq!((out.verdict().as_str(), &out.json()["evidence"]), ("complete/checks_passed", &json!("committed")), "{out}");
     assert_eq!((&out.json()["made_here"], &out.json()["imported_commits"]), (&json!(3), &json!(0)), "{out}");
 }
 

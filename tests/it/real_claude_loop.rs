@@ -46,7 +46,7 @@ fn a_loop_completes_at_its_third_iteration_through_feedback() {
     let json = out.json();
     assert_eq!(
         (out.verdict().as_str(), &json["iterations"], &json["evidence"]),
-        ("complete/checks_passed", &json!(3), &json!("verified")),
+        ("complete/checks_passed", &json!(3), &json!("committed")),
         "{out}"
     );
     assert_eq!(repo.subjects_since(&first), ["work: two", "work: one", "work: zero"]);

@@ -183,7 +183,7 @@ fn work_beside_changed_guards_is_rescued_and_honest_work_completes() {
     repo.write("login.txt", "logged in\n");
     repo.commit_all("login");
     let out = judge(&repo).expect(0);
-    assert_eq!((&out.json()["evidence"], &out.json()["degraded"]), (&json!("verified"), &json!([])), "{out}");
+    assert_eq!((&out.json()["evidence"], &out.json()["degraded"]), (&json!("committed"), &json!([])), "{out}");
     // Nothing says who wrote what a pull brought while a session may run: a person must look.
     let upstream = env.root().join("upstream").to_string_lossy().into_owned();
     let repo = session(&env, "pulling", &tests(&["tests/**"]));
@@ -283,7 +283,7 @@ fn what_a_command_reaches_by_folders_globs_links_and_runners_is_the_agents_word_
                 caught(line, &out, "complete/checks_passed", named);
                 assert_eq!(out.json()["checks"][0]["evidence"], "claimed", "{line}: {out}");
             } else {
-                assert_eq!((&out.json()["evidence"], &out.json()["degraded"]), (&json!("verified"), &json!([])), "{line}: {out}");
+                assert_eq!((&out.json()["evidence"], &out.json()["degraded"]), (&json!("committed"), &json!([])), "{line}: {out}");
             }
         }
     }

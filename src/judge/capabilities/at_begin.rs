@@ -20,6 +20,9 @@ pub(super) struct CurrentOutcome<'a> {
 
 /// The known results. A result that cannot be read or written counts as unknown.
 pub(super) fn find(input: &JudgementInput, store: &dyn LocalStore, ended: &CurrentOutcome<'_>) -> ResultBeforeWork {
+    if ended.definition.fails_without_work {
+        return ResultBeforeWork { before: OutcomeBeforeWork::Failed, tests: None };
+    }
     if !ended.definition.of_worktree || input.origin.0 == HistoryPoint::unknown() {
         return ResultBeforeWork::default();
     }

@@ -1,8 +1,11 @@
-//! Runs the checks that must fail before the work begins, each once in a scratch checkout of the commit where it begins. One that passes
-//! there would prove nothing, so that no session starts.
+//! Finds out before a session how checks end without its work. Checks that must fail first run once in a scratch checkout of the commit
+//! where the work begins; where one passes, it would prove nothing, so that no session starts. Checks that read files and git alone are
+//! judged where they are.
 
-use watchdog_core::checks::{CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _};
-use watchdog_core::config::settings::{CheckKind, CheckSpec, CommandCriterion};
+use std::sync::Arc;
+
+use watchdog_core::checks::{CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _, evaluate};
+use watchdog_core::config::settings::{CheckKind, CheckSpec, CommandCriterion, ConfigSettings, Mode};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::display::bounded;
 use watchdog_facts::evidence::{CheckOutcome, OutcomeBeforeWork, UnreadableFact};
@@ -23,13 +26,15 @@ use crate::judge::spawn_io::spawn_io;
 /// Refuses the session where a check passes that must fail first.
 pub async fn refuse_what_passes(prepared: PreparedJudgement, signals: &mut SignalState) -> Result<PreparedJudgement, Refusal> {
     let wanted = wanted(&prepared.input);
-    if wanted.is_empty() {
+    let cheap = cheap_checks(&prepared.input, prepared.store.as_ref());
+    if wanted.is_empty() && cheap.is_empty() {
         return Ok(prepared);
     }
     let cancel = CancelFlag::new();
     let running = {
         let cancel = cancel.clone();
         spawn_io(move || {
+            record_outcomes(&prepared, cheap, &cancel);
             let found = first_pass(&prepared.input, &wanted, &prepared.command_env, prepared.store.as_ref(), &cancel);
             (prepared, found)
         })
@@ -60,6 +65,47 @@ fn wanted(input: &JudgementInput) -> Vec<(String, CommandCriterion)> {
     found
 }
 
+/// The checks of files and git alone, of trusted criteria, whose outcome before the work is unknown.
+fn cheap_checks(input: &JudgementInput, store: &dyn LocalStore) -> Vec<CheckSpec> {
+    fn add(check: &CheckSpec, is_wanted: &dyn Fn(&CheckKind) -> bool, checks: &mut Vec<CheckSpec>) {
+        match check {
+            CheckSpec::Group { checks: members, .. } => members.iter().for_each(|member| add(member, is_wanted, checks)),
+            CheckSpec::Single { criterion, .. } if is_wanted(criterion) => checks.push(check.clone()),
+            CheckSpec::Single { .. } => {}
+        }
+    }
+    let mut checks = Vec::new();
+    // Without the record a later pass is no more than `committed`.
+    if let (ConfigTrust::Settled, Ok(record)) = (&input.trust, before::of(store, &input.worktree_id, &input.spec)) {
+        let is_known = |criterion: &CheckKind| record.begun(&check_id(criterion)).is_some();
+        let is_wanted = |criterion: &CheckKind| {
+            criterion.of_worktree()
+                && !criterion.runs_programs()
+                && !CheckDefinition::of(criterion).fails_without_work
+                && !is_known(criterion)
+        };
+        input.settings.checks.iter().for_each(|check| add(check, &is_wanted, &mut checks));
+    }
+    checks
+}
+
+/// The name of a check in the record of its outcome before the work.
+fn check_id(criterion: &CheckKind) -> String {
+    check_cache::inputs(&[CheckDefinition::of(criterion).text.as_bytes()])
+}
+
+/// Judges these checks, which records how each ends without any work.
+fn record_outcomes(prepared: &PreparedJudgement, checks: Vec<CheckSpec>, cancel: &CancelFlag) {
+    if checks.is_empty() {
+        return;
+    }
+    let root = prepared.input.worktree.lock().expect("mutex poisoned").root().to_owned();
+    let capabilities = SystemCapabilities::new(&prepared.input, &root, cancel).with_earlier_passes(Arc::clone(&prepared.store));
+    let settings = ConfigSettings { checks, mode: Mode::All, ..ConfigSettings::default() };
+    // The record is what counts, and not whether they pass.
+    let _ = evaluate(&settings, &CheckContext::new(&capabilities).asking_every(true));
+}
+
 fn first_pass(
     input: &JudgementInput,
     wanted: &[(String, CommandCriterion)],
@@ -72,7 +118,7 @@ fn first_pass(
         (worktree.tree_at(&input.origin.0)?, worktree.root().to_owned())
     };
     for (name, command) in wanted {
-        let check = check_cache::inputs(&[CheckDefinition::of(&CheckKind::Command(command.clone())).text.as_bytes()]);
+        let check = check_id(&CheckKind::Command(command.clone()));
         if before::of(store, &input.worktree_id, &input.spec)?.begun(&check).is_some_and(|mark| mark.before == OutcomeBeforeWork::Failed) {
             continue;
         }

@@ -13,12 +13,19 @@ pub struct CheckDefinition {
     pub text: String,
     /// Whether it depends on the worktree alone: without any work, its outcome is the same as when the work began.
     pub of_worktree: bool,
+    /// Whether it cannot pass before the session did anything: it wants commits of the session, or a call in its messages.
+    pub fails_without_work: bool,
 }
 
 impl CheckDefinition {
     /// That of a criterion.
     pub fn of(criterion: &CheckKind) -> Self {
-        CheckDefinition { text: format!("{criterion:?}"), of_worktree: criterion.of_worktree() }
+        let fails_without_work = match criterion {
+            CheckKind::Git(git) => git.min_commits > 0,
+            CheckKind::SqlResult(_) => true,
+            _ => false,
+        };
+        CheckDefinition { text: format!("{criterion:?}"), of_worktree: criterion.of_worktree(), fails_without_work }
     }
 }
 

@@ -77,6 +77,10 @@ struct SubtreeResult {
     feedback: String,
     winner: Option<String>,
     passed_before: bool,
+    /// Whether a check behind the pass failed when the work began.
+    failed_before: bool,
+    /// Whether it consists of checks of the type `git`: that commits are new says nothing of what another check finds.
+    is_git: bool,
     notes: Vec<Degradation>,
 }
 
@@ -114,7 +118,11 @@ impl CheckRegistry {
 impl CheckTree {
     /// Judges the whole tree.
     pub fn evaluate(&self, order: CheckOrder, context: &CheckContext<'_>) -> GroupOutcome {
-        let SubtreeResult { outcome, evidence, results, feedback, winner, passed_before, notes } = self.judge(order, context);
+        let SubtreeResult { outcome, evidence, results, feedback, winner, passed_before, failed_before, notes, .. } =
+            self.judge(order, context);
+        // Rule 10 of the contract: a pass verifies work only where it could have failed. Without a baseline there is no earlier state.
+        let is_new = failed_before || !context.capabilities.baseline_known();
+        let evidence = if is_new { evidence } else { evidence.min(Evidence::Committed) };
         GroupOutcome { outcome, evidence, results, feedback, winner, all_passed_before: passed_before, notes }
     }
 
@@ -166,6 +174,8 @@ impl CheckTree {
                     evidence: result.evidence,
                     feedback: result.feedback.clone(),
                     passed_before: result.outcome == CheckOutcome::Pass && result.before == OutcomeBeforeWork::Passed,
+                    failed_before: result.outcome == CheckOutcome::Pass && result.before == OutcomeBeforeWork::Failed,
+                    is_git: kind == "git",
                     results: vec![result],
                     winner: Some(name.clone()),
                     notes,
@@ -178,6 +188,8 @@ impl CheckTree {
                 feedback: "no checks are configured, and an empty list is never complete".into(),
                 winner: None,
                 passed_before: false,
+                failed_before: false,
+                is_git: false,
                 notes: Vec::new(),
             },
             CheckTree::Group { mode: Mode::All, members } => all(members, order, context),
@@ -226,8 +238,10 @@ fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> 
         }
     };
     let passed_before = parts.iter().flatten().all(|part| part.passed_before);
+    let is_git = parts.iter().flatten().all(|part| part.is_git);
+    let failed_before = parts.iter().flatten().any(|part| part.failed_before && (is_git || !part.is_git));
     let notes = notes(&mut parts);
-    SubtreeResult { outcome, evidence, results: results(parts), feedback, winner: None, passed_before, notes }
+    SubtreeResult { outcome, evidence, results: results(parts), feedback, winner: None, passed_before, failed_before, is_git, notes }
 }
 
 /// Stops at the first that is complete. Where none is, the gravest outcome is surfaced, so that a check that could not run is not
@@ -241,9 +255,20 @@ fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckCont
         if part.outcome == CheckOutcome::Pass {
             let winner = part.winner.take().or_else(|| Some(format!("group {}", n + 1))).filter(|_| mode == Mode::First);
             let (outcome, evidence, feedback) = (part.outcome, part.evidence, part.feedback.clone());
-            let (passed_before, notes) = (part.passed_before, std::mem::take(&mut part.notes));
+            let (passed_before, failed_before, is_git) = (part.passed_before, part.failed_before, part.is_git);
+            let notes = std::mem::take(&mut part.notes);
             parts[n] = Some(part);
-            return SubtreeResult { outcome, evidence, results: results(parts), feedback, winner, passed_before, notes };
+            return SubtreeResult {
+                outcome,
+                evidence,
+                results: results(parts),
+                feedback,
+                winner,
+                passed_before,
+                failed_before,
+                is_git,
+                notes,
+            };
         }
         parts[n] = Some(part);
     }
@@ -257,6 +282,8 @@ fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckCont
         feedback: joined(&words),
         winner: None,
         passed_before: false,
+        failed_before: false,
+        is_git: false,
         notes,
     }
 }

@@ -8,7 +8,9 @@ use super::*;
 use crate::config::settings::{
     CheckKind, CheckOrder, CheckSpec, CommandCriterion, CommandLine, CommandSuccess, ConfigSettings, FilesCriterion, GitCriterion, Mode,
 };
-use watchdog_facts::evidence::{Changes, CheckOutcome, Commits, FaultKind, ProcessExit, ReadFact, TestCounts, UnreadableFact};
+use watchdog_facts::evidence::{
+    Changes, CheckOutcome, Commits, FaultKind, OutcomeBeforeWork, ProcessExit, ReadFact, TestCounts, UnreadableFact,
+};
 use watchdog_facts::patterns::path_glob;
 use watchdog_facts::patterns::path_globs;
 use watchdog_facts::verdict::Evidence;
@@ -47,6 +49,9 @@ pub(super) struct Fake {
     pub(super) exchanges: Mutex<Vec<LineOutcome>>,
     pub(super) asked: Mutex<Vec<String>>,
 }
+
+/// The record of a check that failed when the work began.
+const FAILED_BEFORE: ResultBeforeWork = ResultBeforeWork { before: OutcomeBeforeWork::Failed, tests: None };
 
 impl Fake {
     pub(super) fn asked(&self) -> Vec<String> {
@@ -222,7 +227,7 @@ fn members(text: &mut std::str::Chars<'_>) -> Vec<CheckTree> {
 
 #[track_caller]
 fn judged(tree: &str) -> GroupOutcome {
-    let fake = Fake::default();
+    let fake = Fake { at_begin: FAILED_BEFORE, ..Fake::default() };
     parse_tree(&mut tree.chars()).unwrap().evaluate(CheckOrder::CheapFirst, &CheckContext::new(&fake))
 }
 
@@ -326,6 +331,7 @@ fn worktree(exit: i32) -> Fake {
         runs: vec![("npm test", CommandRun::Finished { exit: ProcessExit::Code(exit), output: CommandOutput::default() })],
         commits: Some(Ok(Commits { made_here: 1, net_change: true, ..Commits::default() })),
         files: vec![("a", 1)],
+        at_begin: FAILED_BEFORE,
         ..Fake::default()
     }
 }

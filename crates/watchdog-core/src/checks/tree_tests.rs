@@ -58,6 +58,12 @@ fn what_passed_before_the_work_began_is_told_apart() {
             .map(|before| judged(tree, before).all_passed_before);
         assert_eq!(by_before, [true, false, false], "{tree}");
     }
+    // Rule 10: unknown is at most `committed`, and so is what passed before.
+    let of_new = [Evidence::Committed, Evidence::Verified, Evidence::Committed];
+    for (tree, evidence) in [("[p]", of_new), ("[pp]", of_new), ("(xp)", of_new), ("[pc]", [Evidence::Claimed; 3])] {
+        let by_before = [OutcomeBeforeWork::Passed, OutcomeBeforeWork::Failed, OutcomeBeforeWork::Unknown];
+        assert_eq!(by_before.map(|before| judged(tree, before).evidence), evidence, "{tree}");
+    }
     assert!(["[x]", "[px]", "[u]", "[]", "()"].iter().all(|tree| !judged(tree, OutcomeBeforeWork::Passed).all_passed_before));
 }
 

@@ -4,7 +4,9 @@ use jiff::Timestamp;
 
 use crate::config::settings::OnNoCriteria;
 use watchdog_facts::display::plural;
-use watchdog_facts::evidence::{CheckOutcome, CheckResult, ProbeOutcome, Reply, ReplyStatus, SessionEnd, UnreadableFact, WarningCode};
+use watchdog_facts::evidence::{
+    CheckOutcome, CheckResult, OutcomeBeforeWork, ProbeOutcome, Reply, ReplyStatus, SessionEnd, UnreadableFact, WarningCode,
+};
 use watchdog_facts::verdict::{Evidence, Reason, Verdict};
 
 use crate::decision::judgement_rule::JudgementRule;
@@ -77,6 +79,14 @@ impl CheckMachine {
         })
     }
 
+    /// Whether a check that passes now failed when the work began.
+    fn failed_before(&self) -> bool {
+        let results = self.judged.as_ref().map_or(&[][..], |judged| &judged.results);
+        results
+            .iter()
+            .any(|result| result.outcome == CheckOutcome::Pass && result.before == OutcomeBeforeWork::Failed && result.kind != "git")
+    }
+
     pub(super) fn conclude_checks_passed(&mut self) -> MachineAction {
         let (mut evidence, passed_before) =
             self.judged.as_ref().map_or((Evidence::None, false), |judged| (judged.evidence, judged.all_passed_before));
@@ -88,6 +98,8 @@ impl CheckMachine {
             let shown = if self.committed() { Evidence::Committed } else { Evidence::None };
             evidence = evidence.min(shown);
             message.push_str(", as before the work began");
+        } else if evidence == Evidence::Committed && !self.failed_before() {
+            message.push_str("; whether they passed before the work began is unknown");
         }
         if let Some(beside) = self.judged_beside() {
             evidence = evidence.min(Evidence::Committed);

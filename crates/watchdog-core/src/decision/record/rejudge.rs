@@ -103,6 +103,7 @@ fn rejudged(judged: &ChecksResult, settings: &ConfigSettings, wanted: &[CheckNam
         (_, unmet) => {
             let outcome = unmet.map_or(CheckOutcome::Pass, |result| result.outcome);
             let weakest = results.iter().map(|result| result.evidence).min().unwrap_or(Evidence::None);
+            let weakest = weakest.min(most_by_before(&results));
             Ok(ChecksResult {
                 outcome,
                 evidence: if outcome == CheckOutcome::Pass { weakest } else { Evidence::None },
@@ -117,6 +118,14 @@ fn rejudged(judged: &ChecksResult, settings: &ConfigSettings, wanted: &[CheckNam
 
 fn passed(result: &CheckResult) -> bool {
     result.outcome == CheckOutcome::Pass
+}
+
+/// The strongest evidence of a pass of these checks, by their outcomes before the work (rule 10 of the contract).
+pub(super) fn most_by_before(results: &[CheckResult]) -> Evidence {
+    let others: Vec<&CheckResult> = results.iter().filter(|result| result.kind != "git").collect();
+    let failed_before = |result: &&CheckResult| result.before == OutcomeBeforeWork::Failed;
+    let is_new = if others.is_empty() { results.iter().any(|result| failed_before(&result)) } else { others.iter().any(failed_before) };
+    if is_new { Evidence::Verified } else { Evidence::Committed }
 }
 
 fn passed_before(result: &CheckResult) -> bool {

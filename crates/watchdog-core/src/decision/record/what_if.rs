@@ -7,6 +7,7 @@ use watchdog_facts::evidence::{
 use watchdog_facts::verdict::{Evidence, Reason};
 
 use super::JudgementRecord;
+use super::rejudge::most_by_before;
 use super::run::{RunEnd, run, run_changed};
 use crate::config::settings::{OnNoCriteria, RescueMode};
 use crate::decision::machine::{ConfigTrust, MachineEvent, SurvivorFacts};
@@ -148,7 +149,8 @@ fn checks_pass(record: &mut JudgementRecord) -> bool {
         if let MachineEvent::Checks(judged) = event
             && judged.outcome != CheckOutcome::Pass
         {
-            (judged.outcome, judged.evidence, judged.all_passed_before) = (CheckOutcome::Pass, Evidence::Verified, false);
+            let evidence = most_by_before(&judged.results);
+            (judged.outcome, judged.evidence, judged.all_passed_before) = (CheckOutcome::Pass, evidence, false);
             judged.feedback.clear();
             judged.results.iter_mut().for_each(|result| result.outcome = CheckOutcome::Pass);
         }

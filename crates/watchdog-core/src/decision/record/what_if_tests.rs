@@ -53,7 +53,7 @@ fn judged(outcome: CheckOutcome) -> ChecksResult {
         feedback: String::new(),
         duration: Duration::ZERO,
         cached: false,
-        before: OutcomeBeforeWork::Unknown,
+        before: OutcomeBeforeWork::Failed,
         tests: None,
         tree: None,
     };
