@@ -344,6 +344,10 @@ impl ActionExecutor {
         if verdict.reason == Reason::Interrupted {
             return Ok(false);
         }
+        // A session may answer for its agent, as by another program in PATH.
+        if last.is_some() && self.command_env.inside.of(store)? {
+            return Ok(false);
+        }
         if let Some((state, record)) = last {
             // A rescue of this judgement is no change that needs another probe.
             let state = if verdict.rescue_commits > 0 { self.state(&(None, None)).unwrap_or(state) } else { state };

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use watchdog_process::{ProcessAncestry, still_runs};
-use watchdog_store::{LocalStore, StoreError, session};
+use watchdog_store::session::{self, SessionRecord};
+use watchdog_store::{LocalStore, StoreError};
 
 /// How long an answer holds for all that share it.
 const SHARED_FOR: Duration = Duration::from_secs(1);
@@ -32,6 +33,15 @@ impl SharedInside {
             }
         }
     }
+}
+
+/// Whether a recorded session of a worktree still runs: it may have arranged whatever a judgement finds meanwhile.
+///
+/// # Errors
+/// Where the records cannot be read.
+pub fn session_lives(store: &dyn LocalStore, worktree_id: &str) -> Result<bool, StoreError> {
+    let lives = |session: &SessionRecord| session.ended_at.is_none() && session.pid.is_some_and(|pid| still_runs(pid, session.started_at));
+    Ok(session::of_worktree(store, worktree_id)?.iter().any(|(_, session)| lives(session)))
 }
 
 /// The spec of a recorded session that still runs and that this process is a part of; `None` where it is a part of none.

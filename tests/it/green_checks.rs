@@ -123,9 +123,15 @@ fn a_pass_found_by_a_session_is_not_used_after_it() {
         let run_line = if name == "hidden" { "./run-cases" } else { "test -f ignored.txt" };
         let repo = suite(&env, name, &[("A", "pass"), ("B", "todo")], json!({"run": run_line}));
         let watchdog = env!("CARGO_BIN_EXE_watchdog");
-        let script =
-            format!("echo junk > junk.txt; git add -A; git commit -qm junk; {hide}; '{watchdog}' check --json --no-probe; {put_back}");
+        let inside = env.root().join(format!("{name}.json"));
+        let script = format!(
+            "echo junk > junk.txt; git add -A; git commit -qm junk; {hide}; \
+             echo '{{\"schema\": 1}}' | '{watchdog}' evaluate --json > '{}'; {put_back}",
+            inside.display()
+        );
         let out = run(&repo, &script).expect(10);
+        let said = std::fs::read_to_string(inside).unwrap();
+        assert!(said.contains("checks_passed"), "the session fools itself alone: {said}");
         assert_eq!(out.verdict(), "incomplete/checks_unmet", "{name}: {out}");
     }
 }

@@ -35,6 +35,23 @@ fn questions(asked: &Path) -> usize {
 }
 
 #[test]
+fn answer_given_inside_a_session_does_not_stand() {
+    let mut env = TestEnv::new();
+    env.set("WATCHDOG", env!("CARGO_BIN_EXE_watchdog"));
+    let answer = env.write("answer", r#"{"status": "complete"}"#);
+    let probe = json!(["cat", answer]);
+    let config = env.write("asks.json", json!({"agent": {"probe": probe}, "rescue": {"mode": "snapshot"}}).to_string());
+    env.set("CONFIG", &config);
+    let repo = env.repo();
+    let script = "echo '{\"session_id\": \"a\", \"source\": \"startup\"}' | $WATCHDOG hook session-start --within 60s > /dev/null; \
+                  $WATCHDOG check --json --config $CONFIG > /dev/null; true";
+    env.command("sh", repo.path()).args(["-c", script]).run().expect(0);
+    env.write("answer", r#"{"status": "waiting", "message": "the agent itself says so"}"#);
+    let out = repo.watchdog(&["check", "--json", "--once", "--config", config.to_str().unwrap()]);
+    assert_ne!(out.json()["status"], "complete", "{out}");
+}
+
+#[test]
 fn ten_sweeps_over_three_quiet_worktrees_ask_each_agent_once() {
     let env = TestEnv::new();
     linked(&env, &["a", "b", "c"]);

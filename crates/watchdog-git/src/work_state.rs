@@ -16,6 +16,8 @@ impl Worktree {
         let before = self.head_tree()?;
         let changes = self.changes()?;
         let clean = !changes.any() && changes.operation.is_none() && changes.degraded.is_empty() && self.head_tree()? == before;
+        // git does not compare a hidden entry, so that its file may be gone.
+        let clean = clean && self.hidden_entries()?.is_none();
         Ok(clean.then(|| before.to_hex().to_string()))
     }
 

@@ -10,6 +10,7 @@ use watchdog_store::{LocalStore, check_cache};
 use crate::clock::now;
 use crate::judge::judgement_input::JudgementInput;
 use crate::judge::session_work;
+use crate::session::session_lives;
 
 /// How a check ended that is judged now.
 pub(super) struct CurrentOutcome<'a> {
@@ -26,12 +27,13 @@ pub(super) fn find(input: &JudgementInput, store: &dyn LocalStore, ended: &Curre
     if !ended.definition.of_worktree || input.origin.0 == HistoryPoint::unknown() {
         return ResultBeforeWork::default();
     }
-    let (origin_tree, clean_tree, nothing_done) = {
+    let (origin_tree, clean_tree, nothing_done, shows_all) = {
         let worktree = input.worktree.lock().expect("mutex poisoned");
         let Ok(origin_tree) = worktree.tree_at(&input.origin.0) else { return ResultBeforeWork::default() };
         let clean_tree = clean_tree(&worktree);
         let nothing_done = clean_tree.as_ref() == Some(&origin_tree) || has_no_work(input, &worktree, &origin_tree);
-        (origin_tree, clean_tree, nothing_done)
+        let shows_all = worktree.hidden_entries().is_ok_and(|hidden| hidden.is_none());
+        (origin_tree, clean_tree, nothing_done, shows_all)
     };
     let Ok(record) = before::of(store, &input.worktree_id, &input.spec) else { return ResultBeforeWork::default() };
     let check = check_cache::inputs(&[ended.definition.text.as_bytes()]);
@@ -58,7 +60,9 @@ pub(super) fn find(input: &JudgementInput, store: &dyn LocalStore, ended: &Curre
         before.is_none_or(|known| (known.before, known.tests) != (mark.before, mark.tests))
     });
     let begins = known.clone().filter(|mark| begun.as_ref() != Some(mark));
-    if seen.is_some() || begins.is_some() {
+    // A session that runs, or that hid files from git, may have broken the check for this one look.
+    let is_sound = || shows_all && !session_lives(store, &input.worktree_id).unwrap_or(true);
+    if (seen.is_some() || begins.is_some()) && is_sound() {
         // An unsaved result is unknown to the next judgement.
         let _ = before::update(store, &input.worktree_id, &input.spec, |record| {
             begins.iter().for_each(|mark| record.begin(mark.clone()));

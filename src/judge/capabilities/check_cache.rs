@@ -1,5 +1,6 @@
 //! Remembers whether a command passed before on the same inputs: HEAD's tree with nothing uncommitted, the command line, its folder, its
-//! rule of success, the environment. Ignored files are no input.
+//! rule of success, the environment. Ignored files are no input. A pass that is found while a session of the worktree runs is not used
+//! again after its end: the session may have changed what is no input, such as ignored files.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,6 +12,7 @@ use watchdog_store::{LocalStore, check_cache};
 
 use crate::clock::now;
 use crate::judge::judgement_input::JudgementInput;
+use crate::session::session_lives;
 
 /// The passes of earlier runs. Where a record cannot be read or written, the command only runs again.
 pub struct CheckCache {
@@ -27,7 +29,7 @@ impl CheckCache {
 
     pub(super) fn of(&self, input: &JudgementInput, request: &CommandRequest<'_>, rule: &CommandSuccess) -> Option<CachedPass> {
         let command = command(input, request, rule);
-        let inputs = inputs(input, &command);
+        let inputs = self.inputs(input, &command);
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         match inputs {
             Some((inputs, tree)) => {
@@ -46,10 +48,19 @@ impl CheckCache {
     pub(super) fn remember(&self, input: &JudgementInput, request: &CommandRequest<'_>, rule: &CommandSuccess, tests: Option<TestCounts>) {
         let command = command(input, request, rule);
         let before = self.pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&command);
-        if let Some((inputs, _)) = inputs(input, &command).filter(|(now, _)| before.as_ref() == Some(now)) {
+        if let Some((inputs, _)) = self.inputs(input, &command).filter(|(now, _)| before.as_ref() == Some(now)) {
             // Without a cache entry the command runs again.
             let _ = check_cache::remember(self.store.as_ref(), &input.worktree_id, &inputs, tests, now());
         }
+    }
+
+    /// A fingerprint of all inputs, and HEAD's tree.
+    fn inputs(&self, input: &JudgementInput, command: &str) -> Option<(String, String)> {
+        let tree = input.worktree.lock().expect("mutex poisoned").clean_tree();
+        let tree = tree.ok().flatten()?;
+        let lives = session_lives(self.store.as_ref(), &input.worktree_id).unwrap_or(true);
+        let during: &[u8] = if lives { b"during a session" } else { b"" };
+        Some((check_cache::inputs(&[tree.as_bytes(), command.as_bytes(), &check_cache::environment(), during]), tree))
     }
 }
 
@@ -61,11 +72,4 @@ fn command(input: &JudgementInput, request: &CommandRequest<'_>, rule: &CommandS
     };
     let stdin = check_cache::inputs(&[request.stdin]);
     format!("{line} {:?} {rule:?} {stdin} {:?} {}", request.cwd, input.spec, request.clean)
-}
-
-/// A fingerprint of all inputs, and HEAD's tree.
-fn inputs(input: &JudgementInput, command: &str) -> Option<(String, String)> {
-    let tree = input.worktree.lock().expect("mutex poisoned").clean_tree();
-    let tree = tree.ok().flatten()?;
-    Some((check_cache::inputs(&[tree.as_bytes(), command.as_bytes(), &check_cache::environment()]), tree))
 }

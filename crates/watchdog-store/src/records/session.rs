@@ -142,6 +142,13 @@ pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Optio
     row::load(store, &row::key::<SessionRecord>(worktree_id, spec))
 }
 
+/// The readable sessions of a worktree, with their specs.
+pub fn of_worktree(store: &dyn LocalStore, worktree_id: &str) -> Result<Vec<(String, SessionRecord)>, StoreError> {
+    let mut sessions = Vec::new();
+    row::each::<SessionRecord>(store, &[worktree_id], |key, found| sessions.extend(found.ok().map(|found| (key.last_part(), found))))?;
+    Ok(sessions)
+}
+
 /// The session of a worktree that began last, with its spec.
 pub fn latest(store: &dyn LocalStore, worktree_id: &str) -> Result<Option<(String, SessionRecord)>, StoreError> {
     let mut latest: Option<(String, SessionRecord)> = None;
