@@ -1,12 +1,12 @@
 //! Reads a transcript of Claude Code: all of a short one, the end of a long one.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use memchr::memchr;
 
 use super::stream::{SessionSummary, StreamReader};
+use watchdog_system::open_regular_file;
 
 /// Bytes of a transcript that are read, from its end, by default.
 pub const WINDOW: u64 = 4 << 20;
@@ -20,7 +20,7 @@ const CHUNK: usize = 64 << 10;
 /// # Errors
 /// When the file cannot be read.
 pub fn read(path: &Path, window: u64) -> io::Result<SessionSummary> {
-    let mut file = File::open(path)?;
+    let mut file = open_regular_file(path)?;
     let size = file.metadata()?.len();
     let mut reader = StreamReader::of_events();
     let part = size > window;

@@ -17,6 +17,7 @@ use super::preset::AgentPreset;
 use super::preset::definition::TranscriptLocation;
 use super::session_id::is_session_id;
 use super::transcript::{ClaudeHome, TranscriptFile};
+use watchdog_system::open_regular_file;
 
 /// How many names of a folder are read.
 const ENTRIES: usize = 10_000;
@@ -165,7 +166,7 @@ impl TranscriptSource {
 
     fn read_first_line(&self, path: &Path, root: &Path) -> FirstLine {
         let mut line = Vec::new();
-        let read = fs::File::open(path).and_then(|file| BufReader::new(file.take(FIRST_LINE)).read_until(b'\n', &mut line));
+        let read = open_regular_file(path).and_then(|file| BufReader::new(file.take(FIRST_LINE)).read_until(b'\n', &mut line));
         let Ok(first) = read.map_err(drop).and_then(|_| serde_json::from_slice::<Value>(&line).map_err(drop)) else {
             return FirstLine::Unreadable;
         };

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use watchdog_system::open_regular_file;
 
 use super::settings_text::SettingsEdit;
 
@@ -68,7 +69,7 @@ impl SettingsFile {
             Err(error) => return Err(failed(error)),
         };
         let mut bytes = Vec::new();
-        fs::File::open(&real).and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes)).map_err(failed)?;
+        open_regular_file(&real).and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes)).map_err(failed)?;
         if bytes.len() as u64 > MOST {
             return Err(SettingsFileError::TooLarge { path: real });
         }

@@ -1,7 +1,7 @@
 //! Finds the configuration in force: the one that the user named, else that of the anchor, else that of the baseline commit, else that of
 //! the worktree. Says whether it is trusted.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use crate::session::anchor::point_of;
@@ -13,12 +13,16 @@ use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::anchor::{self, CriteriaAnchor};
 use watchdog_store::trust::{TrustStore, fingerprint};
+use watchdog_system::read_regular_file;
 
 use super::command_env::CommandEnv;
 use super::open_worktree::OpenWorktree;
 
 /// The name of the configuration at the root of a worktree.
 pub const FILE: &str = "completion.json";
+
+/// The largest configuration that is read, in bytes.
+pub const MAX_BYTES: u64 = 4 << 20;
 
 /// The configuration in force for a judgement.
 #[derive(Debug, Clone)]
@@ -71,7 +75,7 @@ fn settled(
     let path = worktree.root().join(FILE);
     let commands = command_env.commands(worktree.root());
     if let Some(named) = &command_env.config {
-        let bytes = std::fs::read(named).map_err(|error| unreadable(named, &error))?;
+        let bytes = read_named(named, worktree.root()).map_err(|error| unreadable(named, &error))?;
         let mut effective = trusted((command_env, worktree.root()), &bytes, named)?;
         let compared = anchor.as_ref().map(point_of).or_else(|| baseline.cloned());
         let whose = if anchor.is_some() { "the anchor's" } else { "the baseline's" };
@@ -246,12 +250,21 @@ pub fn bad(error: &ConfigError) -> UnreadableFact {
     UnreadableFact { kind: FaultKind::Config, why: error.to_string(), hint: Some("see docs/configuration.md".into()) }
 }
 
-fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, UnreadableFact> {
-    // Opening a pipe there would block without end.
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return Err(unreadable(path, &io::Error::other("not a regular file")));
+/// The bytes of the file that `--config` names. Outside of the worktree it may be a pipe, as a shell's `<(…)` is.
+///
+/// # Errors
+/// Where it cannot be read, or is too large.
+pub fn read_named(path: &Path, root: &Path) -> io::Result<Vec<u8>> {
+    if std::path::absolute(path).is_ok_and(|named| named.starts_with(root)) {
+        return read_regular_file(path, MAX_BYTES);
     }
-    match std::fs::read(path) {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+}
+
+fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, UnreadableFact> {
+    match read_regular_file(path, MAX_BYTES) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(unreadable(path, &error)),

@@ -15,6 +15,10 @@ use super::configuration::FILE;
 use super::judgement_input::JudgementInput;
 
 /// An anchor records at most this many files that differ already.
+use watchdog_system::read_regular_file;
+
+/// The largest file of a runner that is compared, in bytes.
+const MOST_BYTES: u64 = 16 << 20;
 const MOST_DIFFERING: usize = 20_000;
 
 /// The files to compare. Without a baseline nothing can be compared; the guarded files are then unknown, not unchanged.
@@ -182,7 +186,7 @@ fn part_changed(worktree: &Worktree, point: &HistoryPoint, path: &str, part: Gat
         HistoryPoint::Unborn => None,
     };
     let Some(before) = at(point).and_then(|bytes| part.of(&bytes)) else { return true };
-    let now = [worktree.head().ok().and_then(|head| at(&head)), std::fs::read(worktree.root().join(path)).ok()];
+    let now = [worktree.head().ok().and_then(|head| at(&head)), read_regular_file(&worktree.root().join(path), MOST_BYTES).ok()];
     now.iter().any(|bytes| bytes.as_deref().and_then(|bytes| part.of(bytes)).as_ref() != Some(&before))
 }
 

@@ -16,11 +16,12 @@ use watchdog_store::anchor as records;
 use watchdog_store::session::{self, SessionRecord};
 
 use super::command_env::CommandEnv;
-use super::configuration::{EffectiveConfig, FILE, config_without_anchor};
+use super::configuration::{EffectiveConfig, FILE, MAX_BYTES, config_without_anchor};
 use super::criteria_files;
 use super::judgement_input::JudgementInput;
 use super::open_worktree::OpenWorktree;
 use crate::clock::now;
+use watchdog_system::read_regular_file;
 
 /// Called before criteria are read. Commits that were fetched since the last session ended may have changed them, and then the
 /// anchor follows. While a process of that session still runs, it stays.
@@ -108,7 +109,7 @@ pub fn accept_criteria(command_env: &CommandEnv, open: &OpenWorktree, recorded: 
 pub fn criteria_trusted(store: &dyn LocalStore, worktree: &Worktree, trusted: Option<&[u8]>) -> Result<(), UnreadableFact> {
     let at = now();
     let own = worktree.worktree_id();
-    let there = |root: &Path| std::fs::read(root.join(FILE)).ok();
+    let there = |root: &Path| read_regular_file(&root.join(FILE), MAX_BYTES).ok();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let Some(trusted) = trusted else {
         let file = there(worktree.root()).map(|bytes| text(&bytes));

@@ -8,9 +8,13 @@ use std::path::Path;
 
 use watchdog_facts::evidence::{Changes, Degradation, WarningCode};
 use watchdog_git::{HistoryPoint, Worktree, unescape_path};
+use watchdog_system::read_regular_file;
 
 /// The most changed paths that are compared.
 const MOST_PATHS: usize = 200;
+
+/// The largest file that is compared, in bytes.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// The most paths that the warning names.
 const NAMED: usize = 3;
@@ -24,7 +28,7 @@ pub fn note(worktree: &Worktree, baseline: &HistoryPoint, changes: &Changes) -> 
     let undone = |path: &&String| -> Option<()> {
         let (was, committed) = (worktree.blob_at(before, path).ok()?, worktree.blob_at(&head, path).ok()?);
         let file = worktree.root().join(Path::new(OsStr::from_bytes(&unescape_path(path))));
-        let there = match std::fs::read(file) {
+        let there = match read_regular_file(&file, MOST_BYTES) {
             Ok(bytes) => Some(bytes),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(_) => return None,

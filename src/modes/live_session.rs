@@ -18,6 +18,7 @@ use super::person::calls_in_transcript;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::wire::verdict_json::JudgedSession;
+use watchdog_system::read_regular_file;
 
 /// How long processor time is measured, where nothing else shows life: a hundredth of a core is one tick in it.
 const STRETCH: Duration = Duration::from_secs(1);
@@ -191,7 +192,7 @@ fn git_dir_of(root: &Path) -> Option<PathBuf> {
     if dot.is_dir() {
         return Some(dot);
     }
-    let text = std::fs::read_to_string(dot).ok()?;
+    let text = String::from_utf8(read_regular_file(&dot, 4096).ok()?).ok()?;
     Some(root.join(text.strip_prefix("gitdir:")?.trim()))
 }
 

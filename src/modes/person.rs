@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::agent::transcript::ClaudeHome;
 use crate::agent::transcript_read;
 use watchdog_process::own_stdin::stdin_is_terminal;
+use watchdog_system::read_regular_file;
 
 /// How much of a transcript is read, from its end, to find calls without a result.
 const WINDOW: u64 = 1 << 20;
@@ -32,7 +33,7 @@ pub fn hooks_ask(root: &Path, home: &ClaudeHome) -> bool {
     let own = ["settings.json", "settings.local.json"].map(|name| root.join(".claude").join(name));
     let users = home.folder().map(|folder| folder.join("settings.json"));
     own.into_iter().chain(users).any(|path| {
-        let settings = std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+        let settings = read_regular_file(&path, WINDOW).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
         settings.is_some_and(|settings| {
             ASKING_HOOKS.iter().any(|hook| settings["hooks"][*hook].as_array().is_some_and(|entries| !entries.is_empty()))
         })

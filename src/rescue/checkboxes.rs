@@ -12,6 +12,7 @@ use super::single::{CommitAttempt, CommitGroup, commit};
 use super::task_list::{UncheckedBox, open_tasks};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_git::{Error, SnapshotPath, SnapshotPathKind, Worktree};
+use watchdog_system::open_regular_file;
 
 /// Longer lists are not read.
 const LONGEST: u64 = 1 << 20;
@@ -55,7 +56,7 @@ fn plain_file(root: &Path, path: &str) -> Option<PathBuf> {
 
 fn read(root: &Path, path: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(plain_file(root, path)?).ok()?.take(LONGEST).read_to_end(&mut bytes).ok()?;
+    open_regular_file(&plain_file(root, path)?).ok()?.take(LONGEST).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 

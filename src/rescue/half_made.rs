@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path, shell_word};
 use watchdog_git::{FoundWorktree, Worktree, worktrees_of};
+use watchdog_system::open_regular_file;
 
 /// Is in the git directory of a worktree while a snapshot is brought back there, and locked by the process that does it.
 const MARK: &str = "watchdog-restore";
@@ -86,7 +87,7 @@ fn clear(worktree: &Worktree, found: &FoundWorktree, folder: &Path) -> Result<()
 
 fn read(path: &Path) -> Option<String> {
     let mut text = String::new();
-    File::open(path).ok()?.take(4096).read_to_string(&mut text).ok()?;
+    open_regular_file(path).ok()?.take(4096).read_to_string(&mut text).ok()?;
     Some(text)
 }
 

@@ -1,12 +1,13 @@
 //! The files of the tasks. A bad file stops its own task and no other.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use watchdog_core::config::task_file::{TaskFile, has_front_matter, parse_task};
 use watchdog_core::config::{ConfigError, ConfigProblem, MAX_BYTES};
+use watchdog_system::open_regular_file;
 
 /// Where task files are where the configuration names no other folder.
 pub const OWN: &str = ".watchdog/tasks";
@@ -152,12 +153,8 @@ fn is_readme(file: &Path) -> bool {
 /// # Errors
 /// Where it cannot be read, with the bytes' own faults left to [`parse_task`].
 fn slurp(path: &Path) -> io::Result<Vec<u8>> {
-    // Opening a pipe or a device could block.
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
     let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    open_regular_file(path)?.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

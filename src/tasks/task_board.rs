@@ -23,6 +23,7 @@ use watchdog_core::config::task_file::{TaskPriority, TaskStatus, parse_task};
 use watchdog_store::StoreError;
 use watchdog_store::task::{PinnedFile, TaskRecord};
 use watchdog_store::task_store::{StoredTask, TaskClaim, TaskStore, TaskWrite};
+use watchdog_system::read_regular_file;
 
 /// The word for a status that dependencies set.
 pub const DEPENDENCIES: &str = "dependencies";
@@ -421,7 +422,7 @@ fn replace(path: &Path, before: &[u8], after: &[u8]) -> std::io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let draft = path.with_file_name(format!(".{name}.{}.draft", std::process::id()));
     let written = std::fs::write(&draft, after).and_then(|()| std::fs::set_permissions(&draft, mode)).and_then(|()| {
-        if std::fs::read(&path)? != before {
+        if read_regular_file(&path, before.len() as u64).ok().as_deref() != Some(before) {
             return Err(std::io::Error::other("it was changed meanwhile; nothing was written"));
         }
         std::fs::rename(&draft, &path)

@@ -290,6 +290,44 @@ fn what_a_command_reaches_by_folders_globs_links_and_runners_is_the_agents_word_
 }
 
 #[test]
+fn links_to_endless_files_cost_nothing() {
+    let env = TestEnv::new();
+    let npm = env.write("npm", "#!/bin/sh\ntest -f work.txt\n");
+    std::fs::set_permissions(&npm, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    env.install("npm", &npm);
+    let check = json!({"type": "command", "run": "npm test"});
+    let repo = session(&env, "endless", &json!({"rescue": {"mode": "single"}, "checks": [check], "guards": ["tests/**"]}));
+    repo.write("package.json", "{}");
+    repo.commit_all("the runner");
+    repo.watchdog(&["snapshot", "--accept-criteria"]).expect(0);
+    let endless = "ln -sf /dev/zero";
+    // Within two gigabytes of memory, and a minute.
+    let bounded = |words: &str| {
+        let line = format!("ulimit -v 2000000; exec '{}' {words}", env!("CARGO_BIN_EXE_watchdog"));
+        env.command("sh", repo.path()).args(["-c", &line]).timeout(std::time::Duration::from_secs(60)).run()
+    };
+    let script = format!(
+        "echo work > work.txt; git add work.txt; git commit -qm work; {endless} completion.json; {endless} package.json; {endless} tests/login.test; {endless} .gitignore"
+    );
+    let out = bounded(&format!("run --json --no-probe -- sh -c '{script}'"));
+    assert!(out.json()["status"].is_string(), "it ends with a verdict: {out}");
+    for words in ["trust", "untrust", "schema config --resolved", "doctor", "check --no-probe", "status"] {
+        let out = bounded(words);
+        assert!(!out.stderr.contains("memory") && out.code.is_some_and(|code| code < 17), "{words}: {out}");
+    }
+    let refused = bounded("trust").expect(2);
+    assert!(refused.stderr.contains("not a regular file"), "{refused}");
+    for file in ["completion.json", "package.json"] {
+        std::fs::remove_file(repo.path().join(file)).unwrap();
+        let path = repo.path().join(file);
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    }
+    let refused = bounded("trust").expect(2);
+    assert!(refused.stderr.contains("not a regular file"), "{refused}");
+    bounded("check --no-probe").expect(2);
+}
+
+#[test]
 fn boxes_features_and_empty_commits_show_nothing() {
     let env = TestEnv::new();
     let with = |name: &str, checks: Value| session(&env, name, &json!({"rescue": {"mode": "single"}, "checks": checks}));

@@ -12,6 +12,8 @@ use super::baseline::HistoryPoint;
 use super::error::Error;
 use super::open::Worktree;
 use super::shared_modes::SharedModes;
+use super::worktrees::pointed_to;
+use watchdog_system::read_regular_file;
 
 /// The folder of watchdog in a git directory.
 const FOLDER: &str = "watchdog";
@@ -94,7 +96,7 @@ impl Worktree {
         let dot_git = self.root().join(".git");
         let Ok(about) = fs::metadata(&dot_git) else { return true };
         let target = match about.is_file() {
-            true => fs::read_to_string(&dot_git).ok().and_then(|text| Some(self.root().join(text.strip_prefix("gitdir: ")?.trim_end()))),
+            true => read_regular_file(&dot_git, 1 << 20).ok().and_then(|text| pointed_to(&text, &dot_git)),
             false => Some(dot_git),
         };
         target.and_then(|target| fs::canonicalize(target).ok()).is_some_and(|target| target == self.git_dir)

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,6 +15,7 @@ use super::open::Worktree;
 use super::path_text::unescape_path;
 use watchdog_facts::evidence::Changes;
 use watchdog_facts::session_work::ContentIds;
+use watchdog_system::open_regular_file;
 
 impl Worktree {
     /// Everything uncommitted, with what it holds. Reads only files that are uncommitted.
@@ -49,7 +50,7 @@ fn id_of(path: &Path) -> io::Result<String> {
         hash.update(fs::read_link(path)?.as_os_str().as_bytes());
         'l'
     } else if found.is_file() {
-        let mut file = File::open(path)?;
+        let mut file = open_regular_file(path)?;
         let mut buffer = vec![0; 64 * 1024];
         loop {
             match file.read(&mut buffer)? {

@@ -8,6 +8,10 @@ use std::path::{Path, PathBuf};
 
 use super::error::Error;
 use super::special::special_file;
+use watchdog_system::read_regular_file;
+
+/// The largest file of a few words that is read, in bytes.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// The `.git` entry (a directory, or the file of a linked worktree or submodule) for `path`.
 pub(super) fn dot_git(path: &Path) -> Result<PathBuf, Error> {
@@ -43,7 +47,7 @@ pub(super) fn dot_git(path: &Path) -> Result<PathBuf, Error> {
 pub(super) fn inspect(dot_git: &Path) -> Result<bool, Error> {
     let metadata = fs::metadata(dot_git).map_err(|e| broken(dot_git, e))?;
     if metadata.is_file() {
-        let text = fs::read(dot_git).map_err(|e| broken(dot_git, e))?;
+        let text = read_regular_file(dot_git, MOST_BYTES).map_err(|e| broken(dot_git, e))?;
         let Some(target) = text.strip_prefix(b"gitdir: ") else {
             return Err(broken(dot_git, "it does not begin with 'gitdir: '"));
         };
@@ -91,7 +95,7 @@ pub(super) fn missing_part(path: &Path) -> Option<String> {
     let common = match fs::metadata(&redirect) {
         Ok(found) if !found.is_file() => return special(&redirect),
         Ok(_) => {
-            let text = fs::read(&redirect).ok();
+            let text = read_regular_file(&redirect, MOST_BYTES).ok();
             let common = text.as_ref().and_then(|text| gix::path::from_bstr(gix::bstr::BStr::new(text.trim_ascii_end())).ok());
             match common {
                 Some(common) => path.join(common),
@@ -117,7 +121,7 @@ fn valid_head(head: &Path) -> Option<Vec<u8>> {
     if !metadata.is_file() {
         return None;
     }
-    let text = fs::read(head).ok()?;
+    let text = read_regular_file(head, MOST_BYTES).ok()?;
     let valid = match text.strip_prefix(b"ref:") {
         Some(name) => name.trim_ascii().starts_with(b"refs/"),
         None => {

@@ -14,6 +14,10 @@ use super::open::Worktree;
 use super::path_text::escape_path;
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::shell_line::WorktreeCommands;
+use watchdog_system::read_regular_file;
+
+/// The largest file that is compared by its content, in bytes.
+const MOST_BYTES: u64 = 512 << 20;
 
 /// Notes edits behind assume-unchanged and skip-worktree, and returns an index to use instead of the
 /// one on disk where that one would be misread.
@@ -105,7 +109,7 @@ fn content_is(worktree: &Worktree, entry: &gix::index::Entry, file: Option<&std:
     let kind = fs::symlink_metadata(file).map(|metadata| metadata.file_type());
     let content = match (kind, entry.mode) {
         (Ok(kind), Mode::SYMLINK) if kind.is_symlink() => fs::read_link(file).map(|target| target.as_os_str().as_bytes().to_vec()),
-        (Ok(kind), Mode::FILE | Mode::FILE_EXECUTABLE) if kind.is_file() => fs::read(file),
+        (Ok(kind), Mode::FILE | Mode::FILE_EXECUTABLE) if kind.is_file() => read_regular_file(file, MOST_BYTES),
         // Anything else, a pipe for one, is not to be opened.
         _ => return false,
     };

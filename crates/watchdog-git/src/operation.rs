@@ -1,6 +1,5 @@
 //! Finds a git operation that was left half done in a worktree.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -8,6 +7,7 @@ use super::error::Error;
 use super::open::Worktree;
 use super::path_text::escape_path;
 use watchdog_facts::evidence::{Commits, GitOperation};
+use watchdog_system::read_regular_file;
 
 impl Worktree {
     /// The unfinished operation here, and paths in conflict (percent-escaped where not UTF-8, at most [`Commits::LISTED`]).
@@ -53,7 +53,7 @@ fn in_git_dir(git_dir: &Path) -> io::Result<Option<GitOperation>> {
         }
     }
     // Between two picks of a series only the todo list shows the operation.
-    match fs::read(git_dir.join("sequencer/todo")) {
+    match read_regular_file(&git_dir.join("sequencer/todo"), 16 << 20) {
         Ok(todo) => match todo.trim_ascii_start().split(|b| b.is_ascii_whitespace()).next().unwrap_or_default() {
             b"pick" | b"p" => return Ok(Some(GitOperation::CherryPick)),
             b"revert" => return Ok(Some(GitOperation::Revert)),

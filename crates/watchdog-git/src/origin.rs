@@ -11,7 +11,6 @@
 //!    remote-tracking ref or last fetch reaches it.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
@@ -24,6 +23,7 @@ use super::ref_owner::{RefOwner, RefOwners};
 use super::reflog::{self, ReflogEntry};
 use super::walk::{CommitHistory, HistoryIndex};
 use watchdog_facts::evidence::{Degradation, WarningCode};
+use watchdog_system::read_regular_file;
 
 /// The maximum number of commits outside of the range that are read to find other refs which reach it.
 const MOST_COMMITS: usize = 50_000;
@@ -274,9 +274,12 @@ fn remote_tips(worktree: &Worktree) -> Result<Vec<ObjectId>, Error> {
     Ok(distinct(tracked.chain(last_fetch(worktree))))
 }
 
+/// The longest list of fetched commits that is read, in bytes.
+const MOST_FETCHED: u64 = 64 << 20;
+
 /// The commits of the last fetch, unless from this same repository: `id TAB [not-for-merge] TAB branch 'x' of address`.
 fn last_fetch(worktree: &Worktree) -> Vec<ObjectId> {
-    let text = fs::read(worktree.git_dir().join("FETCH_HEAD")).unwrap_or_default();
+    let text = read_regular_file(&worktree.git_dir().join("FETCH_HEAD"), MOST_FETCHED).unwrap_or_default();
     let line = |line: &[u8]| (!line.ends_with(b" of .")).then(|| ObjectId::from_hex(line.split(|b| *b == b'\t').next()?).ok()).flatten();
     text.split(|b| *b == b'\n').filter_map(line).collect()
 }

@@ -15,6 +15,10 @@ use super::known_refs::RefTip;
 use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
 use super::worktree_id::worktree_id;
+use watchdog_system::read_regular_file;
+
+/// The largest HEAD that is read, in bytes.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// How git calls HEAD of the main worktree from another one.
 pub(super) const MAIN_HEAD: &str = "main-worktree/HEAD";
@@ -172,7 +176,7 @@ fn head_text(git_dir: &Path) -> Result<Option<String>, Error> {
     let head = git_dir.join("HEAD");
     // A pipe must not be opened: that waits for somebody to write to it.
     let read = || match fs::symlink_metadata(&head)? {
-        found if found.is_file() => fs::read(&head).map(|text| Some(text.to_str_lossy().into_owned())),
+        found if found.is_file() => read_regular_file(&head, MOST_BYTES).map(|text| Some(text.to_str_lossy().into_owned())),
         // As git once wrote it.
         found if found.is_symlink() => fs::read_link(&head).map(|branch| Some(format!("ref: {}", branch.display()))),
         _ => Ok(None),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use gix::ObjectId;
 
 use super::error::Error;
+use watchdog_system::open_regular_file;
 
 /// One movement of a ref.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,7 +143,7 @@ impl ReflogTail {
 /// beginning where it says so of none. No file, no entries.
 pub(super) fn read_tail(path: &Path, is_last: impl Fn(&ReflogEntry) -> bool) -> Result<ReflogTail, Error> {
     let tail = |entries, before| ReflogTail { entries, path: path.to_owned(), before };
-    let mut file = match File::open(path) {
+    let mut file = match open_regular_file(path) {
         Ok(file) => file,
         Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
             return Ok(tail(Vec::new(), None));

@@ -5,6 +5,7 @@ use gix::bstr::ByteSlice;
 use super::error::Error;
 use super::open::Worktree;
 use super::snapshot::spec_for_ref;
+use watchdog_system::read_regular_file;
 
 /// Where these branches are, below `refs/heads/`.
 const PREFIX: &str = "watchdog/rescue/";
@@ -70,7 +71,7 @@ impl Worktree {
         let worktrees = std::fs::read_dir(self.common_dir().join("worktrees")).into_iter().flatten().flatten();
         let heads = worktrees.map(|entry| entry.path().join("HEAD")).chain([self.common_dir().join("HEAD"), self.git_dir().join("HEAD")]);
         heads
-            .filter_map(|head| std::fs::read_to_string(head).ok())
+            .filter_map(|head| String::from_utf8(read_regular_file(&head, 4096).ok()?).ok())
             .filter_map(|text| Some(text.strip_prefix("ref:")?.trim().to_owned()))
             .collect()
     }

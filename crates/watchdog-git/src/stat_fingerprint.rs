@@ -20,6 +20,7 @@ use super::file_state::{StatStamp, is_remote};
 use super::path_text::{escape_path, unescape_path};
 use super::reftable::TABLES;
 use super::worktrees::FoundWorktree;
+use watchdog_system::read_regular_file;
 
 /// The maximum number of paths: beyond it, reading their stat data costs almost as much as a scan.
 pub(super) const MOST: usize = 4000;
@@ -143,7 +144,7 @@ impl StatFingerprints {
 
 /// The branch that HEAD is on; the outer `None` where HEAD cannot be read.
 fn branch(git_dir: &Path) -> Option<Option<PathBuf>> {
-    let text = fs::read(git_dir.join("HEAD")).ok()?;
+    let text = read_regular_file(&git_dir.join("HEAD"), 4096).ok()?;
     let Some(name) = text.strip_prefix(b"ref:") else { return Some(None) };
     let name = gix::path::from_bstr(name.trim_ascii().as_bstr()).ok()?.into_owned();
     // Any other place has rules of its own.

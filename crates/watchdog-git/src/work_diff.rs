@@ -1,6 +1,6 @@
 //! Writes the differences between the baseline and the files as they are now, in git's format. Bounded; no program runs.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -13,6 +13,7 @@ use super::line_hunks::line_hunks;
 use super::open::Worktree;
 use super::path_text::escape_path;
 use super::staged;
+use watchdog_system::open_regular_file;
 
 /// Files above this size, in bytes, are not compared line by line.
 const LINES_UP_TO: u64 = 1 << 20;
@@ -110,7 +111,7 @@ impl Worktree {
         }
         let mut bytes = Vec::new();
         // It may have grown since the scan.
-        let Ok(count) = File::open(&file).and_then(|file| file.take(LINES_UP_TO).read_to_end(&mut bytes)) else {
+        let Ok(count) = open_regular_file(&file).and_then(|file| file.take(LINES_UP_TO).read_to_end(&mut bytes)) else {
             return DiffedContent::Other;
         };
         *read = read.saturating_sub(count as u64);

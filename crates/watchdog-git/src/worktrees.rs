@@ -12,6 +12,7 @@ use super::discover;
 use super::error::Error;
 use super::harden;
 use super::worktree_id::worktree_id;
+use watchdog_system::read_regular_file;
 
 /// More linked worktrees than this of one repository are not listed.
 const MOST: usize = 100_000;
@@ -69,10 +70,13 @@ impl FoundWorktree {
     }
 }
 
+/// The largest file of a few words that is read, in bytes.
+const MOST_BYTES: u64 = 1 << 20;
+
 /// The git directory that the `.git` file of a linked worktree names, unresolved; `None` where it is no such file.
 pub(super) fn linked_git_dir(dot_git: &Path) -> Option<PathBuf> {
     let is_file = fs::symlink_metadata(dot_git).is_ok_and(|found| found.is_file());
-    is_file.then(|| fs::read(dot_git).ok()).flatten().and_then(|text| pointed_to(&text, dot_git))
+    is_file.then(|| read_regular_file(dot_git, MOST_BYTES).ok()).flatten().and_then(|text| pointed_to(&text, dot_git))
 }
 
 /// The git directories that a usable `.git` entry leads to: its own and the shared one, symlinks resolved.
@@ -97,12 +101,9 @@ pub(super) fn git_dirs_by_name(dot_git: &Path) -> (PathBuf, PathBuf) {
     (git_dir, common_dir)
 }
 
-/// Reads a regular file only: opening a pipe would block.
+/// Reads a regular file; a folder in its place has an error of its own.
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    match fs::metadata(path)? {
-        found if found.is_file() || found.is_dir() => fs::read(path),
-        _ => Err(io::Error::other("not a regular file")),
-    }
+    if fs::metadata(path)?.is_dir() { Err(ErrorKind::IsADirectory.into()) } else { read_regular_file(path, MOST_BYTES) }
 }
 
 /// Why git cannot use the `.git` of a folder that was a worktree; `None` where it can, as far as that shows without opening it.
@@ -126,7 +127,8 @@ pub fn named_git_dirs(root: &Path) -> Option<(PathBuf, PathBuf)> {
     Some(git_dirs_by_name(&dot_git))
 }
 
-fn pointed_to(text: &[u8], dot_git: &Path) -> Option<PathBuf> {
+/// The git directory that the text of a `.git` file names, unresolved.
+pub(super) fn pointed_to(text: &[u8], dot_git: &Path) -> Option<PathBuf> {
     let target = text.strip_prefix(b"gitdir: ")?.trim_ascii_end();
     Some(dot_git.parent()?.join(OsStr::from_bytes(target)))
 }
@@ -144,7 +146,7 @@ pub(super) fn is_registered(folder: &Path, common_dir: &Path) -> bool {
     }
     let back = git_dir.join("gitdir");
     let points_back = || {
-        let text = fs::symlink_metadata(&back).ok()?.is_file().then(|| fs::read(&back).ok())??;
+        let text = fs::symlink_metadata(&back).ok()?.is_file().then(|| read_regular_file(&back, MOST_BYTES).ok())??;
         let named = fs::canonicalize(git_dir.join(OsStr::from_bytes(text.trim_ascii_end()))).ok()?;
         Some(named == fs::canonicalize(&dot_git).ok()?)
     };
@@ -233,7 +235,7 @@ fn main(common_dir: &Path) -> Option<FoundWorktree> {
 /// Whether a repository's own configuration plainly says nothing about where its work tree is, so that it lies around `.git`. Where it might,
 /// which is seldom, the repository must be opened to know.
 fn is_main_git_dir(common_dir: &Path) -> bool {
-    let Ok(text) = fs::read(common_dir.join("config")) else { return false };
+    let Ok(text) = read_regular_file(&common_dir.join("config"), 16 << 20) else { return false };
     text.to_ascii_lowercase().split(|byte| *byte == b'\n').all(|line| {
         let has = |word: &[u8]| line.windows(word.len()).any(|part| part == word);
         let words: Vec<u8> = line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();

@@ -1,13 +1,13 @@
 //! Looks for a program in the folders of `PATH`.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
+use watchdog_system::open_regular_file;
 
 /// The program of this name that the environment of this process leads to. Folders that are relative do not count: what is in them
 /// depends on where one stands.
@@ -28,7 +28,7 @@ pub(super) fn startable(name: &OsStr, search_path: &OsStr) -> Option<PathBuf> {
         }
         let file = folder.join(name);
         match access(&file, Access::EXEC_OK) {
-            Ok(()) => return Some(file).filter(says_what_runs_it),
+            Ok(()) => return Some(file).filter(|file| says_what_runs_it(file)),
             Err(Errno::NOENT | Errno::NOTDIR) => {}
             Err(_) => return None,
         }
@@ -37,9 +37,9 @@ pub(super) fn startable(name: &OsStr, search_path: &OsStr) -> Option<PathBuf> {
 }
 
 /// Whether it is a program of the machine, or a script with a first line that names one.
-fn says_what_runs_it(file: &PathBuf) -> bool {
+fn says_what_runs_it(file: &Path) -> bool {
     let mut start = [0; 4];
-    let read = File::open(file).and_then(|mut file| file.read_exact(&mut start));
+    let read = open_regular_file(file).and_then(|mut file| file.read_exact(&mut start));
     read.is_ok() && (start == *b"\x7fELF" || start.starts_with(b"#!"))
 }
 

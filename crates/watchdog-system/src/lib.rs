@@ -1,4 +1,4 @@
-//! What Linux alone has, and its substitute on other systems. No other crate asks which system it runs on: `tests/it/one_system.rs` holds it.
+//! What Linux alone has, and its substitute on other systems; and the one reader of files that others may write. No other crate asks which system it runs on: `tests/it/one_system.rs` holds it.
 //!
 //! | what | on Linux | elsewhere |
 //! |---|---|---|
@@ -27,6 +27,7 @@
 mod linux;
 #[cfg(any(not(target_os = "linux"), feature = "other-systems", test))]
 mod other_systems;
+mod regular_file;
 mod system_facts;
 
 #[cfg(all(target_os = "linux", not(feature = "other-systems")))]
@@ -41,4 +42,5 @@ pub use here::{
     list_folder, lower_thread_priority, mark_of, marking, of_ticks, process_life, program_words, read_all, read_one, reopen, signal,
     signal_held, stdin_of, time_since_boot, uptime, variable, wait_for_held, with_variable,
 };
+pub use regular_file::{open_regular_file, read_regular_file};
 pub use system_facts::{BootReading, ListingBuffer, NamedProcess, ProcessHandle, ProcessLife, ProcessRow, SignalOutcome};

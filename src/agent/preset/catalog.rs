@@ -9,6 +9,7 @@ use std::sync::{Arc, LazyLock};
 use super::definition::{AgentPreset, MAX_PRESET_BYTES};
 use super::problem::PresetProblem;
 use watchdog_core::config::PresetName;
+use watchdog_system::open_regular_file;
 
 /// How many entries of the folder are read.
 const ENTRIES: usize = 1000;
@@ -121,7 +122,6 @@ impl PresetCatalog {
 pub fn read_preset_file(file: &Path) -> Result<Option<Vec<u8>>, PresetProblem> {
     let failed = |error: std::io::Error| PresetProblem::new(file, format!("failed to read it: {error}"));
     match fs::metadata(file) {
-        // Opening a pipe would block without end.
         Ok(about) if !about.is_file() => return Err(PresetProblem::new(file, "not a regular file")),
         Ok(_) => {}
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -129,7 +129,7 @@ pub fn read_preset_file(file: &Path) -> Result<Option<Vec<u8>>, PresetProblem> {
     }
     let mut bytes = Vec::new();
     let most = u64::try_from(MAX_PRESET_BYTES).unwrap_or(u64::MAX).saturating_add(1);
-    fs::File::open(file).and_then(|opened| opened.take(most).read_to_end(&mut bytes)).map_err(failed)?;
+    open_regular_file(file).and_then(|opened| opened.take(most).read_to_end(&mut bytes)).map_err(failed)?;
     Ok(Some(bytes))
 }
 

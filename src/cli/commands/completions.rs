@@ -14,7 +14,7 @@ use crate::cli::amounts::size;
 use crate::cli::completed_value::{CandidateKind, CompletedValue};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{help, result_output};
-use crate::judge::configuration::FILE as CONFIGURATION_FILE;
+use crate::judge::configuration::{FILE as CONFIGURATION_FILE, MAX_BYTES};
 use crate::judge::serving_git::serve_refs;
 use crate::modes::init::{file_text, proposal, read_project, runnable};
 use crate::session::logs_of;
@@ -25,6 +25,7 @@ use watchdog_facts::display::plural;
 use watchdog_git::Worktree;
 use watchdog_store::journal::kind;
 use watchdog_store::{StateDir, open_store_to_read};
+use watchdog_system::read_regular_file;
 
 /// A person waits for the candidates with a finger on the key; later ones are left out.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -199,7 +200,8 @@ fn snapshots(worktree: &Worktree) -> Option<Vec<Candidate>> {
 
 /// The tasks of the folder that a configuration names; to read its name runs nothing, so trust is not asked for.
 fn tasks(worktree: &Worktree, config: &Path) -> Option<Vec<Candidate>> {
-    let settings = std::fs::read(config).ok().and_then(|bytes| parse_bytes(&bytes, config).ok()).map(|parsed| parsed.settings);
+    let settings =
+        read_regular_file(config, MAX_BYTES).ok().and_then(|bytes| parse_bytes(&bytes, config).ok()).map(|parsed| parsed.settings);
     let found = folder::read(worktree.root(), &settings.unwrap_or_default().tasks.dir).ok()?;
     Some(found.tasks.into_iter().map(|loaded| (loaded.task.id, loaded.task.title)).collect())
 }

@@ -12,7 +12,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::prompts::{can_ask, confirm};
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::FILE as CONFIGURATION_FILE;
+use crate::judge::configuration::{FILE as CONFIGURATION_FILE, MAX_BYTES};
 use crate::modes::init::{ChosenConfig, ConfigProposal, ForeignSetting, ProjectFacts, ProposedTakeover, file_text, proposal, read_project};
 use crate::wire::setup_json::{InitReport, init_json};
 use crate::wire::trust_json::PersonDeed;
@@ -22,6 +22,7 @@ use watchdog_facts::verdict::Reason;
 use watchdog_git::{Worktree, worktrees_of};
 use watchdog_store::trust::{TrustStore, fingerprint};
 use watchdog_store::{open_store, uncommitted};
+use watchdog_system::read_regular_file;
 
 /// Looks at the project, shows what fits it, writes the file and trusts it; with `--cron`, prints instead what has the system sweep.
 pub fn init(command_env: &CommandEnv, terminal: &CommandTerminal, args: InitArgs) -> Result<u8, CommandFailure> {
@@ -88,8 +89,8 @@ fn try_written(
     names: &[String],
     commands: &WorktreeCommands,
 ) -> Result<u8, CommandFailure> {
-    let text = fs::read_to_string(path)
-        .map_err(|error| CommandFailure::new(Reason::ConfigError, format!("failed to read {}: {error}", path.display())))?;
+    let read = read_regular_file(path, MAX_BYTES).and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other));
+    let text = read.map_err(|error| CommandFailure::new(Reason::ConfigError, format!("failed to read {}: {error}", path.display())))?;
     let hash = fingerprint(&worktree.repository_id(), CONFIGURATION_FILE.as_ref(), text.as_bytes());
     if !TrustStore::new(&command_env.state).is_trusted(&hash, command_env.trusted.as_deref())? {
         return Err(CommandFailure::usage(format!("{} is there and is not trusted, so that no command of it runs", path.display()))

@@ -8,7 +8,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::{bad as bad_configuration, effective};
+use crate::judge::configuration::{bad as bad_configuration, effective, read_named};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::notify::send::{SendError, recipient, send};
 use crate::session::recorded;
@@ -77,7 +77,7 @@ fn rules_here(command_env: &CommandEnv) -> Result<RulesHere, CommandFailure> {
     let open = match (OpenWorktree::open(command_env), &command_env.config) {
         (Ok(open), _) => open,
         (Err(_), Some(named)) => {
-            let bytes = std::fs::read(named)
+            let bytes = read_named(named, &command_env.worktree)
                 .map_err(|error| CommandFailure::configuration(format!("failed to read {}: {error}", named.display())))?;
             let parsed = parse_bytes(&bytes, named).map_err(|error| CommandFailure::from(bad_configuration(&error)))?;
             let path = std::path::absolute(&command_env.worktree).unwrap_or_default().display().to_string();

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::{FILE as CONFIGURATION_FILE, bad as bad_configuration};
+use crate::judge::configuration::{FILE as CONFIGURATION_FILE, bad as bad_configuration, read_named};
 use crate::wire::explain_json::EXPLAIN_SCHEMA;
 use watchdog_core::config::{parse_bytes, schema as config_schema, to_json};
 use watchdog_facts::display::escape_to_one_line;
@@ -82,14 +82,10 @@ pub fn schema(
 
 /// The configuration as it is written here and now, trusted or not: reading it runs nothing.
 fn resolved(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<Value, CommandFailure> {
-    let path = match &command_env.config {
-        Some(path) => path.clone(),
-        None => {
-            let top = Worktree::open(&command_env.worktree).map(|worktree| worktree.root().to_owned());
-            top.unwrap_or_else(|_| command_env.worktree.clone()).join(CONFIGURATION_FILE)
-        }
-    };
-    match std::fs::read(&path) {
+    let top = Worktree::open(&command_env.worktree).map(|worktree| worktree.root().to_owned());
+    let top = top.unwrap_or_else(|_| command_env.worktree.clone());
+    let path = command_env.config.clone().unwrap_or_else(|| top.join(CONFIGURATION_FILE));
+    match read_named(&path, &top) {
         Ok(bytes) => {
             let parsed = parse_bytes(&bytes, &path).map_err(|error| bad_configuration(&error))?;
             parsed.notes.iter().for_each(|note| terminal.complain(&format!("note: {}", escape_to_one_line(note))));

@@ -10,7 +10,7 @@ use super::from_session::PrivilegedCommand;
 use crate::agent::preset::{AgentPreset, PresetProblem};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::{FILE as CONFIGURATION_FILE, bad as bad_configuration};
+use crate::judge::configuration::{FILE as CONFIGURATION_FILE, MAX_BYTES, bad as bad_configuration};
 use crate::judge::settle_anchor::criteria_trusted;
 use crate::modes::work::choose_queue;
 use crate::tasks;
@@ -22,6 +22,7 @@ use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::open_store;
 use watchdog_store::task::{PinnedFile, TaskRecord};
 use watchdog_store::trust::{TrustGrant, TrustStore, fingerprint};
+use watchdog_system::read_regular_file;
 
 /// So many lines of a script are shown.
 const SHOWN_LINES: usize = 60;
@@ -69,7 +70,9 @@ pub fn trust(command_env: &CommandEnv, terminal: &CommandTerminal, args: TrustAr
 
 fn bytes_of(worktree: &Worktree, path: &Path, relative: &Path, rev: Option<&str>) -> Result<Vec<u8>, CommandFailure> {
     match rev {
-        None => std::fs::read(path).map_err(|error| CommandFailure::usage(format!("failed to read {}: {error}", path.display()))),
+        None => {
+            read_regular_file(path, MAX_BYTES).map_err(|error| CommandFailure::usage(format!("failed to read {}: {error}", path.display())))
+        }
         Some(rev) => at_revision(worktree, rev, relative),
     }
 }
@@ -103,9 +106,7 @@ fn show_default_script(terminal: &CommandTerminal, worktree: &Worktree, path: &P
     let settings = if is_task(path) { None } else { parse_bytes(bytes, path).ok() };
     let Some(script) = settings.and_then(|parsed| parsed.settings.rescue.default_script()) else { return };
     let file = worktree.root().join(script);
-    // A pipe in its place would keep us for ever.
-    let text = file.is_file().then(|| std::fs::read(&file).ok()).flatten();
-    let Some(text) = text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()) else {
+    let Some(text) = read_regular_file(&file, MAX_BYTES).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()) else {
         return terminal.line(&format!("  {script} is not there now; one that a session writes is not run"));
     };
     terminal.line(&format!("  {script} says now:"));

@@ -12,7 +12,9 @@ use watchdog_system::{handles, hold_process, signal_held};
 use super::input::LiveInput;
 use super::live_data::{DeedMeans, PlannedDeed, ProcessRequest};
 use crate::cli::held_back;
+use crate::judge::configuration::MAX_BYTES;
 use watchdog_process::still_runs;
+use watchdog_system::read_regular_file;
 
 /// Runs a command line of watchdog's, the program's name first, and returns its exit code. What it says is held back.
 pub type RunWords = fn(&[OsString]) -> u8;
@@ -39,7 +41,7 @@ pub fn perform(deed: PlannedDeed, run: RunWords, to: Sender<LiveInput>) -> std::
                 }
             },
             Some(DeedMeans::TrustFile { words, path, bytes }) => {
-                if std::fs::read(path).is_ok_and(|now| now == *bytes) {
+                if read_regular_file(path, MAX_BYTES).is_ok_and(|now| now == *bytes) {
                     run(words)
                 } else {
                     held_back::keep("The file changed while you read it. Nothing was trusted; look at it again.");

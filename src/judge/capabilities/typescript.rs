@@ -12,6 +12,7 @@ use std::time::Duration;
 use crate::wire::page_json::base64;
 use watchdog_core::config::settings::CommandLine;
 use watchdog_process::{CancelFlag, ProgramPurpose, ProgramRun, SurvivorRule, program_in_path};
+use watchdog_system::open_regular_file;
 
 /// The program that loads the file and gives it the context.
 const HOST: &str = include_str!("typescript_host.mjs");
@@ -63,7 +64,7 @@ fn is_typescript(program: &str) -> bool {
 fn runs_by_itself(file: &Path) -> bool {
     let executable = std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
     let mut begin = [0; 2];
-    executable && std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == *b"#!"
+    executable && open_regular_file(file).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == *b"#!"
 }
 
 /// Deno, or else a node that is new enough.

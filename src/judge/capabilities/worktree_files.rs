@@ -3,15 +3,14 @@
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-
-use rustix::fs::OFlags;
 
 use watchdog_core::checks::MatchedFile;
 use watchdog_facts::patterns::{escapes_worktree, path_glob};
 use watchdog_git::{escape_path, unescape_path};
+use watchdog_system::read_regular_file;
 
 /// The files that match a glob, sorted by path.
 pub(super) fn find(root: &Path, glob: &str) -> io::Result<Vec<MatchedFile>> {
@@ -44,17 +43,7 @@ pub(super) fn read(root: &Path, path: &str, limit: u64) -> io::Result<Option<Vec
     if !named.is_absolute() && !real.starts_with(root.canonicalize()?) {
         return Err(refused("a symbolic link leads out of the worktree"));
     }
-    // Not blocking: a pipe in its place would be waited for.
-    let opened = rustix::fs::open(&real, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC, rustix::fs::Mode::empty())?;
-    let file = fs::File::from(opened);
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(refused("it is no regular file"));
-    }
-    let mut bytes = Vec::new();
-    // It may grow while it is read.
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(Some(bytes)) }
+    read_regular_file(&real, limit).map(Some)
 }
 
 /// A walk below the root that follows links only where they stay inside, and no folder twice.

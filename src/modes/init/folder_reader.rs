@@ -1,10 +1,10 @@
 //! Reads files of one folder of a project: so much of each, and of regular files alone. Notes what cannot be used.
 
-use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use watchdog_system::open_regular_file;
 
 /// So much of a file is looked at, in bytes.
 const MOST: u64 = 1 << 20;
@@ -47,14 +47,10 @@ impl<'a> FolderReader<'a> {
     /// The beginning of a file; `None` where there is none. A pipe or device in its place is none.
     fn bytes(&mut self, name: &str, most: u64) -> Option<Vec<u8>> {
         let path = self.path(name);
-        match fs::metadata(&path) {
-            Ok(found) if found.is_file() => {}
-            _ => return None,
-        }
         let mut bytes = Vec::new();
-        match fs::File::open(&path).and_then(|file| file.take(most).read_to_end(&mut bytes)) {
+        match open_regular_file(&path).and_then(|file| file.take(most).read_to_end(&mut bytes)) {
             Ok(_) => Some(bytes),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidInput) => None,
             Err(error) => {
                 let shown = self.shown(name);
                 self.unusable.push(format!("failed to read {shown}: {error}"));

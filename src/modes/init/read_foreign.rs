@@ -15,6 +15,7 @@ use super::foreign_file::{ForeignCriterion, ForeignFile, ForeignSetting};
 use super::plain_form::plain_form;
 use super::ralph_settings::{RalphIssue, ralph_settings};
 use crate::tasks::folder;
+use watchdog_system::open_regular_file;
 
 /// Agents and specs that are looked at.
 const MOST: usize = 50;
@@ -220,7 +221,7 @@ fn read_inside(root: &Path, path: &str) -> Result<Option<String>, String> {
         return Err(format!("it is {} bytes long, and at most {MAX_BYTES} are read", found.len()));
     }
     let mut bytes = Vec::new();
-    let read = fs::File::open(&file).and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes));
+    let read = open_regular_file(&file).and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes));
     read.map_err(|error| format!("it cannot be read: {error}"))?;
     String::from_utf8(bytes).map(Some).map_err(|_| "it is not UTF-8 text".into())
 }

@@ -1,12 +1,12 @@
 //! Looks for tests in the folders of a project. At most so many files are opened.
 
-use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
 use watchdog_git::OwnFolder;
 
 use super::facts::{TestPresence, is_inside};
+use watchdog_system::open_regular_file;
 
 /// Files of Rust that are opened.
 const MOST_OPENED: usize = 2_000;
@@ -69,7 +69,7 @@ impl<'a> TestSearch<'a> {
 
 fn has_rust_tests(path: &Path) -> bool {
     let mut bytes = Vec::new();
-    if fs::File::open(path).and_then(|file| file.take(MOST_READ).read_to_end(&mut bytes)).is_err() {
+    if open_regular_file(path).and_then(|file| file.take(MOST_READ).read_to_end(&mut bytes)).is_err() {
         return false;
     }
     let text = String::from_utf8_lossy(&bytes);
@@ -79,6 +79,8 @@ fn has_rust_tests(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

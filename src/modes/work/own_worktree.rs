@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use watchdog_git::{HistoryPoint, Worktree, WorktreeState, worktrees_of};
 use watchdog_process::git_program::{git, tail};
+use watchdog_system::read_regular_file;
 
 /// How long git may take for one step; making a worktree writes every file of it.
 const DEADLINE: Duration = Duration::from_secs(900);
@@ -154,7 +155,8 @@ pub(super) fn half_done(from: &Worktree, branch: &str) -> Option<TaskWorktreeErr
     there.filter_map(|found| Worktree::open(&found.root).ok()).find_map(|worktree| {
         let operation = worktree.operation().ok().flatten()?;
         let heads = ["rebase-merge/head-name", "rebase-apply/head-name"].map(|name| worktree.git_dir().join(name));
-        let is_of = |head: &PathBuf| std::fs::read_to_string(head).is_ok_and(|name| name.trim() == format!("refs/heads/{branch}"));
+        let is_of =
+            |head: &PathBuf| read_regular_file(head, 4096).is_ok_and(|name| name.trim_ascii() == format!("refs/heads/{branch}").as_bytes());
         heads.iter().any(is_of).then(|| TaskWorktreeError::HalfDone {
             operation: operation.as_str(),
             branch: branch.to_owned(),

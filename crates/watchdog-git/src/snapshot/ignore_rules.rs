@@ -13,6 +13,7 @@ use gix::glob::pattern::Case;
 use gix::ignore::{Search, search::Ignore};
 
 use super::disk::{FolderWalk, as_path};
+use watchdog_system::open_regular_file;
 
 /// A list of patterns larger than this is not one that a person wrote.
 const LARGEST: u64 = 8 << 20;
@@ -117,12 +118,7 @@ pub(super) fn join(folder: &BStr, name: &BStr) -> gix::bstr::BString {
 }
 
 pub(super) fn read_regular(path: &Path) -> Option<Vec<u8>> {
-    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
-    let file = std::fs::File::from(rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?);
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
     let mut bytes = Vec::new();
-    file.take(LARGEST).read_to_end(&mut bytes).ok()?;
+    open_regular_file(path).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }

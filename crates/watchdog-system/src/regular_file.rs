@@ -1,0 +1,59 @@
+//! Reads files that a session may have put there: a pipe, a device or an endless file in place of one costs neither time nor memory.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+
+/// Opens a regular file, by way of links; refuses anything else without waiting for it.
+///
+/// # Errors
+/// Where it cannot be opened, or is not a regular file.
+pub fn open_regular_file(path: &Path) -> io::Result<File> {
+    let refused = || io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
+    // To open a device may set it off.
+    if !fs::metadata(path)?.is_file() {
+        return Err(refused());
+    }
+    // It may have become a pipe meanwhile.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(refused()) }
+}
+
+/// The bytes of a regular file of at most `limit` bytes.
+///
+/// # Errors
+/// As [`open_regular_file`]; a larger file is [`io::ErrorKind::FileTooLarge`].
+pub fn read_regular_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular_file(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_regular_files_within_the_limit_are_read() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("file"), "four").expect("a file");
+        std::os::unix::fs::symlink("file", path("link")).expect("a link");
+        std::os::unix::fs::symlink("/dev/zero", path("device")).expect("a link");
+        rustix::fs::mknodat(rustix::fs::CWD, path("pipe"), rustix::fs::FileType::Fifo, Mode::RWXU, 0).expect("a pipe");
+        File::create(path("endless")).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
+        let read = |name: &str, limit| read_regular_file(&path(name), limit).map_err(|error| error.kind());
+        for name in ["file", "link"] {
+            assert_eq!(read(name, 4), Ok(b"four".to_vec()), "{name}");
+            assert_eq!(read(name, 3), Err(io::ErrorKind::FileTooLarge), "{name}");
+        }
+        for name in ["device", "pipe"] {
+            assert_eq!(read(name, 4), Err(io::ErrorKind::InvalidInput), "{name}");
+        }
+        assert_eq!(read("endless", 1 << 20), Err(io::ErrorKind::FileTooLarge));
+        assert_eq!(read("missing", 4), Err(io::ErrorKind::NotFound));
+    }
+}
