@@ -9,16 +9,18 @@ use watchdog_core::config::settings::{CheckKind, CheckSpec, CommandLine, ConfigS
 use watchdog_core::decision::machine::CriteriaFilesRole;
 use watchdog_facts::evidence::{CriteriaChanged, FaultKind, ReadFact, UnreadableFact};
 use watchdog_facts::patterns::{path_glob, path_globs};
+use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_git::{GuardedPaths, HistoryPoint, Worktree};
+use watchdog_store::anchor::CriteriaAnchor;
 
 use super::configuration::FILE;
 use super::judgement_input::JudgementInput;
-
-/// An anchor records at most this many files that differ already.
 use watchdog_system::read_regular_file;
 
 /// The largest file of a runner that is compared, in bytes.
 const MOST_BYTES: u64 = 16 << 20;
+
+/// An anchor records at most this many files that differ already.
 const MOST_DIFFERING: usize = 20_000;
 
 /// The files to compare. Without a baseline nothing can be compared; the guarded files are then unknown, not unchanged.
@@ -102,14 +104,42 @@ fn rescue_words(settings: &ConfigSettings) -> Vec<String> {
     }
 }
 
-/// A file that the rescue command names and that changed since the anchor: who wrote it since may be the agent. Quiet without an anchor.
-pub fn changed_rescue_script(input: &JudgementInput) -> ReadFact<Option<String>> {
-    let words = rescue_words(&input.settings);
-    let Some(anchor) = input.anchor.as_ref().filter(|_| !words.is_empty()) else { return Ok(None) };
-    let worktree = input.worktree.lock().expect("mutex poisoned");
+/// Why the rescue command is not run, where it would run a file that the agent may have written: one that changed since the anchor, or since
+/// the baseline where there is no anchor; without either the script that no configuration names.
+pub fn refused_rescue_script(
+    worktree: &Worktree,
+    settings: &ConfigSettings,
+    (anchor, baseline): (Option<&CriteriaAnchor>, Option<&HistoryPoint>),
+    spec: &str,
+) -> ReadFact<Option<String>> {
+    let words = rescue_words(settings);
+    if words.is_empty() {
+        return Ok(None);
+    }
+    let commands = WorktreeCommands::at(worktree.root());
+    let accept = commands.watchdog(&format!("snapshot --spec {} --accept-criteria", shell_word(spec)));
+    let none = DifferingFiles::new();
+    let (point, differing) = match (anchor, baseline.filter(|point| **point != HistoryPoint::unknown())) {
+        (Some(anchor), _) => (point_of(anchor), &anchor.differing),
+        (None, Some(baseline)) => (baseline.clone(), &none),
+        (None, None) => {
+            let refused = |script| {
+                format!(
+                    "rescue.command is not configured, and {script} was not run, as no record says who wrote it; name a command in \
+                     rescue.command, or read the script and accept it with: {accept}"
+                )
+            };
+            return Ok(settings.rescue.default_script().filter(|script| worktree.root().join(script).exists()).map(refused));
+        }
+    };
     let named = words.into_iter().filter_map(|word| inside(worktree.root(), word)).collect();
-    let changed = worktree.changed_files(&point_of(anchor), &anchor.differing, &GuardedPaths::new(&[], named).map_err(wrong)?)?;
-    Ok(changed.into_iter().next())
+    let changed = worktree.changed_files(&point, differing, &GuardedPaths::new(&[], named).map_err(wrong)?)?;
+    let since = if anchor.is_some() { "anchor" } else { "baseline" };
+    Ok(changed.into_iter().next().map(|script| {
+        format!(
+            "the rescue command runs {script}, which changed since the {since}, and was not run; read it, then accept it with: {accept}"
+        )
+    }))
 }
 
 fn add_protected(check: &CheckSpec, globs: &mut Vec<String>) {

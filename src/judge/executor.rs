@@ -24,7 +24,6 @@ use watchdog_facts::evidence::{
     ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, Degradation, FaultKind, ReadFact, RescueOutcome, UnreadableFact,
     WarningCode,
 };
-use watchdog_facts::shell_line::shell_word;
 use watchdog_facts::verdict::Evidence;
 use watchdog_git::{HistoryPoint, Snapshot, SnapshotRequest, StatFingerprints, Worktree};
 use watchdog_process::{CancelFlag, SurvivingProcess};
@@ -384,11 +383,10 @@ impl ActionExecutor {
         };
         self.own_worktree()?;
         let others = self.seen().others.clone();
-        if let Some(script) = criteria_files::changed_rescue_script(&self.input)? {
-            let accept = self.input.commands.watchdog(&format!("snapshot --spec {} --accept-criteria", shell_word(&self.input.spec)));
-            let failed = format!(
-                "the rescue command runs {script}, which changed since the anchor, and was not run; read it, then accept it with: {accept}"
-            );
+        let (settings, anchor, origin) = (&self.input.settings, self.input.anchor.as_ref(), &self.input.origin.0);
+        let refused =
+            self.worktree(|worktree| criteria_files::refused_rescue_script(worktree, settings, (anchor, Some(origin)), &self.input.spec))?;
+        if let Some(failed) = refused {
             return Ok(RescueOutcome { failed: Some(failed), ..RescueOutcome::default() });
         }
         self.command_env.tell("rescuing uncommitted work");

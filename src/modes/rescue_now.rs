@@ -15,6 +15,7 @@ use watchdog_store::session as sessions;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{EffectiveConfig, effective};
+use crate::judge::criteria_files::refused_rescue_script;
 use crate::judge::expiry::expire;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::origins::remember_rescued;
@@ -65,8 +66,10 @@ pub fn rescue_now(
     let latest = recorded(&open.store, &open.worktree_id, options.spec.as_deref())?;
     let spec = options.spec.clone().or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| open.worktree.default_spec());
     let found = effective(command_env, open, None, latest.as_ref().map(|latest| &latest.point))?;
-    let EffectiveConfig { settings, mut notes, .. } = found;
-    let rescued = rescue_uncommitted(command_env, open, &spec, &settings, options.dry_run, ask);
+    let EffectiveConfig { settings, mut notes, anchor, .. } = found;
+    let recorded_points = (anchor.as_ref(), latest.as_ref().map(|latest| &latest.point));
+    let refused = refused_rescue_script(&open.worktree, &settings, recorded_points, &spec)?;
+    let rescued = rescue_uncommitted(command_env, open, (&spec, &settings), options.dry_run, refused, ask);
     if !options.dry_run {
         if let Err(why) = expire(&open.worktree, open.store.as_ref(), &command_env.state.logs(), settings.rescue.keep_days) {
             notes
@@ -87,9 +90,9 @@ pub fn rescue_now(
 fn rescue_uncommitted(
     command_env: &CommandEnv,
     open: &OpenWorktree,
-    spec: &str,
-    settings: &ConfigSettings,
+    (spec, settings): (&str, &ConfigSettings),
     dry_run: bool,
+    refused: Option<String>,
     ask: CommitPlanSource<'_>,
 ) -> Result<RescueReport, Refusal> {
     if !open.worktree.changes()?.any() {
@@ -104,6 +107,7 @@ fn rescue_uncommitted(
     };
     let outcome = match settings.rescue.mode {
         RescueMode::Snapshot | RescueMode::Off => RescueOutcome { left_out: snapshot.left_out.clone(), ..RescueOutcome::default() },
+        _ if refused.is_some() => RescueOutcome { failed: refused, ..RescueOutcome::default() },
         RescueMode::Plan | RescueMode::Single | RescueMode::Command => commit(command_env, open, settings, spec, &snapshot, ask)?,
     };
     Ok(RescueReport::Rescued { snapshot: Box::new(snapshot), outcome: Box::new(outcome) })

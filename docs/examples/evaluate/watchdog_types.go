@@ -1108,7 +1108,7 @@ const (
 // ConfigRescue is a part of what its name begins with.
 type ConfigRescue struct {
 	// for the mode `command`, run in the worktree with `WATCHDOG_SPEC` and `WATCHDOG_SNAPSHOT` set. Null runs
-	// `scripts/commit-rescue` of the worktree with the spec's name, if it is there
+	// `scripts/commit-rescue` of the worktree with the spec's name, if it is as it was accepted
 	Command *ConfigArgv `json:"command,omitempty"`
 	// names or globs that are never committed. A list given here replaces the default
 	Exclude []string `json:"exclude,omitempty"`

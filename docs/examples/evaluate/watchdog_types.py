@@ -1064,7 +1064,7 @@ ConfigRescueMode = Literal[
 
 class ConfigRescue(TypedDict, total=False):
     # for the mode `command`, run in the worktree with `WATCHDOG_SPEC` and `WATCHDOG_SNAPSHOT` set. Null runs
-    # `scripts/commit-rescue` of the worktree with the spec's name, if it is there
+    # `scripts/commit-rescue` of the worktree with the spec's name, if it is as it was accepted
     command: Optional[ConfigArgv]
     # names or globs that are never committed. A list given here replaces the default
     exclude: List[str]

@@ -29,7 +29,7 @@ pub(in super::super) static BLOCK: KeyBlock<RescueSettings> = KeyBlock {
              `snapshot`: commit nothing; `off`: not even a snapshot. All but `off` begin with a snapshot";
         "command" => command: nullable(ARGV),
             "for the mode `command`, run in the worktree with `WATCHDOG_SPEC` and `WATCHDOG_SNAPSHOT` set. Null runs \
-             `scripts/commit-rescue` of the worktree with the spec's name, if it is there";
+             `scripts/commit-rescue` of the worktree with the spec's name, if it is as it was accepted";
         "timeout_seconds" => timeout: seconds(1),
             "deadline of the command, of the question for a plan, and of making the commits, each; also the timeout for locks held by \
              other git processes";
