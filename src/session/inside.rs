@@ -57,13 +57,32 @@ pub fn inside(store: &dyn LocalStore) -> Result<Option<String>, StoreError> {
 /// # Errors
 /// Where the records cannot be read.
 pub fn inside_of(store: &dyn LocalStore) -> Result<Option<(String, String)>, StoreError> {
+    running_session_where(store, |ancestry, pid, session| ancestry.is_inside(pid, session.log.is_some()))
+}
+
+/// The spec of a recorded session that still runs, where this process is a part of it or may have left it, as a daemon does.
+///
+/// # Errors
+/// Where the records cannot be read.
+pub fn inside_or_left(store: &dyn LocalStore) -> Result<Option<String>, StoreError> {
+    let may_be_inside = |ancestry: &ProcessAncestry, pid, session: &SessionRecord| {
+        ancestry.is_inside(pid, session.log.is_some()) || ancestry.may_have_left(pid)
+    };
+    Ok(running_session_where(store, may_be_inside)?.map(|(_, spec)| spec))
+}
+
+/// The worktree and spec of the first recorded session that still runs and that a rule picks.
+fn running_session_where(
+    store: &dyn LocalStore,
+    picks: impl Fn(&ProcessAncestry, u32, &SessionRecord) -> bool,
+) -> Result<Option<(String, String)>, StoreError> {
     // Read only if a session runs: nearly always there is none, and a sweep asks for each worktree.
     let ancestry = LazyCell::new(ProcessAncestry::of_this_process);
-    for (worktree_id, spec, found) in session::everywhere(store)? {
+    for (worktree_id, spec, session) in session::everywhere(store)? {
         // An unreadable record proves nothing, and is no reason to refuse a person.
-        let Ok(found) = found else { continue };
-        let runs = found.ended_at.is_none() && found.pid.is_some_and(|pid| ancestry.is_inside(pid) && still_runs(pid, found.started_at));
-        if runs {
+        let Ok(session) = session else { continue };
+        let is_picked = |pid| picks(&ancestry, pid, &session) && still_runs(pid, session.started_at);
+        if session.ended_at.is_none() && session.pid.is_some_and(is_picked) {
             return Ok(Some((worktree_id, spec)));
         }
     }

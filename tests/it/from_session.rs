@@ -54,6 +54,54 @@ fn a_default_rescue_script_is_shown_and_one_that_the_session_wrote_is_not_run() 
 }
 
 #[test]
+fn typed_rescue_runs_no_script_of_the_session() {
+    let env = TestEnv::new();
+    let configured = |name: &str| {
+        let repo = env.repo_named(name);
+        repo.write("completion.json", json!({"rescue": {"mode": "command"}, "completion_check": {"max_probes": 0}}).to_string());
+        repo.commit_all("criteria");
+        repo.watchdog(&["trust"]).expect(0);
+        repo
+    };
+    let script = "mkdir -p scripts; printf '#!/bin/sh\\ntouch ran\\n' > scripts/commit-rescue; chmod +x scripts/commit-rescue; touch work";
+    let repo = configured("recorded");
+    repo.watchdog(&["run", "--", "sh", "-c", script]);
+    let out = repo.watchdog(&["rescue"]);
+    assert!(!repo.has("ran") && out.to_string().contains("scripts/commit-rescue, which changed since the"), "{out}");
+    // Without a record, no one says who wrote it.
+    let repo = configured("unrecorded");
+    env.command("sh", repo.path()).args(["-c", script]).run().expect(0);
+    let out = repo.watchdog(&["rescue"]);
+    assert!(!repo.has("ran") && out.to_string().contains("rescue.command is not configured"), "{out}");
+    repo.watchdog(&["snapshot", "--accept-criteria"]).expect(0);
+    let out = repo.watchdog(&["rescue"]);
+    assert!(repo.has("ran"), "a person accepted it: {out}");
+}
+
+#[test]
+fn daemon_of_a_session_cannot_trust() {
+    for (name, session) in [("run", &["run", "--json", "--no-probe", "--", "sh", "-c"][..]), ("hook", &[])] {
+        let mut env = TestEnv::new();
+        env.set("WATCHDOG", env!("CARGO_BIN_EXE_watchdog"));
+        let repo = env.repo();
+        repo.write("completion.json", json!({"checks": [{"type": "files", "paths": ["wanted.txt"]}]}).to_string());
+        repo.commit_all("criteria");
+        let leave = "env -i HOME=\"$HOME\" PATH=\"$PATH\" WATCHDOG=$WATCHDOG WATCHDOG_STATE_DIR=\"$WATCHDOG_STATE_DIR\" setsid -f \
+                     sh -c '$WATCHDOG trust > said 2>&1; echo $? > code.new; mv code.new code'; \
+                     n=0; while [ ! -s code ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n+1)); done";
+        if session.is_empty() {
+            let begin = "echo '{\"session_id\": \"a\", \"source\": \"startup\"}' | $WATCHDOG hook session-start --within 60s > begun";
+            env.command("sh", repo.path()).args(["-c", &format!("{begin}; {leave}")]).run().expect(0);
+        } else {
+            repo.watchdog(&[session, &[leave]].concat());
+        }
+        let said = std::fs::read_to_string(repo.path().join("said")).unwrap_or_default();
+        assert_eq!(std::fs::read_to_string(repo.path().join("code")).unwrap_or_default(), "2\n", "{name}: {said}");
+        assert!(said.contains("was called from inside of the session of 'main'") && said.contains("--from-session"), "{name}: {said}");
+    }
+}
+
+#[test]
 fn what_a_session_calls_in_its_first_moment_is_known_for_its_own() {
     let mut env = TestEnv::new();
     env.set("WATCHDOG", env!("CARGO_BIN_EXE_watchdog"));

@@ -1,4 +1,9 @@
-//! Whether this process runs inside of a session: by the processes above it, and by the marks of the watchdogs that it runs under.
+//! Whether this process runs inside of a session: by the processes above it, by the marks of the watchdogs that it runs under, and where it
+//! left both, by its begin, its control group and the terminal that it lacks.
+
+use std::fs::File;
+
+use watchdog_system::{control_group, read_one};
 
 use super::tree_registry::marking_watchdogs;
 
@@ -25,16 +30,31 @@ impl ProcessAncestry {
     }
 
     /// Whether a session's first process is an ancestor of this one, or was started by a watchdog whose mark this process carries. A
-    /// watchdog takes the place of the session that it is about to start.
-    pub fn is_inside(&self, session: u32) -> bool {
-        self.above.contains(&session)
-            || self.watchdogs.contains(&session)
-            || parent(session).is_some_and(|parent| self.watchdogs.contains(&parent))
+    /// watchdog takes the place of the session that it is about to start, and takes in the orphans of one that it runs (`is_ours`).
+    pub fn is_inside(&self, session: u32, is_ours: bool) -> bool {
+        let is_of = |watchdog: u32| self.watchdogs.contains(&watchdog) || is_ours && self.above.contains(&watchdog);
+        self.above.contains(&session) || self.watchdogs.contains(&session) || parent(session).is_some_and(is_of)
+    }
+
+    /// Whether this process may have left a session, as `setsid -f` and a second fork do it: no terminal of a person leads to it, it hangs
+    /// below the system's first process or its manager of services, and it began after the session in the session's control group.
+    pub fn may_have_left(&self, session: u32) -> bool {
+        let own = std::process::id();
+        let (Some(mut top), Some(begun)) = (read_one(own), read_one(session).map(|row| row.started)) else { return false };
+        let has_terminal = top.session == own || self.above.contains(&top.session);
+        if has_terminal && File::open("/dev/tty").is_ok() {
+            return false;
+        }
+        while let Some(parent) = read_one(top.parent).filter(|parent| parent.pid > 1 && parent.name != "systemd") {
+            top = parent;
+        }
+        // Without a parent it came from outside of the container.
+        top.parent > 0 && top.started >= begun && control_group(own) == control_group(session)
     }
 }
 
 fn parent(pid: u32) -> Option<u32> {
-    watchdog_system::read_one(pid).map(|row| row.parent)
+    read_one(pid).map(|row| row.parent)
 }
 
 #[cfg(test)]
@@ -44,9 +64,9 @@ mod tests {
     #[test]
     fn the_process_above_is_an_ancestor_and_this_one_is_not() {
         let ancestry = ProcessAncestry::of_this_process();
-        assert!(!ancestry.is_inside(std::process::id()));
+        assert!(!ancestry.is_inside(std::process::id(), false));
         match parent(std::process::id()) {
-            Some(parent) => assert!(ancestry.is_inside(parent)),
+            Some(parent) => assert!(ancestry.is_inside(parent, false) && !ancestry.may_have_left(parent)),
             None => assert!(watchdog_system::read_all().is_err(), "every process has one, where the system shows processes"),
         }
     }

@@ -9,6 +9,7 @@
 //! | [`marking`], [`mark_of`] | the soft limit of message queues | no mark |
 //! | [`handles`] | `SigCgt` | assumed: this version has a handler |
 //! | [`find_holder`], [`with_variable`] | open files, folders and environments in `/proc` | nobody is seen |
+//! | [`control_group`] | `/proc` | nothing |
 //! | [`address_space_limit`], [`limits_leave_plenty`] | limits and control groups | threads are tried |
 //! | [`lower_thread_priority`] | nice of one thread | like any other thread |
 //! | [`limit_arenas`] | glibc's number of arenas | as many as the C library likes |
@@ -38,9 +39,9 @@ use other_systems as here;
 // One list for all systems: what one of them lacks does not compile there.
 pub use here::{
     FOLDER_TO_ENTER, PIPE_PIECE, address_space_limit, adopt_orphans, boot_reading, children, children_of_main_thread, command_line,
-    enlarge_pipe, file_system_kind, find_holder, flush_file_system, handles, hold_process, host_name, limit_arenas, limits_leave_plenty,
-    list_folder, lower_thread_priority, mark_of, marking, of_ticks, process_life, program_words, read_all, read_one, reopen, signal,
-    signal_held, stdin_of, time_since_boot, uptime, variable, wait_for_held, with_variable,
+    control_group, enlarge_pipe, file_system_kind, find_holder, flush_file_system, handles, hold_process, host_name, limit_arenas,
+    limits_leave_plenty, list_folder, lower_thread_priority, mark_of, marking, of_ticks, process_life, program_words, read_all, read_one,
+    reopen, signal, signal_held, stdin_of, time_since_boot, uptime, variable, wait_for_held, with_variable,
 };
 pub use regular_file::{open_regular_file, read_regular_file};
 pub use system_facts::{BootReading, ListingBuffer, NamedProcess, ProcessHandle, ProcessLife, ProcessRow, SignalOutcome};

@@ -16,7 +16,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::BootReading;
 
 pub use arenas::limit_arenas;
-pub use control_groups::{address_space_limit, limits_leave_plenty};
+pub use control_groups::{address_space_limit, control_group, limits_leave_plenty};
 pub use file_system::{FOLDER_TO_ENTER, file_system_kind, flush_file_system, list_folder};
 pub use pidfd::{hold_process, signal_held, wait_for_held};
 pub use proc_files::{find_holder, handles, host_name, program_words, reopen, stdin_of, with_variable};

@@ -197,6 +197,11 @@ pub fn list_folder(folder: &OwnedFd, _buffer: &mut ListingBuffer, mut found: imp
     Ok(())
 }
 
+/// Other systems have no control groups.
+pub fn control_group(_pid: u32) -> Option<String> {
+    None
+}
+
 /// The name of this machine; `None` where it is not known.
 pub fn host_name() -> Option<String> {
     std::fs::read_to_string("/etc/hostname").ok()

@@ -3,7 +3,7 @@
 
 use crate::cli::failure::CommandFailure;
 use crate::clock::now;
-use crate::session::inside;
+use crate::session::inside_or_left;
 use crate::wire::trust_json::{PersonDeed, person_deed_data};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_store::LocalStore;
@@ -24,7 +24,7 @@ pub struct PrivilegedCommand<'a> {
 impl PrivilegedCommand<'_> {
     /// Refuses the command where it comes from inside of a session and nobody said that this is meant. Both are written down.
     pub fn allow(&self) -> Result<(), CommandFailure> {
-        let Some(spec) = inside(self.store)? else { return Ok(()) };
+        let Some(spec) = inside_or_left(self.store)? else { return Ok(()) };
         self.note(&PersonDeed::FromSession { spec: &spec, refused: !self.from_session })?;
         if self.from_session {
             return Ok(());

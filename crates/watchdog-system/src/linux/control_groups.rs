@@ -17,6 +17,11 @@ pub fn limits_leave_plenty(plenty: u64) -> bool {
         && control_groups(&std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default()).iter().all(|group| left_in(group) >= plenty)
 }
 
+/// The control groups of a process, as the system names them; `None` where it is gone.
+pub fn control_group(pid: u32) -> Option<String> {
+    std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()
+}
+
 /// The control groups of a process that may limit its number of processes, each with its parents, from the system's file.
 fn control_groups(text: &str) -> Vec<PathBuf> {
     let folders = text.lines().filter_map(|line| {
