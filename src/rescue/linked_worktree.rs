@@ -62,7 +62,9 @@ pub fn restore_into_worktree(worktree: &Worktree, id: &str, folder: &Path) -> Re
     let text = folder.to_str().ok_or_else(|| not_made("its name is not UTF-8; name another, or restore with --to".into()))?;
     if half_made::left_at(worktree, folder, &info.id).map_err(not_made)? == RestoreFolderState::Nothing {
         let args = ["-c", "core.hooksPath=/dev/null", "worktree", "add", "--quiet", "--detach", "--no-checkout", "--", text, &base];
-        let finished = git(worktree.root(), &args, &[], true, DEADLINE).run().map_err(|error| not_made(error.to_string()))?;
+        let overrides = worktree.without_local_programs().map_err(|error| not_made(error.to_string()))?;
+        let made = git(worktree.root(), &args, &[], true, DEADLINE).configured(&overrides).run();
+        let finished = made.map_err(|error| not_made(error.to_string()))?;
         if !finished.exit.success() {
             return Err(not_made(tail(&finished)));
         }

@@ -224,6 +224,41 @@ fn next_worker_takes_name_and_worktree_at_once() {
 }
 
 #[test]
+fn programs_of_the_repositorys_configuration_do_not_run() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    put(&repo, "T1", "");
+    put(&repo, "T2", "");
+    put(&repo, "T3", "depends_on: [T1, T2]\n");
+    repo.write(".gitattributes", "*.txt filter=evil merge=evil\n");
+    repo.write("both.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    repo.commit_all("tasks");
+    let evil = env.write("evil.sh", "#!/bin/sh\necho \"$1\" >> \"$0.ran\"; cat\n");
+    fs::set_permissions(&evil, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
+    // A condition that holds in the worktree of the task alone hides nothing.
+    repo.write(
+        ".git/hidden",
+        format!("[filter \"evil\"]\n\tsmudge = {0} smudge\n\tclean = {0} clean\n\trequired = true\n", evil.display()),
+    );
+    repo.git(&["config", "includeIf.onbranch:watchdog/**.path", "hidden"]);
+    for (key, name) in [("merge.evil.driver", "merge"), ("core.sshCommand", "ssh"), ("gpg.program", "gpg")] {
+        repo.git(&["config", key, &format!("{} {name}", evil.display())]);
+    }
+    // Two change the file, so that their work is merged for the third.
+    let script = "git config --unset includeIf.onbranch:watchdog/**.path; case $WATCHDOG_SPEC in \
+                  T1) sed -i 1s/^/T1/ both.txt;; T2) sed -i 9s/^/T2/ both.txt;; T3) cp both.txt merged; git add merged;; esac; \
+                  git commit -qam feat; git config includeIf.onbranch:watchdog/**.path hidden";
+    let config = config(&env, json!({}));
+    let out = repo.watchdog(&agent(&["work", "--json", "--config", &config], script));
+    let three = task(&repo, "T3");
+    assert_eq!(three["status"], "complete", "{out}");
+    let merged = fs::read_to_string(Path::new(three["worktree"].as_str().expect("a folder")).join("merged")).expect("the work of both");
+    assert!(merged.contains("T11") && merged.contains("T29"), "{merged}");
+    let ran = fs::read_to_string(env.root().join("evil.sh.ran")).unwrap_or_default();
+    assert_eq!(ran, "", "{out}");
+}
+
+#[test]
 fn two_workers_never_hold_one_task() {
     let env = TestEnv::new();
     let repo = env.repo();

@@ -34,6 +34,7 @@ mod kept_listing;
 mod known_refs;
 mod line_hunks;
 mod listing;
+mod local_programs;
 mod net_change;
 mod open;
 mod operation;

@@ -64,6 +64,19 @@ pub fn git(root: &Path, args: &[&str], paths: &[&[u8]], identity: bool, deadline
     }
 }
 
+impl ProgramRun {
+    /// The same git command with more configuration, by key and value: what the repository's own says of these keys does not count.
+    pub fn configured(mut self, settings: &[(String, String)]) -> Self {
+        let mut set = |name: String, value: &str| self.env.insert(name.into(), Some(value.into()));
+        set("GIT_CONFIG_COUNT".into(), &settings.len().to_string());
+        for (n, (key, value)) in settings.iter().enumerate() {
+            set(format!("GIT_CONFIG_KEY_{n}"), key);
+            set(format!("GIT_CONFIG_VALUE_{n}"), value);
+        }
+        self
+    }
+}
+
 /// A program of the user in the work tree.
 pub fn users(root: &Path, argv: Vec<OsString>, extra: &[(&str, &OsStr)], deadline: Duration) -> ProgramRun {
     let mut env = environment();

@@ -274,10 +274,11 @@ fn is_in(worktree: &Worktree, rev: &str) -> Result<bool, watchdog_git::Error> {
     }
 }
 
-/// Runs git in a worktree, without the repository's hooks.
+/// Runs git in a worktree, without the repository's hooks and without the programs that its own configuration names.
 fn run(worktree: &Worktree, args: &[&str]) -> Result<(), TaskWorktreeError> {
     let args: Vec<&str> = ["-c", "core.hooksPath=/dev/null"].iter().chain(args).copied().collect();
-    let finished = git(worktree.root(), &args, &[], worktree.has_identity(), DEADLINE).run();
+    let overrides = worktree.without_local_programs().map_err(|error| TaskWorktreeError::Git(error.to_string()))?;
+    let finished = git(worktree.root(), &args, &[], worktree.has_identity(), DEADLINE).configured(&overrides).run();
     let finished = finished.map_err(|error| TaskWorktreeError::Git(error.to_string()))?;
     if finished.exit.success() { Ok(()) } else { Err(TaskWorktreeError::Git(tail(&finished))) }
 }

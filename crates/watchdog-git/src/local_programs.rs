@@ -1,0 +1,110 @@
+//! Settings that keep git from running what a repository's own configuration names, while git makes a worktree or merges in it. Whoever works
+//! in a repository can write that configuration; the user's and the system's own programs, such as git-lfs, stay.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use gix::bstr::{BString, ByteSlice as _};
+use gix::config::File;
+use gix::config::file::Metadata;
+use gix::config::source::Kind;
+use watchdog_system::read_regular_file;
+
+use super::error::Error;
+use super::open::Worktree;
+
+/// The largest configuration that is read, in bytes.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// So many files of configuration are read, included ones too.
+const MOST_FILES: usize = 64;
+
+/// The keys that name programs which git may run then.
+const PROGRAMS: &[(&str, &[&str])] = &[
+    ("core", &["sshCommand", "gitProxy", "askPass", "alternateRefsCommand"]),
+    ("credential", &["helper"]),
+    ("filter", &["clean", "smudge", "process", "required"]),
+    ("gpg", &["program", "defaultKeyCommand"]),
+    ("merge", &["driver"]),
+    ("protocol", &["allow"]),
+    ("remote", &["uploadpack"]),
+];
+
+/// The value of such a key with which git does what it does without one.
+fn usual_value(section: &str, subsection: Option<&[u8]>, key: &str) -> &'static str {
+    match (section, subsection, key) {
+        ("core", _, "sshCommand") => "ssh",
+        ("filter", _, "required") => "false",
+        ("gpg", Some(b"ssh"), "program") => "ssh-keygen",
+        ("gpg", Some(b"x509"), "program") => "gpgsm",
+        ("gpg", _, "program") => "gpg",
+        // An empty driver would take one side without a word.
+        ("merge", ..) => "git merge-file --quiet %A %O %B",
+        ("protocol", Some(b"ext"), _) => "never",
+        ("protocol", ..) => "user",
+        ("remote", ..) => "git-upload-pack",
+        _ => "",
+    }
+}
+
+impl Worktree {
+    /// The keys and values to add to git's configuration, so that none of the repository's own programs runs. Where the user's or the
+    /// system's configuration sets such a key, too, that value counts.
+    ///
+    /// # Errors
+    /// Where the configuration cannot be read.
+    pub fn without_local_programs(&self) -> Result<Vec<(String, String)>, Error> {
+        let mut overrides: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let own = self.repo.config_snapshot();
+        let mut files = vec![self.common_dir().join("config"), self.git_dir().join("config.worktree")];
+        let mut read = 0;
+        while let Some(path) = files.pop().filter(|_| read < MOST_FILES) {
+            read += 1;
+            let Some(config) = parsed(&path)? else { continue };
+            for section in config.sections() {
+                let header = section.header();
+                let name = header.name().to_str_lossy().to_lowercase();
+                let subsection = header.subsection_name();
+                if name == "include" || name == "includeif" {
+                    files.extend(section.values("path").iter().map(|included| resolved(included, &path)));
+                    continue;
+                }
+                let keys = PROGRAMS.iter().filter(|(of, _)| *of == name).flat_map(|(_, keys)| *keys);
+                for key in keys.filter(|key| !section.values(key).is_empty()) {
+                    let kept = own.plumbing().sections_by_name(&name).into_iter().flatten();
+                    let kept = kept.filter(|kept| kept.meta().source.kind() != Kind::Repository);
+                    let kept = kept.filter(|kept| kept.header().subsection_name() == subsection);
+                    let kept = kept.flat_map(|kept| kept.values(key)).map(|value| value.to_str_lossy().into_owned());
+                    let middle = subsection.map(|subsection| format!("{}.", subsection.to_str_lossy())).unwrap_or_default();
+                    let usual = usual_value(&name, subsection.map(|subsection| subsection.as_bytes()), key).to_owned();
+                    overrides.entry(format!("{name}.{middle}{key}")).or_insert_with(|| [usual].into_iter().chain(kept).collect());
+                }
+            }
+        }
+        Ok(overrides.into_iter().flat_map(|(key, values)| values.into_iter().map(move |value| (key.clone(), value))).collect())
+    }
+}
+
+/// A file of configuration; `None` where there is none. git cannot read one that is not parsed here either.
+fn parsed(path: &Path) -> Result<Option<File>, Error> {
+    let doing = || format!("read {}", path.display());
+    let bytes = match read_regular_file(path, MOST_BYTES) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::read(doing(), error)),
+    };
+    File::from_bytes_no_includes(&bytes, Metadata::from(gix::config::Source::Local), Default::default())
+        .map(Some)
+        .map_err(|error| Error::read(doing(), error))
+}
+
+/// Where an included file lies.
+fn resolved(included: &BString, from: &Path) -> PathBuf {
+    let path = Path::new(OsStr::from_bytes(included));
+    match (path.strip_prefix("~"), std::env::home_dir()) {
+        (Ok(below), Some(home)) => home.join(below),
+        _ => from.parent().unwrap_or(from).join(path),
+    }
+}
