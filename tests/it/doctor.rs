@@ -48,6 +48,20 @@ fn type_in(env: &TestEnv, repo: &Repo<'_>, line: &str) {
 }
 
 #[test]
+fn number_searched_in_output_is_a_note() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let command = |success: &str| json!({"type": "command", "name": "tests", "run": "make test", "success": success});
+    for (success, is_named) in [("contains:0 failed", true), ("contains:all passed", false), ("exit:0", false)] {
+        repo.write("completion.json", json!({"checks": [{"mode": "any", "checks": [command(success)]}]}).to_string());
+        repo.watchdog(&["trust"]).expect(0);
+        let found = about(&doctor(&repo), "configuration");
+        let noted = found.iter().any(|finding| finding["detail"].as_str().is_some_and(|detail| detail.contains("'tests' passes where")));
+        assert_eq!(noted, is_named, "{success}: {found:?}");
+    }
+}
+
+#[test]
 fn a_healthy_machine_without_a_configuration_an_agent_or_a_repository_is_healthy() {
     let env = TestEnv::new();
     let repo = env.repo();

@@ -22,6 +22,8 @@ word_table! {
     ChangedMeanwhile = "changed_meanwhile",
     /// The uncommitted changes could not be read when the command was interrupted.
     ChangesUnreadable = "changes_unreadable",
+    /// HEAD moved while a check ran, so that the check made a part of what it judged.
+    CheckMovedHead = "check_moved_head",
     /// Git made a commit and complained all the same, as where it is killed, or a hook after the commit hangs.
     CommitComplaint = "commit_complaint",
     /// The commits could not be read when the command was interrupted.

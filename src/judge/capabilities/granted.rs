@@ -235,6 +235,10 @@ impl Capabilities for SystemCapabilities<'_> {
         Ok(TouchedPaths { paths, total })
     }
 
+    fn head(&self) -> Option<String> {
+        self.worktree(Worktree::head).ok().map(|head| head.as_str().to_owned())
+    }
+
     fn hidden_entries(&self) -> ReadFact<Option<(u64, String)>> {
         Ok(self.worktree(Worktree::hidden_entries)?.map(|hidden| (hidden.total, hidden.first)))
     }

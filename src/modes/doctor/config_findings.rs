@@ -10,8 +10,9 @@ use crate::agent::preset::{AgentPreset, PresetCatalog};
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{FILE, config_without_anchor};
 use crate::modes::init::is_in_path;
-use watchdog_core::config::settings::ConfigSettings;
+use watchdog_core::config::settings::{CheckKind, CheckSpec, CommandCriterion, CommandSuccess, ConfigSettings};
 use watchdog_core::decision::machine::ConfigTrust;
+use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::evidence::WarningCode;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::Worktree;
@@ -77,6 +78,10 @@ pub(super) fn config_findings(
     for note in effective.notes.iter().filter(|note| note.code != WarningCode::Untrusted) {
         findings.push(DoctorFinding::note("configuration", note.detail.clone(), format!("edit it, then: {}", commands.watchdog("trust"))));
     }
+    findings.extend(counts_in_output(&effective.settings.checks).into_iter().map(|(name, text)| {
+        let detail = format!("'{name}' passes where its output has \"{text}\" anywhere, as a program may print it of something else");
+        DoctorFinding::note("configuration", detail, "have it exit with another code than 0 where it fails, and leave `success` out")
+    }));
     let named = effective.names_agent;
     // That the configuration itself is not trusted is said above; here are the files that it names.
     for note in effective.notes.iter().filter(|note| note.code == WarningCode::Untrusted && effective.trust == ConfigTrust::Settled) {
@@ -85,6 +90,20 @@ pub(super) fn config_findings(
     let found = command_env.find_preset(worktree.root(), &effective.settings.agent.preset);
     let program = found.map_or_else(|_| effective.settings.agent.preset.to_string(), |found| found.preset.program.clone());
     (findings, ConfiguredAgent { settings: effective.settings, named, program })
+}
+
+/// The commands that pass by a number in their output, and the text with it.
+fn counts_in_output(checks: &[CheckSpec]) -> Vec<(String, String)> {
+    let of = |check: &CheckSpec| match check {
+        CheckSpec::Group { checks, .. } => counts_in_output(checks),
+        CheckSpec::Single { name, criterion: CheckKind::Command(CommandCriterion { success: CommandSuccess::Contains(text), .. }) }
+            if text.starts_with(|c: char| c.is_ascii_digit()) || text.ends_with(|c: char| c.is_ascii_digit()) =>
+        {
+            vec![(escape_to_one_line(name), escape_to_one_line(text))]
+        }
+        CheckSpec::Single { .. } => Vec::new(),
+    };
+    checks.iter().flat_map(of).collect()
 }
 
 /// Looks whether the agent that would be asked can be run; `program` is the one that the command line or the environment names. One

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Deserializer, Value};
 
+use super::strict_json;
+
 /// How many bytes at the end of a text are read.
 const MOST_BYTES: usize = 1 << 20;
 
@@ -38,7 +40,7 @@ pub(super) fn given(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
     }
     let covered: Vec<(usize, usize)> = found.iter().map(|given| (given.at, given.at + given.raw.len())).collect();
     let outside = |at: usize| !covered.iter().any(|(from, to)| (*from..*to).contains(&at));
-    found.extend(objects(text).into_iter().filter(|given| outside(given.at)));
+    found.extend(objects(text, tag).into_iter().filter(|given| outside(given.at)));
     found.retain(|given| tag.is_none_or(|tag| given.tagged || given.object.as_ref().is_some_and(|object| names_itself(object, tag))));
     found.sort_by_key(|given| given.at);
     found
@@ -74,11 +76,11 @@ fn elements(text: &str, tag: &str) -> Vec<JsonCandidate> {
 }
 
 fn object_in(text: &str) -> Option<Value> {
-    serde_json::from_str(text.trim()).ok().filter(Value::is_object)
+    strict_json::parse(text.trim()).ok().filter(Value::is_object)
 }
 
-/// The unmarked objects of a text; objects inside of one are part of it.
-fn objects(text: &str) -> Vec<JsonCandidate> {
+/// The unmarked objects of a text; objects inside of one are part of it. One with a key twice has no value, whatever is inside of it.
+fn objects(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
     let mut found = Vec::new();
     let mut from = 0;
     for _ in 0..TRIES {
@@ -87,7 +89,8 @@ fn objects(text: &str) -> Vec<JsonCandidate> {
         match stream.next() {
             Some(Ok(object)) => {
                 from = at + stream.byte_offset();
-                found.push(JsonCandidate { at, raw: text[at..from].to_owned(), object: Some(object), tagged: false });
+                let tagged = tag.is_some_and(|tag| names_itself(&object, tag));
+                found.push(JsonCandidate { at, raw: text[at..from].to_owned(), object: object_in(&text[at..from]), tagged });
             }
             Some(Err(_)) | None => from = at + 1,
         }
@@ -133,6 +136,18 @@ mod tests {
         let text = "so <a>{\"n\": 1}</a>, no: <a>{\"n\": 2}</a> <a>open";
         let raw: Vec<String> = given(text, Some("a")).into_iter().map(|given| given.raw).collect();
         assert_eq!(raw, ["<a>{\"n\": 1}</a>", "<a>{\"n\": 2}</a>"]);
+    }
+
+    #[test]
+    fn a_key_twice_gives_no_value() {
+        for text in [
+            "<review>{\"status\": \"no\", \"status\": \"approved\"}</review>",
+            "```review\n{\"status\": \"no\", \"status\": \"approved\"}\n```\n",
+            "{\"type\": \"review\", \"status\": \"no\", \"status\": \"approved\"}",
+        ] {
+            assert_eq!(objects_of(text, Some("review")), [None], "{text}");
+        }
+        assert_eq!(objects_of("{\"a\": 1, \"a\": {\"status\": \"approved\"}}", None), [None]);
     }
 
     proptest! {

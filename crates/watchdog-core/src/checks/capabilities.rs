@@ -59,6 +59,11 @@ pub trait Capabilities: Sync {
     /// The paths of these globs that differ from where the work began, in HEAD, index or on disk. Nothing excuses a change.
     fn protected(&self, globs: &[String]) -> ReadFact<TouchedPaths>;
 
+    /// HEAD as it is now; `None` where it is not known.
+    fn head(&self) -> Option<String> {
+        None
+    }
+
     /// How many entries of the index git is configured to ignore, and one of them.
     fn hidden_entries(&self) -> ReadFact<Option<(u64, String)>> {
         Ok(None)

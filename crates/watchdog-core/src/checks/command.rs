@@ -9,6 +9,7 @@ use watchdog_facts::verdict::Evidence;
 use super::answers::{CommandOutput, CommandRequest, CommandRun};
 use super::check::{CheckContext, CheckJudgement, CompletionCheck, JudgedCheck};
 use super::feedback::{MAX_CHARS, bounded, one_line, tail};
+use super::mentions::has_text;
 use super::named_files::shown_by_program;
 use super::runners::{self, TestRun};
 
@@ -123,7 +124,7 @@ impl CommandCheck {
             CommandSuccess::Empty if output.stdout.is_blank() && output.stderr.is_blank() => SuccessOutcome::Met,
             CommandSuccess::Empty => SuccessOutcome::Unmet("must print nothing, and printed something".into()),
             CommandSuccess::Contains(text) => {
-                let found = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains(text.as_str());
+                let found = |bytes: &[u8]| has_text(&String::from_utf8_lossy(bytes), text);
                 search(output, found, &format!("\"{}\"", one_line(text)))
             }
             CommandSuccess::Regex(pattern) => match output_regex(pattern) {

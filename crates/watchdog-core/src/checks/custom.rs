@@ -11,6 +11,7 @@ use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::context_writer::context_to_json;
 use super::feedback::{MAX_CHARS, bounded, one_line, tail};
 use super::named_files::shown_by_program;
+use super::strict_json;
 
 /// Lines of its stderr that become feedback.
 const TAIL_LINES: usize = 20;
@@ -35,8 +36,10 @@ impl CustomCheck {
     fn verdict(&self, text: &str) -> CheckJudgement {
         let title = self.title();
         let failed = |how: &str| CheckJudgement::Failed { why: format!("{title} {how}: {}", bounded(one_line(text), 200)) };
-        let Ok(Value::Object(answer)) = serde_json::from_str(text) else {
-            return failed("answered with something else than a JSON object");
+        let answer = match strict_json::parse(text) {
+            Ok(Value::Object(answer)) => answer,
+            Err(why) if why.contains(strict_json::KEY_TWICE) => return failed(&format!("gave no answer, as {why}")),
+            _ => return failed("answered with something else than a JSON object"),
         };
         let feedback = match answer.get("feedback") {
             None | Some(Value::Null) => "",
@@ -166,6 +169,7 @@ mod tests {
             (0, "all fine\n", "", Pass, ""),
             (0, r#"{"complete": "yes"}"#, "", Failed, "neither true nor false"),
             (0, r#"{"done": true}"#, "", Failed, "without `complete`"),
+            (0, r#"{"complete": false, "complete": true}"#, "", Failed, "the key \"complete\" stands twice"),
             (0, r#"{"complete": true"#, "", Failed, "something else than a JSON object"),
             (0, r#"{"complete": false, "feedback": 5}"#, "", Failed, "no text"),
             (1, r#"{"complete": true}"#, "decisions are missing\n", Unmet, "ended with exit code 1\ndecisions are missing"),

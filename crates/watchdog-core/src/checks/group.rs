@@ -157,12 +157,19 @@ impl CheckTree {
         match self {
             CheckTree::Single { name, kind, definition, check, .. } => {
                 let began = context.capabilities.clock();
+                let head_before = context.capabilities.head();
                 let judged = check.judge(context);
                 let duration = context.capabilities.clock().saturating_sub(began);
                 let mut result = result(name, kind, check.as_ref(), &judged, duration);
                 let mut notes = judged.notes;
                 let begin = context.capabilities.at_begin(definition, result.outcome, result.tests);
                 result.before = begin.before;
+                // Rule 15 of the contract: the check made a part of what it judged.
+                if result.outcome == CheckOutcome::Pass && context.capabilities.head() != head_before {
+                    result.evidence = result.evidence.min(Evidence::Claimed);
+                    let detail = format!("{}: HEAD moved while it ran", one_line(name));
+                    notes.push(Degradation { code: WarningCode::CheckMovedHead, detail });
+                }
                 if result.outcome == CheckOutcome::Pass
                     && let Some(why) = shrunk(begin.tests, result.tests)
                 {

@@ -201,6 +201,21 @@ fn without_last_element<'t>(text: &'t str, criterion: &SignalTextCriterion) -> O
     (start == 0 || body[..start].ends_with('\n')).then(|| &body[..start])
 }
 
+/// Whether an output has a text. A number at its begin or end is meant as a whole: "10 failed" does not have "0 failed".
+pub(super) fn has_text(output: &str, wanted: &str) -> bool {
+    // Of "1,000" and "1.0" the last digits are no number either.
+    let goes_on = |mut next: &mut dyn Iterator<Item = char>| match next.next() {
+        Some('.' | ',') => (&mut next).next().is_some_and(|c| c.is_ascii_digit()),
+        next => next.is_some_and(|c| c.is_ascii_digit()),
+    };
+    let is_digit = |c: char| c.is_ascii_digit();
+    output.match_indices(wanted).any(|(at, _)| {
+        let is_cut_before = wanted.starts_with(is_digit) && goes_on(&mut output[..at].chars().rev());
+        let is_cut_behind = wanted.ends_with(is_digit) && goes_on(&mut output[at + wanted.len()..].chars());
+        !is_cut_before && !is_cut_behind
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,6 +232,25 @@ mod tests {
     fn check(criterion: &SignalTextCriterion, table: &[(&str, bool)]) {
         for (text, claimed) in table {
             assert_eq!(claims(criterion, text, &[]), *claimed, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_in_wanted_text_are_whole() {
+        for (output, wanted, has) in [
+            ("0 failed", "0 failed", true),
+            ("10 failed", "0 failed", false),
+            ("1,000 failed; 0 failed", "0 failed", true),
+            ("1,000 failed", "000 failed", false),
+            ("1.0 failed", "0 failed", false),
+            ("so. 0 failed", "0 failed", true),
+            ("passed: 1", "passed: 1", true),
+            ("passed: 10", "passed: 1", false),
+            ("passed: 1.5", "passed: 1", false),
+            ("passed: 1.", "passed: 1", true),
+            ("unfailed", "failed", true),
+        ] {
+            assert_eq!(has_text(output, wanted), has, "{wanted} in {output}");
         }
     }
 

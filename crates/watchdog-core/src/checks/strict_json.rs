@@ -5,6 +5,9 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+/// What the error of a repeated key says.
+pub(super) const KEY_TWICE: &str = "stands twice in one object";
+
 /// Reads a text, or says why it is no such JSON.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
     serde_json::from_str::<StrictValue>(text).map(|strict| strict.0).map_err(|error| error.to_string())
@@ -66,7 +69,7 @@ impl<'de> Visitor<'de> for StrictReader {
                 let key: String = key.chars().take(100).collect();
                 let name = ["name", "id", "title", "description"].iter().find_map(|name| object.get(*name)?.as_str());
                 let of = name.map(|name| format!(" ({:?})", name.chars().take(100).collect::<String>())).unwrap_or_default();
-                return Err(A::Error::custom(format!("the key {key:?} stands twice in one object{of}")));
+                return Err(A::Error::custom(format!("the key {key:?} {KEY_TWICE}{of}")));
             }
             let StrictValue(value) = members.next_value()?;
             object.insert(key, value);
