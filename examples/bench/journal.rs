@@ -38,6 +38,7 @@ pub fn watch(state: &Path, at: &Path, worktrees: u64) -> Result<()> {
     for id in ids(worktrees) {
         let refs = BaselineRefs::Here(Vec::new());
         let record = BaselineRecord {
+            left_behind: Vec::new(),
             commit: Some("a".repeat(40)),
             branch: Some("main".into()),
             refs,

@@ -6,6 +6,7 @@ use crate::session::RecordedBaseline;
 use watchdog_core::config::settings::CheckSpec;
 use watchdog_core::decision::machine::{EarlierRounds, MachineSetup};
 use watchdog_facts::evidence::SessionEnd;
+use watchdog_git::ContentAtBaseline;
 
 use super::configuration::EffectiveConfig;
 use super::criteria_files;
@@ -27,7 +28,12 @@ impl JudgementInput {
         notes.extend(recorded.notes);
         notes.extend(effective.notes);
         let known = known.then_some(recorded.refs);
-        let evidence = origin_evidence(&open.store, &open.worktree, known.as_ref());
+        let content = ContentAtBaseline {
+            at: known.as_ref().map(|_| recorded.at),
+            inherited: recorded.work.inherited.clone(),
+            left_behind: recorded.left_behind,
+        };
+        let evidence = origin_evidence(&open.store, &open.worktree, known.as_ref()).with_content(content);
         JudgementInput {
             evidence,
             origin: (recorded.point.clone(), known.clone()),

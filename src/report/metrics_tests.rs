@@ -99,7 +99,8 @@ fn sums_of_all_days_are_the_same_whether_settled_days_are_read_once_or_again() {
     state.ensure().unwrap();
     let store = open_store(&state).unwrap();
     let refs = BaselineRefs::Here(Vec::new());
-    let record = BaselineRecord { commit: None, branch: None, refs, at: at(1), worktree: "/w".into(), clone_id: None };
+    let left_behind = Vec::new();
+    let record = BaselineRecord { commit: None, branch: None, refs, left_behind, at: at(1), worktree: "/w".into(), clone_id: None };
     baseline::record(store.as_ref(), "w", "s", &record).unwrap();
     let day = 86_400;
     let judge = |second| {

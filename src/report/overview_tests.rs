@@ -36,6 +36,7 @@ impl Ground {
         std::fs::create_dir_all(worktree.join(".git/refs")).unwrap();
         std::fs::write(worktree.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         let record = BaselineRecord {
+            left_behind: Vec::new(),
             commit: Some("a".repeat(40)),
             branch: Some("main".into()),
             refs: BaselineRefs::Here(Vec::new()),
@@ -192,6 +193,7 @@ fn what_the_journal_does_not_reach_is_not_known_and_not_never() {
     ground.watch("w", "s", 10);
     assert!(ground.only().judgement_known, "its baseline is in the journal, and no judgement since");
     let record = BaselineRecord {
+        left_behind: Vec::new(),
         commit: None,
         branch: None,
         refs: BaselineRefs::Here(Vec::new()),

@@ -21,6 +21,8 @@ pub struct RecordedBaseline {
     pub point: HistoryPoint,
     /// The tips of all refs at that moment.
     pub refs: KnownRefs,
+    /// The commits that HEAD had left behind then.
+    pub left_behind: Vec<String>,
     /// When it was recorded.
     pub at: Timestamp,
     /// When the spec's own baseline was recorded, also where another commit was named in its place.
@@ -36,8 +38,8 @@ pub struct RecordedBaseline {
 impl RecordedBaseline {
     /// A baseline without a record: the state when the session began is unknown.
     pub fn made_up(spec: String, point: HistoryPoint, at: Timestamp) -> Self {
-        let work = SessionEdgeFiles::default();
-        RecordedBaseline { spec, point, refs: Vec::new().into(), at, record_at: None, work, clone_id: None, notes: Vec::new() }
+        let (work, left_behind) = (SessionEdgeFiles::default(), Vec::new());
+        RecordedBaseline { spec, point, refs: Vec::new().into(), left_behind, at, record_at: None, work, clone_id: None, notes: Vec::new() }
     }
 }
 
@@ -92,8 +94,17 @@ pub fn record(
     let kept = refs::keep(store, tips.clone(), now)?;
     // A repository that cannot be written can be watched as well.
     let clone_id = worktree.ensure_clone_id().ok();
+    let left_behind = worktree.left_behind()?;
     let (branch, root) = (worktree.branch(), worktree.root().to_owned());
-    let record = BaselineRecord { commit, branch, refs: kept, at: now, worktree: root, clone_id: clone_id.clone() };
+    let record = BaselineRecord {
+        commit,
+        branch,
+        refs: kept,
+        left_behind: left_behind.clone(),
+        at: now,
+        worktree: root,
+        clone_id: clone_id.clone(),
+    };
     let (work, paths) = record_uncommitted(store, worktree, &spec, uncommitted, now)?;
     // Without them today's rules count: a warning and no refusal.
     if let Some(commit) = record.commit.as_ref().filter(|_| notes.is_empty())
@@ -102,7 +113,7 @@ pub fn record(
         notes.push(Degradation { code: WarningCode::BaselineRefUnwritten, detail: error.to_string() });
     }
     baseline::record(store, &worktree.worktree_id(), &spec, &record)?;
-    Ok(RecordedBaseline { spec, point, refs: tips.into(), at: now, record_at: Some(now), work, clone_id, notes })
+    Ok(RecordedBaseline { spec, point, refs: tips.into(), left_behind, at: now, record_at: Some(now), work, clone_id, notes })
 }
 
 /// Records the uncommitted files as inherited, except those that an earlier session of the spec left since its last complete. Returns the
@@ -172,6 +183,7 @@ pub fn recorded_sharing(
         spec,
         point: record.commit.map_or(HistoryPoint::Unborn, HistoryPoint::Commit),
         refs: recent.known(store, record.refs),
+        left_behind: record.left_behind,
         at: record.at,
         record_at: Some(record.at),
         work,

@@ -137,7 +137,11 @@ impl EventFacts<'_> {
         if new == 0 {
             return Some("no new commit".to_owned());
         }
-        let net = if self.data["net_change"] == false { ", and nothing differs by them" } else { "" };
+        let net = match self.number("brought") {
+            _ if self.data["net_change"] == false => ", and nothing differs by them",
+            Some(1..) => ", only with content that was there before",
+            _ => "",
+        };
         let made = made_here.map(|made| format!(", {made} made here")).unwrap_or_default();
         Some(format!("{}{made}{net}", plural(new, "new commit")))
     }

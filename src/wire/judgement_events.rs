@@ -31,6 +31,7 @@ pub fn commits_data(commits: &Commits) -> Value {
         "made_here": commits.made_here,
         "imported": commits.imported,
         "net_change": commits.net_change,
+        "brought": commits.brought,
     })
 }
 

@@ -127,6 +127,7 @@ impl Judgement {
             "made_here": commits.map(|commits| commits.made_here),
             "imported_commits": commits.map(|commits| commits.imported),
             "net_change": commits.map(|commits| commits.net_change),
+            "brought": commits.map(|commits| commits.brought),
             "commits": commits.map(commits_json).unwrap_or_default(),
             "changes": verdict.changes.as_ref().map(changes_json),
             "rescued": verdict.rescue_commits > 0,

@@ -80,6 +80,8 @@ mod embedding;
 mod evaluate;
 // What a user can do wrong, and what can be wrong around them.
 mod faults;
+// Commits that bring content which was there before the session.
+mod git_brought;
 // What is uncommitted, against git's own answer.
 mod git_changes;
 // Counts on random histories, against git's own.

@@ -60,6 +60,36 @@ fn a_claim_beside_inherited_files_alone_is_nothing_to_do() {
 }
 
 #[test]
+fn inherited_file_in_a_commit_needs_the_agents_word() {
+    let commit = ["sh", "-c", "git add mine.txt; git commit -q -m done"];
+    for asked in [false, true] {
+        let env = TestEnv::new();
+        let repo = env.repo();
+        repo.write("mine.txt", "mine\n");
+        let config = asking(&env, says("complete"), &json!({}));
+        let out = run(&repo, &config, if asked { &[] } else { &["--no-probe"] }, &commit).expect(if asked { 0 } else { 10 });
+        let json = out.json();
+        assert_eq!((&json["brought"], &json["made_here"], questions(&env)), (&json!(1), &json!(1), usize::from(asked)), "{out}");
+        assert!(json["message"].as_str().is_some_and(|message| message.contains("'mine.txt' (uncommitted before the session)")), "{out}");
+        if asked {
+            assert_eq!((out.verdict().as_str(), &json["evidence"]), ("complete/nothing_to_do", &json!("claimed")), "{out}");
+        } else {
+            assert_eq!((&json["status"], &json["complete"]), (&json!("incomplete"), &json!(false)), "{out}");
+        }
+    }
+}
+
+#[test]
+fn adopted_file_in_a_commit_is_work() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("mine.txt", "mine\n");
+    let commit = ["sh", "-c", "git add mine.txt; git commit -q -m done"];
+    let out = repo.watchdog(&[&["run", "--json", "--no-probe", "--adopt", "--"][..], &commit].concat()).expect(0);
+    assert_eq!((out.verdict().as_str(), &out.json()["brought"]), ("complete/new_commits", &json!(0)), "{out}");
+}
+
+#[test]
 fn the_file_that_init_writes_is_nobodys_work() {
     let env = TestEnv::new();
     let repo = env.repo();

@@ -100,6 +100,8 @@ pub struct Commits {
     pub rescued: u64,
     /// Whether commits made here, or by a rescue, change anything that is not put back since.
     pub net_change: bool,
+    /// In how many files the commits made here brought content that was there before, where all their new content was.
+    pub brought: u64,
     /// The unfinished operation in the worktree, if there is one.
     pub operation: Option<GitOperation>,
     /// Paths in conflict, percent-escaped where not UTF-8; at most [`Commits::LISTED`].
@@ -116,7 +118,7 @@ impl Commits {
 
     /// Whether these commits alone show that the session did its work.
     pub fn completes(&self) -> bool {
-        self.made_here > 0 && self.net_change
+        self.made_here > 0 && self.net_change && self.brought == 0
     }
 
     /// Whether an unfinished operation waits for the user.

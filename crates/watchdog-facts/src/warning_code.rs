@@ -14,6 +14,8 @@ word_table! {
     AnotherClone = "another_clone",
     /// The baseline is recorded, and no ref keeps its commit from garbage collection.
     BaselineRefUnwritten = "baseline_ref_unwritten",
+    /// All new content of the commits made here was there before: uncommitted, on a recorded ref, in a stash or in a reflog.
+    Brought = "brought",
     /// A limit is set, and the session did not report its usage.
     BudgetUnknown = "budget_unknown",
     /// The repository's hooks changed files while they were committed; the originals are in the snapshot.

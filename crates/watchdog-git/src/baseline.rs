@@ -134,7 +134,7 @@ impl Worktree {
     }
 
     /// All refs with the objects they name, sorted by name, our own snapshots left out, and HEAD of each worktree of the repository, as git
-    /// names it from another one (`main-worktree/HEAD`, `worktrees/<name>/HEAD`). Recorded with a baseline, they prove later which commits,
+    /// names it from another one (`main-worktree/HEAD`, `worktrees/<name>/HEAD`), and the older entries of the stash. Recorded with a baseline, they prove later which commits,
     /// branches and worktrees were already there. Tags are not peeled; a HEAD without a commit has a name of zeros.
     ///
     /// # Errors
@@ -168,6 +168,7 @@ impl Worktree {
         tips.dedup();
         let heads = self.heads_of_worktrees(&tips)?;
         tips.extend(heads);
+        tips.extend(self.stash_entries(&tips)?);
         tips.sort();
         Ok(tips)
     }

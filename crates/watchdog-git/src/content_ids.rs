@@ -64,9 +64,17 @@ fn id_of(path: &Path) -> io::Result<String> {
     } else {
         's'
     };
-    let mut id = String::from(kind);
-    for byte in &hash.finalize()[..16] {
-        let _ = write!(id, "{byte:02x}");
-    }
-    Ok(id)
+    Ok(format!("{kind}{}", short_hex(hash)))
+}
+
+/// The part of a content id that the bytes alone decide.
+pub(super) fn content_hash(bytes: &[u8]) -> String {
+    short_hex(Sha256::new().chain_update(bytes))
+}
+
+fn short_hex(hash: Sha256) -> String {
+    hash.finalize()[..16].iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }

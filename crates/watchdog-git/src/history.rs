@@ -15,6 +15,7 @@ use super::origin_evidence::OriginEvidence;
 use super::rescued;
 use super::rewritten;
 use super::walk::{CommitHistory, HistoryIndex};
+use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Commit, CommitOrigin, Commits, Degradation, WarningCode};
 
 impl Worktree {
@@ -69,7 +70,8 @@ impl Worktree {
         };
         let mut commits = Commits { head: Some(head.to_hex().to_string()), new_commits: new.len() as u64, ..Commits::default() };
         let origins = origin::sort(self, &mut history, baseline, &new, evidence)?;
-        commits.imported = origins.imported.len() as u64;
+        let twins = origins.twins.len() as u64;
+        commits.imported = origins.imported.len() as u64 - twins;
         commits.degraded.extend(origins.degraded.iter().cloned());
 
         let mut made: HashSet<HistoryIndex> = new.iter().filter(|node| !origins.imported.contains(node)).copied().collect();
@@ -87,17 +89,23 @@ impl Worktree {
                 &mut commits.degraded,
             )?;
         }
-        commits.made_here = made.len() as u64;
-        let effect = net_change::of(
+        commits.made_here = made.len() as u64 + twins;
+        let mut effect = net_change::of(
             self,
             &mut history,
             baseline,
             head,
             &CommitsByOrigin { new: &new, made: &made, rescued: &rescued, origins: &origins },
+            evidence,
         )?;
+        // They count as content that was there, whatever they change.
+        if twins > 0 && (made.is_empty() || effect != NetEffect::Change) {
+            let named = origins.twins.iter().map(|node| history.id(*node).to_hex_with_len(12).to_string());
+            effect = NetEffect::Brought(named.map(|id| (id, "the same commit on a recorded ref".to_owned())).collect());
+        }
         let ours = commits.made_here + commits.rescued > 0;
-        commits.net_change = ours && effect != NetEffect::Nothing && effect != NetEffect::Empty;
-        note_effect(&mut commits, effect);
+        commits.net_change = ours && matches!(effect, NetEffect::Change | NetEffect::Brought(_));
+        note_effect(&mut commits, &effect);
         commits.listed = self.list(&history, &new, &origins, &rescued)?;
         Ok(commits)
     }
@@ -116,7 +124,8 @@ impl Worktree {
             let commit = self.repo.find_commit(id).map_err(|e| Error::read(doing(), e))?;
             let message = commit.message_raw().map_err(|e| Error::read(doing(), e))?;
             let subject = message.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            let origin = match (origins.imported.contains(node), rescued.contains(node)) {
+            let is_imported = origins.imported.contains(node) && !origins.twins.contains(node);
+            let origin = match (is_imported, rescued.contains(node)) {
                 (true, _) => CommitOrigin::Imported,
                 (false, true) => CommitOrigin::Rescued,
                 (false, false) => CommitOrigin::MadeHere,
@@ -137,7 +146,19 @@ fn unborn_again(baseline: Option<ObjectId>) -> Commits {
     commits
 }
 
-fn note_effect(commits: &mut Commits, effect: NetEffect) {
+/// How many brought files are named.
+const NAMED: usize = 3;
+
+fn brought_words(files: &[(String, String)]) -> String {
+    let named: Vec<String> = files.iter().take(NAMED).map(|(path, source)| format!("'{path}' ({source})")).collect();
+    let more = match files.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {}", plural(more as u64, "more file")),
+    };
+    format!("all new content of the commits made here was there before: {}{more}", named.join(", "))
+}
+
+fn note_effect(commits: &mut Commits, effect: &NetEffect) {
     if commits.made_here == 0 {
         return;
     }
@@ -147,6 +168,13 @@ fn note_effect(commits: &mut Commits, effect: NetEffect) {
     };
     let (code, detail) = match effect {
         NetEffect::Change => return,
+        NetEffect::Brought(files) => {
+            commits.brought = files.len() as u64;
+            (WarningCode::Brought, brought_words(files))
+        }
+        NetEffect::Droppings(path) => {
+            (WarningCode::NoNetChange, format!("only what programs leave behind by themselves was committed, such as '{path}'"))
+        }
         NetEffect::Empty if commits.made_here == 1 => (WarningCode::EmptyCommits, format!("{what} changes no file")),
         NetEffect::Empty => (WarningCode::EmptyCommits, format!("{what} changes a file")),
         NetEffect::Nothing => (WarningCode::NoNetChange, "what was made here adds up to no change of its own".to_string()),

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use gix::ObjectId;
 
+use super::brought::RecordedTree;
 use super::error::Error;
 use super::kept_listing::NameListings;
 
@@ -29,6 +30,7 @@ pub struct UnclaimedNames(pub(super) Arc<NameListings>);
 struct LazyRefs {
     tips: OnceLock<Vec<RefTip>>,
     objects: OnceLock<Vec<ObjectId>>,
+    trees: OnceLock<Vec<RecordedTree>>,
     names: OnceLock<Arc<HashSet<String>>>,
     born: NameListings,
     read: Option<RefReader>,
@@ -41,7 +43,14 @@ impl KnownRefs {
     }
 
     fn with(tips: OnceLock<Vec<RefTip>>, read: Option<RefReader>) -> Self {
-        let lazy = LazyRefs { tips, objects: OnceLock::new(), names: OnceLock::new(), born: NameListings::default(), read };
+        let lazy = LazyRefs {
+            tips,
+            objects: OnceLock::new(),
+            trees: OnceLock::new(),
+            names: OnceLock::new(),
+            born: NameListings::default(),
+            read,
+        };
         KnownRefs { lazy: Arc::new(lazy), unclaimed: None }
     }
 
@@ -74,6 +83,18 @@ impl KnownRefs {
         }
         let objects = distinct(self.tips()?.iter().filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok()));
         Ok(self.lazy.objects.get_or_init(|| objects))
+    }
+
+    /// The trees that they lead to, read once for all clones.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub(super) fn trees(&self, read: impl FnOnce() -> Result<Vec<RecordedTree>, Error>) -> Result<&[RecordedTree], Error> {
+        if let Some(trees) = self.lazy.trees.get() {
+            return Ok(trees);
+        }
+        let trees = read()?;
+        Ok(self.lazy.trees.get_or_init(|| trees))
     }
 
     /// Their names, made once for all clones.

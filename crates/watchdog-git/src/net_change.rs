@@ -4,23 +4,32 @@
 //! be theirs alone. Then some file that the commits made here changed must differ in HEAD from what it would be without them: from each
 //! newest imported commit, and from the baseline unless those came after it. A merge changes only the files in which it has lines that
 //! none of its parents has.
+//!
+//! Droppings are no change. A change whose new content was all there before is brought and not made.
 
 use std::collections::HashSet;
 
 use gix::ObjectId;
 use gix::bstr::BString;
 
+use super::brought::{BroughtSearch, ContentOrigin};
 use super::error::Error;
 use super::open::Worktree;
 use super::origin::CommitOrigins;
+use super::origin_evidence::OriginEvidence;
+use super::path_text::escape_path;
 use super::tree_change::{self, ChangedFile, FileEntry};
 use super::walk::{CommitHistory, HistoryIndex};
 
 /// The net effect of the commits made here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NetEffect {
     /// They changed something.
     Change,
+    /// They changed something, and all their new content was there before: each path with its source then.
+    Brought(Vec<(String, String)>),
+    /// They changed only what programs leave behind by themselves, such as this file.
+    Droppings(String),
     /// They cancel each other out, or join histories without adding to them.
     Nothing,
     /// Not one of them changes a file.
@@ -46,20 +55,26 @@ pub(super) fn of(
     baseline: Option<ObjectId>,
     head: ObjectId,
     parts: &CommitsByOrigin<'_>,
+    evidence: &OriginEvidence,
 ) -> Result<NetEffect, Error> {
+    let baseline_id = baseline;
     let head = history.node(head);
     let head_tree = history.tree(head)?;
     let empty_tree = ObjectId::empty_tree(head_tree.kind());
     let baseline = baseline.map(|id| history.node(id));
     let start_tree = baseline.map_or(Ok(empty_tree), |node| history.tree(node))?;
-    let differs = tree_change::any(worktree, start_tree, head_tree)?;
     if parts.made.is_empty() {
+        let differs = tree_change::any(worktree, start_tree, head_tree)?;
         return Ok(if differs { NetEffect::Change } else { NetEffect::Nothing });
     }
     let alone = parts.origins.imported.is_empty() && parts.rescued.is_empty();
-    let changed = if alone { differs } else { changes_a_file_of_head(worktree, history, baseline, (start_tree, head_tree), parts)? };
-    if changed {
-        return Ok(NetEffect::Change);
+    let changed = match alone {
+        true => tree_change::between(worktree, start_tree, head_tree)?.into_iter().filter(|file| file.old.or(file.new).is_some()).collect(),
+        false => own_changes(worktree, history, baseline, (start_tree, head_tree), parts)?,
+    };
+    let mut search = BroughtSearch::new(worktree, evidence, baseline_id, start_tree);
+    if let Some(effect) = judge_content(worktree, &changed, &mut search)? {
+        return Ok(effect);
     }
     for &node in parts.made {
         let tree = history.tree(node)?;
@@ -80,13 +95,39 @@ pub(super) fn newest(history: &CommitHistory<'_>, imported: &HashSet<HistoryInde
     imported.iter().filter(|node| !inner.contains(node)).copied().collect()
 }
 
-fn changes_a_file_of_head(
+/// The effect of these files; `None` where there are none.
+fn judge_content(worktree: &Worktree, changed: &[ChangedFile], search: &mut BroughtSearch<'_>) -> Result<Option<NetEffect>, Error> {
+    let moved: HashSet<ObjectId> = changed.iter().filter_map(|file| file.old.map(|(_, id)| id)).collect();
+    let (mut brought, mut dropping, mut unchanged) = (Vec::new(), None, false);
+    for file in changed {
+        match search.find_origin(file, &moved)? {
+            ContentOrigin::Made => {
+                tree_change::verify(worktree, file.new)?;
+                return Ok(Some(NetEffect::Change));
+            }
+            ContentOrigin::Brought(source) => brought.push((escape_path(file.path.as_ref()), source)),
+            ContentOrigin::Dropping => dropping = dropping.or_else(|| Some(escape_path(file.path.as_ref()))),
+            ContentOrigin::Unchanged => {
+                tree_change::verify(worktree, file.new)?;
+                unchanged = true;
+            }
+        }
+    }
+    Ok(match (brought.is_empty(), unchanged, dropping) {
+        (false, _, _) => Some(NetEffect::Brought(brought)),
+        (true, true, _) => Some(NetEffect::Change),
+        (true, false, dropping) => dropping.map(NetEffect::Droppings),
+    })
+}
+
+/// The files of HEAD that the commits made here changed, and that differ from what they would be without them.
+fn own_changes(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
     baseline: Option<HistoryIndex>,
     (start_tree, head_tree): (ObjectId, ObjectId),
     parts: &CommitsByOrigin<'_>,
-) -> Result<bool, Error> {
+) -> Result<Vec<ChangedFile>, Error> {
     let all: HashSet<HistoryIndex> = parts.new.iter().copied().collect();
     let (mut without, mut after_baseline) = (Vec::new(), true);
     for node in newest(history, &parts.origins.imported) {
@@ -97,25 +138,23 @@ fn changes_a_file_of_head(
     if without.is_empty() || !after_baseline {
         without.push(start_tree);
     }
-    let mut seen: HashSet<BString> = HashSet::new();
+    let (mut seen, mut changed) = (HashSet::new(), Vec::new());
     for &node in parts.new.iter().filter(|node| parts.made.contains(node)) {
         for path in changed_by(worktree, history, node)? {
-            if seen.contains(&path) {
+            if !seen.insert(path.clone()) {
                 continue;
             }
-            let now = tree_change::file(worktree, head_tree, path.as_ref())?;
-            let mut differs = true;
+            let new = tree_change::file(worktree, head_tree, path.as_ref())?;
+            let mut sides = Vec::new();
             for tree in &without {
-                differs &= tree_change::file(worktree, *tree, path.as_ref())? != now;
+                sides.push(tree_change::file(worktree, *tree, path.as_ref())?);
             }
-            if differs {
-                tree_change::verify(worktree, now)?;
-                return Ok(true);
+            if !sides.contains(&new) {
+                changed.push(ChangedFile { path, old: sides[0], new });
             }
-            seen.insert(path);
         }
     }
-    Ok(false)
+    Ok(changed)
 }
 
 /// The files that a commit itself changed.

@@ -36,6 +36,9 @@ const STEPS: usize = 20_000_000;
 pub(super) struct CommitOrigins {
     /// Proved to be imported.
     pub imported: HashSet<HistoryIndex>,
+    /// Those of the imported that HEAD's reflog shows being made here, in or after the second in which the baseline was recorded: byte for
+    /// byte the same commits as those of another worktree. Nothing but that reflog speaks for them, so they give no credit.
+    pub twins: HashSet<HistoryIndex>,
     /// Commits that HEAD's reflog shows being made by amending another.
     pub amended: HashSet<HistoryIndex>,
     /// Evidence that could not be read to its end.
@@ -73,6 +76,9 @@ pub(super) fn sort(
     if let Some(known) = &evidence.refs {
         let (before, complete) = history.reached(known.objects()?, &all, MOST_COMMITS)?;
         note_incomplete(&mut origins, complete);
+        let recorded_at = evidence.edge.as_ref().and_then(|edge| edge.at).and_then(|at| u64::try_from(at.as_second()).ok());
+        let is_late = |node: &HistoryIndex| recorded_at.is_some_and(|second| history.date(*node) >= second);
+        origins.twins.extend(before.intersection(&made_since).filter(|node| is_late(node)));
         origins.imported.extend(before.iter());
         open.retain(|node| !before.contains(node));
     }

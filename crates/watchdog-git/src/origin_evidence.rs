@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::error::Error;
 use super::known_refs::KnownRefs;
+use watchdog_facts::session_work::ContentIds;
 
 type FactReader<T> = Arc<dyn Fn() -> Result<T, String> + Send + Sync>;
 
@@ -19,20 +20,38 @@ pub struct RescuedCommit {
     pub authored: String,
 }
 
+/// The content that was there when a baseline was recorded, beside what its refs name.
+#[derive(Debug, Clone, Default)]
+pub struct ContentAtBaseline {
+    /// When it was recorded.
+    pub at: Option<jiff::Timestamp>,
+    /// The inherited files.
+    pub inherited: ContentIds,
+    /// The commits that HEAD had left behind ([`Worktree::left_behind`](crate::Worktree::left_behind)).
+    pub left_behind: Vec<String>,
+}
+
 /// watchdog's records about the origin of commits.
 #[derive(Clone, Default)]
 pub struct OriginEvidence {
     /// The refs of the moment when the baseline was recorded.
     pub refs: Option<KnownRefs>,
+    pub(super) edge: Option<Arc<ContentAtBaseline>>,
     rescued: Option<FactReader<Vec<RescuedCommit>>>,
     recorded_worktrees: Option<FactReader<HashSet<String>>>,
 }
 
 impl OriginEvidence {
-    /// The same beside other refs.
+    /// The same for another baseline, of which only the refs are recorded.
     #[must_use]
     pub fn with_refs(self, refs: Option<KnownRefs>) -> Self {
-        OriginEvidence { refs, ..self }
+        OriginEvidence { refs, edge: None, ..self }
+    }
+
+    /// Adds the content that was there when the baseline was recorded.
+    #[must_use]
+    pub fn with_content(self, content: ContentAtBaseline) -> Self {
+        OriginEvidence { edge: Some(Arc::new(content)), ..self }
     }
 
     /// Adds a reader for the ids of the worktrees with a record of their own: commits made there are the work of their sessions.

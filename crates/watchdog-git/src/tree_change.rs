@@ -1,6 +1,7 @@
 //! Compares trees, file by file. Every object that is read must match its name.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 
 use gix::ObjectId;
 use gix::bstr::{BStr, BString};
@@ -89,34 +90,69 @@ pub(super) fn verify(worktree: &Worktree, file: Option<FileEntry>) -> Result<(),
     }
 }
 
+/// The entry of a name in a tree.
+pub(super) fn child(worktree: &Worktree, tree: ObjectId, name: &[u8]) -> Result<Option<FileEntry>, Error> {
+    let mut buffer = Vec::new();
+    for entry in read_tree(worktree, tree, &mut buffer)? {
+        let entry = entry.map_err(|e| Error::read(format!("read tree {tree}"), e))?;
+        if entry.filename == name {
+            return Ok(Some((entry.mode, entry.oid.to_owned())));
+        }
+    }
+    Ok(None)
+}
+
+/// Gives the content of each file that `to` has and `from` has not at its path, until `take` breaks off.
+pub(super) fn each_new(
+    worktree: &Worktree,
+    from: ObjectId,
+    to: ObjectId,
+    take: impl FnMut(ObjectId) -> ControlFlow<()>,
+) -> Result<(), Error> {
+    diff(worktree, from, to, &mut EachNewFile(take))
+}
+
+/// The bytes of a blob of at most `limit` bytes.
+pub(super) fn read_blob(worktree: &Worktree, id: ObjectId, limit: u64) -> Result<Option<Vec<u8>>, Error> {
+    if header(worktree, id)?.is_none_or(|size| size > limit) {
+        return Ok(None);
+    }
+    let mut buffer = Vec::new();
+    VerifyingObjectReader(&worktree.repo.objects).blob(id, &mut buffer)?;
+    Ok(Some(buffer))
+}
+
 /// Whether a merge has lines in a file that none of the sides has. What cannot be compared by lines counts as having some.
 pub(super) fn has_own_lines(worktree: &Worktree, sides: &[Option<FileEntry>], merged: Option<FileEntry>) -> Result<bool, Error> {
     let Some(after) = text(worktree, merged)? else { return Ok(true) };
-    let mut own: Option<HashSet<u32>> = None;
+    let mut texts = Vec::new();
     for side in sides {
-        let before = match side {
+        texts.push(match side {
             None => Vec::new(),
             side => match text(worktree, *side)? {
                 Some(before) => before,
                 None => return Ok(true),
             },
-        };
-        let input = InternedInput::new(before.as_slice(), after.as_slice());
+        });
+    }
+    Ok(adds_own_lines(&texts, &after))
+}
+
+/// Whether a text has lines that none of the sides has.
+pub(super) fn adds_own_lines(sides: &[Vec<u8>], after: &[u8]) -> bool {
+    let mut own: Option<HashSet<u32>> = None;
+    for before in sides {
+        let input = InternedInput::new(before.as_slice(), after);
         let added: HashSet<u32> = Diff::compute(Algorithm::Histogram, &input).hunks().flat_map(|hunk| hunk.after).collect();
         own = Some(own.map_or_else(|| added.clone(), |own| &own & &added));
     }
-    Ok(own.is_some_and(|own| !own.is_empty()))
+    own.is_some_and(|own| !own.is_empty())
 }
 
 /// The bytes of a file that can be compared by lines.
-fn text(worktree: &Worktree, file: Option<FileEntry>) -> Result<Option<Vec<u8>>, Error> {
+pub(super) fn text(worktree: &Worktree, file: Option<FileEntry>) -> Result<Option<Vec<u8>>, Error> {
     let Some((_, id)) = file.filter(|(mode, _)| mode.is_blob()) else { return Ok(None) };
-    if header(worktree, id)?.is_none_or(|size| size > LINES_UP_TO) {
-        return Ok(None);
-    }
-    let mut buffer = Vec::new();
-    VerifyingObjectReader(&worktree.repo.objects).blob(id, &mut buffer)?;
-    Ok((!is_binary(&buffer)).then_some(buffer))
+    Ok(read_blob(worktree, id, LINES_UP_TO)?.filter(|bytes| !is_binary(bytes)))
 }
 
 fn header(worktree: &Worktree, id: ObjectId) -> Result<Option<u64>, Error> {
@@ -169,5 +205,29 @@ impl gix::diff::tree::Visit for FirstChangedFile {
         }
         self.0 = Some(file(after));
         std::ops::ControlFlow::Break(())
+    }
+}
+
+/// Gives the new content of each file that differs.
+struct EachNewFile<F>(F);
+
+impl<F: FnMut(ObjectId) -> ControlFlow<()>> gix::diff::tree::Visit for EachNewFile<F> {
+    fn pop_front_tracked_path_and_set_current(&mut self) {}
+    fn push_back_tracked_path_component(&mut self, _: &BStr) {}
+    fn push_path_component(&mut self, _: &BStr) {}
+    fn pop_path_component(&mut self) {}
+
+    fn visit(&mut self, change: visit::Change) -> visit::Action {
+        match change {
+            visit::Change::Addition { entry_mode, oid, .. } | visit::Change::Modification { entry_mode, oid, .. }
+                if !entry_mode.is_tree() =>
+            {
+                match (self.0)(oid) {
+                    ControlFlow::Continue(()) => ControlFlow::Continue(()),
+                    ControlFlow::Break(()) => ControlFlow::Break(()),
+                }
+            }
+            _ => ControlFlow::Continue(()),
+        }
     }
 }

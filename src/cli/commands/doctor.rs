@@ -98,6 +98,7 @@ fn bring_back(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8
         spec: kept.spec,
         // The refs of that moment are gone with the database: nothing proves a commit imported by them then.
         baseline: BaselineRecord {
+            left_behind: Vec::new(),
             commit: Some(kept.commit),
             branch: None,
             refs: BaselineRefs::Here(Vec::new()),

@@ -191,7 +191,9 @@ impl Capabilities for SystemCapabilities<'_> {
     }
 
     fn commits(&self) -> ReadFact<Commits> {
-        let evidence = self.input.evidence.clone().with_refs(self.input.origin.1.clone());
+        let evidence = self.input.evidence.clone();
+        let is_baseline = self.input.origin.0 == self.input.baseline;
+        let evidence = if is_baseline { evidence } else { evidence.with_refs(self.input.origin.1.clone()) };
         Ok(self.worktree(|worktree| worktree.session_commits(&self.input.origin.0, &evidence))?)
     }
 

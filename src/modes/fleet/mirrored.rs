@@ -49,6 +49,7 @@ impl MirroredWork {
         let begins = event.kind == kind::BASELINE;
         if begins || self.baseline.is_none() {
             self.baseline = Some(BaselineRecord {
+                left_behind: Vec::new(),
                 commit: commit(),
                 branch: self.baseline.take().and_then(|before| before.branch),
                 refs: BaselineRefs::Here(Vec::new()),

@@ -42,6 +42,9 @@ impl GitCheck {
             let wanted = plural(min_commits, "new commit is", "new commits are");
             return Some(format!("{wanted} wanted since the session began, and git shows {made}{imported}; commit the work"));
         }
+        if commits.brought > 0 {
+            return Some("all new content of the new commits was there before the session; do the work itself, and commit it".to_owned());
+        }
         let of = plural(made, "new commit leaves", "new commits leave");
         (!commits.net_change).then(|| format!("the {of} the tree as it was when the session began"))
     }

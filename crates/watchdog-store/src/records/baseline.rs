@@ -21,6 +21,8 @@ pub struct BaselineRecord {
     pub branch: Option<String>,
     /// The refs of that moment.
     pub refs: BaselineRefs,
+    /// The commits that HEAD had left behind then, by its reflog.
+    pub left_behind: Vec<String>,
     /// When it was recorded.
     pub at: Timestamp,
     /// The top folder of the worktree, for people.
@@ -51,6 +53,8 @@ pub(super) struct BaselineV2 {
     kept_refs: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     clone_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    left_behind: Vec<String>,
 }
 
 impl RecordType for BaselineRecord {
@@ -71,6 +75,7 @@ impl RecordType for BaselineRecord {
             refs,
             kept_refs,
             clone_id: self.clone_id.clone(),
+            left_behind: self.left_behind.clone(),
         }
     }
 
@@ -81,7 +86,15 @@ impl RecordType for BaselineRecord {
             (None, None) => return Err("it says nothing of refs".to_string()),
         };
         let worktree = path_from_text(&disk.worktree);
-        Ok(BaselineRecord { commit: disk.commit, branch: disk.branch, refs, at: disk.at, worktree, clone_id: disk.clone_id })
+        Ok(BaselineRecord {
+            commit: disk.commit,
+            branch: disk.branch,
+            refs,
+            left_behind: disk.left_behind,
+            at: disk.at,
+            worktree,
+            clone_id: disk.clone_id,
+        })
     }
 }
 

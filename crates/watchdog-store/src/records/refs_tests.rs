@@ -19,7 +19,7 @@ fn day(day: i64) -> Timestamp {
 
 fn recorded(store: &dyn LocalStore, worktree: &str, tips: Vec<RecordedRef>, at: Timestamp) -> BaselineRecord {
     let refs = keep(store, tips, at).unwrap();
-    let record = BaselineRecord { commit: None, branch: None, refs, at, worktree: "/repo".into(), clone_id: None };
+    let record = BaselineRecord { commit: None, branch: None, refs, left_behind: Vec::new(), at, worktree: "/repo".into(), clone_id: None };
     baseline::record(store, worktree, "auth", &record).unwrap();
     record
 }

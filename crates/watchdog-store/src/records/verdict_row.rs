@@ -300,6 +300,7 @@ fn usual(spec: &Option<String>, reason: Option<&Value>, record: Option<&Value>) 
         "made_here": commits.map(|commits| commits.made_here),
         "imported_commits": commits.map(|commits| commits.imported),
         "net_change": commits.map(|commits| commits.net_change),
+        "brought": commits.map(|commits| commits.brought),
         "commits": commits.map(commits_json).unwrap_or_default(),
         "changes": changes.map(changes_json),
         "rescued": last.rescue_commits > 0,

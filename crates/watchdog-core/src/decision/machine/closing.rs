@@ -2,7 +2,7 @@
 
 use crate::config::settings::OnNoCriteria;
 use watchdog_facts::display::plural;
-use watchdog_facts::evidence::ProbeOutcome;
+use watchdog_facts::evidence::{ProbeOutcome, WarningCode};
 use watchdog_facts::shell_line::shell_word;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 
@@ -15,7 +15,10 @@ use super::step::CheckMachine;
 impl CheckMachine {
     pub(super) fn close(&mut self, verdict: Verdict) -> MachineAction {
         self.stage = MachineStage::Done;
-        let verdict = self.accept(verdict);
+        let mut verdict = self.accept(verdict);
+        if let Some(brought) = self.brought_words().filter(|brought| !verdict.message.contains(*brought)) {
+            verdict.message = format!("{}; {brought}", verdict.message);
+        }
         let verdict = self.count_session(verdict);
         let mut degraded = std::mem::take(&mut self.degraded);
         let of_facts = [
@@ -104,7 +107,14 @@ impl CheckMachine {
     /// Feedback that begins with git's summary of uncommitted work, where there is some.
     pub(super) fn after_what_git_says(&self, feedback: &str) -> String {
         let fact = self.changes.as_ref().zip(self.commits.as_ref()).and_then(|(changes, commits)| changes.not_committed(commits));
+        let fact = fact.or_else(|| self.brought_words().map(str::to_owned));
         fact.map_or_else(|| feedback.to_owned(), |fact| format!("{fact}. {feedback}"))
+    }
+
+    /// The sentence about commits made here whose new content was all there before.
+    pub(super) fn brought_words(&self) -> Option<&str> {
+        let commits = self.commits.as_ref().filter(|commits| commits.brought > 0)?;
+        commits.degraded.iter().find(|note| note.code == WarningCode::Brought).map(|note| note.detail.as_str())
     }
 
     /// The uncommitted changes beside the commits that decided.

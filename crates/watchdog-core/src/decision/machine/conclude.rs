@@ -227,8 +227,10 @@ impl CheckMachine {
             Some(SessionEnd::CutShort { why, .. }) => format!("; the session was cut short: {}", first_line(why)),
             _ => String::new(),
         };
-        let message = format!("no new commit, and the agent was not asked{cut}{}", self.kept_in());
-        let nothing = if self.work_left() { FINISH } else { "No new commit was made. Finish the work and commit it." };
+        let brought = self.brought_words();
+        let message = format!("{}, and the agent was not asked{cut}{}", brought.unwrap_or("no new commit"), self.kept_in());
+        let has_commits = self.work_left() || brought.is_some();
+        let nothing = if has_commits { FINISH } else { "No new commit was made. Finish the work and commit it." };
         let feedback = self.unmet().unwrap_or_else(|| self.after_what_git_says(nothing));
         self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Unfinished, message) })
     }

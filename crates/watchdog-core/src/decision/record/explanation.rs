@@ -153,7 +153,11 @@ fn found(event: &MachineEvent) -> String {
             let head = commits.head.as_deref().map_or("unborn", |head| &head[..head.len().min(10)]);
             let operation = commits.operation.map(|operation| format!("; a {} is half done", operation.as_str())).unwrap_or_default();
             let conflicts = if commits.conflicts.is_empty() { "" } else { "; paths are in conflict" };
-            let net = if commits.made_here > 0 && !commits.net_change { ", without a net change" } else { "" };
+            let net = match commits.made_here > 0 {
+                true if !commits.net_change => ", without a net change",
+                true if commits.brought > 0 => ", only with content that was there before",
+                _ => "",
+            };
             format!(
                 "HEAD {head}; {} since the baseline: {} made here{net}, {} imported, {} made by rescue{operation}{conflicts}",
                 plural(commits.new_commits, "commit"),

@@ -115,6 +115,7 @@ pub(super) fn commits(commits: &Commits) -> Value {
         .opt_text(commits.operation.map(GitOperation::as_str))
         .texts(&commits.conflicts)
         .number(if total > LISTED as u64 { total } else { 0 })
+        .number(commits.brought)
         .end()
 }
 
@@ -138,6 +139,7 @@ pub(super) fn read_commits(value: &Value) -> Option<Commits> {
         imported: fields.number(6),
         rescued: fields.number(5),
         net_change: fields.flag(3),
+        brought: fields.number(11),
         operation: by_word(&OPERATIONS, GitOperation::as_str, fields.word(8)),
         conflicts: fields.texts(9),
         listed: fields.list(4).iter().filter_map(one).collect(),

@@ -57,6 +57,7 @@ fn by_commits(setup: &MachineSetup, commits: &Commits) -> Option<RuledOut> {
     match commits {
         _ if setup.has_checks && commits.completes() => out("new_commits", "checks are configured, and decide in its place"),
         _ if commits.completes() => None,
+        Commits { brought: 1.., .. } => out(end, "all new content of the commits was there before the session"),
         Commits { new_commits: 0, .. } => out(end, "no commit was made since the baseline"),
         Commits { made_here: 0, rescued, imported, .. } => {
             out(end, format!("of the new commits none was made here ({imported} imported, {rescued} made by rescue)"))

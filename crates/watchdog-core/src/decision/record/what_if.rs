@@ -108,7 +108,7 @@ fn commit_made(record: &mut JudgementRecord) -> bool {
         {
             commits.made_here += 1;
             commits.new_commits = commits.new_commits.max(commits.made_here + commits.imported + commits.rescued);
-            commits.net_change = true;
+            (commits.net_change, commits.brought) = (true, 0);
         }
     })
 }
