@@ -171,6 +171,7 @@ fn frames(bench: &mut Criterion) {
     let store = open_store(&state).expect("it opens");
     for n in 0..1_000 {
         let row = BaselineRecord {
+            left_behind: Vec::new(),
             commit: None,
             branch: Some("main".into()),
             refs: BaselineRefs::Here(Vec::new()),

@@ -277,5 +277,6 @@ fn environment(
         task_stores: Default::default(),
         inside: Default::default(),
         connect_slots: connect_slots(),
+        line_checkers: None,
     })
 }

@@ -55,6 +55,7 @@ impl CallOptions {
             task_stores: Default::default(),
             inside: Default::default(),
             connect_slots: connect_slots(),
+            line_checkers: None,
         })
     }
 

@@ -12,6 +12,7 @@ use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_store::StateDir;
 use watchdog_store::task_store::OpenTaskStores;
 
+use super::line_checkers::LineCheckers;
 use super::slot_server::ConnectSlots;
 use crate::notify::delivery::NotificationWorker;
 
@@ -47,6 +48,8 @@ pub struct CommandEnv {
     pub inside: SharedInside,
     /// Reaches the server that gives slots for questions; `None` in a build without the fleet.
     pub connect_slots: Option<ConnectSlots>,
+    /// Programs that judge line by line, where they outlast one judgement: those of a loop.
+    pub line_checkers: Option<Arc<LineCheckers>>,
 }
 
 impl CommandEnv {

@@ -31,11 +31,12 @@ use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 
 use super::born_worktree_snapshots::snapshot_helpers;
-use super::capabilities::{LineCheckers, SystemCapabilities};
+use super::capabilities::SystemCapabilities;
 use super::command_env::CommandEnv;
 use super::criteria_files;
 use super::journal::CommandJournal;
 use super::judgement_input::JudgementInput;
+use super::line_checkers::LineCheckers;
 use super::machine_log;
 use super::origins::remember_rescued;
 use super::planner::PlannerAgent;
@@ -75,7 +76,7 @@ pub struct ActionExecutor {
     pub(super) store: Option<Arc<dyn LocalStore>>,
     /// Its questions to the agent.
     pub(super) asking: ProbeHistory,
-    /// Programs that judge line by line. They live from round to round.
+    /// Programs that judge line by line. They live from round to round, and through a loop.
     line_checkers: Arc<LineCheckers>,
     /// Whether the agent is left alone from now on.
     silent: AtomicBool,
@@ -106,6 +107,7 @@ impl ActionExecutor {
             (dirs, worktree.root().to_owned())
         };
         let seen = InitialFacts { fingerprint, ..InitialFacts::default() };
+        let line_checkers = command_env.line_checkers.clone().unwrap_or_default();
         ActionExecutor {
             agent: input.settings.agent.clone(),
             ran: SightedAgent::default(),
@@ -122,7 +124,7 @@ impl ActionExecutor {
             keeps_fingerprints: false,
             store: None,
             asking: ProbeHistory::default(),
-            line_checkers: Arc::default(),
+            line_checkers,
             silent: AtomicBool::new(false),
             seen: Mutex::new(seen),
         }

@@ -20,6 +20,7 @@ pub(crate) mod journal;
 pub(crate) mod judgement_about;
 pub(crate) mod judgement_input;
 pub(crate) mod judgement_run;
+pub mod line_checkers;
 pub(crate) mod machine_log;
 pub(crate) mod open_worktree;
 pub(crate) mod origins;

@@ -183,6 +183,7 @@ fn a_judgement_that_panicked_for_want_of_room_has_a_verdict_in_the_journal() {
         task_stores: Default::default(),
         inside: Default::default(),
         connect_slots: None,
+        line_checkers: None,
     };
     let why = "the system has no further thread or process".to_owned();
     let judgement = judged_without_room(&around, UnreadableFact { kind: FaultKind::Store, why, hint: Some("end some processes".into()) });

@@ -82,6 +82,7 @@ fn handlers_are_judged(runtime: &str) {
     repo.write("script.ts", "const answer: { complete: boolean } = { complete: true };\nconsole.log(JSON.stringify(answer));\n");
     repo.write("library.ts", "export class Handler { complete: boolean = true }\n");
     repo.write("broken.ts", "export default function () { throw new Error(\"the handler is broken\"); }\n");
+    repo.write("torn.ts", "export default function () { return {{{ }\n");
     repo.write("silent.ts", "export default function () { return {}; }\n");
     repo.commit_all("checks");
     repo.watchdog(&["snapshot"]).expect(0);
@@ -95,7 +96,8 @@ fn handlers_are_judged(runtime: &str) {
     ends(&judged((&env, &repo), &stays, 3), "complete/checks_passed", "3 of 3 decisions");
     ends(&judged((&env, &repo), &check("script.ts"), 0), "complete/checks_passed", "");
     ends(&judged((&env, &repo), &check("library.ts"), 3), "failed/verify_unrunnable", "exports no default function");
-    ends(&judged((&env, &repo), &check("broken.ts"), 3), "incomplete/checks_unmet", "the handler is broken");
+    ends(&judged((&env, &repo), &check("broken.ts"), 3), "failed/verify_unrunnable", "the handler is broken");
+    ends(&judged((&env, &repo), &check("torn.ts"), 3), "failed/verify_unrunnable", "cannot be loaded");
     ends(&judged((&env, &repo), &check("silent.ts"), 3), "review/verify_failed", "answered without `complete`");
     env.assert_nothing_left();
 }
@@ -165,4 +167,97 @@ fn an_agents_handler_governs_a_check_when_its_description_is_named() {
     let summary = json!({"iteration": 1, "detected_actions": [{"type": "decision"}, {"type": "decision"}, {"type": "decision"}]});
     let run = repo.watchdog_command(&["evaluate", "--json", "--config", ".agent/counter/agent.json"]);
     ends(&run.stdin(json!({"schema": 1, "summaries": [summary]}).to_string()).run(), "complete/checks_passed", "3 of 3 decisions");
+}
+
+/// A handler of the documented interface. It counts in a field, and its prompts name the process that it lives in.
+const DOCUMENTED: &str = r#"
+import process from "node:process";
+interface Summary {
+  iteration: number; assistantResponses: string[]; detectedActions: { type: string }[]; toolsUsed: string[]; errors: string[];
+}
+interface Definition { name: string; parameters: Record<string, { default?: unknown }> }
+class DecisionHandler {
+  readonly type = "custom";
+  private decisions = 0;
+  constructor(private readonly definition: Definition, private readonly args: Record<string, unknown>) {}
+  async buildInitialPrompt(args: Record<string, unknown>): Promise<string> {
+    return `Decide about ${args.topic} for ${this.definition.name} in ${process.pid}.`;
+  }
+  async buildContinuationPrompt(iteration: number, summaries: Summary[]): Promise<string> {
+    return `Session ${iteration} after ${summaries.length}, ${this.decisions} decisions in ${process.pid}: ${summaries[0].assistantResponses}`;
+  }
+  buildCompletionCriteria(): { short: string; detailed: string } {
+    return { short: "decisions", detailed: "two decisions, each in a block of its own" };
+  }
+  async isComplete(summary: Summary): Promise<boolean> {
+    console.log("a handler may print");
+    this.decisions += summary.detectedActions.filter((action) => action.type === "decision").length;
+    return this.decisions >= Number(this.args.target);
+  }
+  async getCompletionDescription(summary: Summary): Promise<string> {
+    return `${this.decisions} of ${this.args.target} decisions after ${summary.iteration}`;
+  }
+}
+export default (definition: Definition, args: Record<string, unknown>) => new DecisionHandler(definition, args);
+"#;
+
+/// A session that keeps its prompt, commits, and says one decision.
+const DECIDES: &str = "cp \"$WATCHDOG_PROMPT_FILE\" ../prompt-$WATCHDOG_ITERATION; echo x > n$WATCHDOG_ITERATION; git add .; \
+                       git commit -q -m n; printf 'chosen\\n```\\n{\"type\": \"decision\"}\\n```\\n'";
+
+fn write_agent(repo: &Repo<'_>, handler: &str) {
+    let description = json!({
+        "version": "1.0.0", "name": "decider", "displayName": "Decider", "description": "decides", "prompts": {}, "logging": {},
+        "parameters": {"topic": {"type": "string", "default": "coffee"}, "target": {"type": "number", "default": 2}},
+        "behavior": {"completionType": "custom", "completionConfig": {"handlerPath": "completion/handler.ts"}},
+    });
+    repo.write(".agent/decider/agent.json", description.to_string());
+    repo.write(".agent/decider/completion/handler.ts", handler);
+    repo.commit_all("an agent");
+}
+
+fn looped(repo: &Repo<'_>) -> CommandOutput {
+    let args = ["loop", "--json", "--config", ".agent/decider/agent.json", "--max-iterations", "4", "--no-probe", "--var", "topic=tea"];
+    repo.watchdog(&[&args[..], &["--", "sh", "-c", DECIDES]].concat())
+}
+
+fn handler_lives_through_a_loop(runtime: &str) {
+    let env = with(runtime);
+    let repo = env.repo();
+    write_agent(&repo, DOCUMENTED);
+    let out = looped(&repo);
+    ends(&out, "complete/checks_passed", "2 of 2 decisions after 2");
+    assert!(out.json()["message"].as_str().is_some_and(|message| message.contains("2 of 2 decisions after 2")), "{out}");
+    let prompt = |n: u32| std::fs::read_to_string(repo.path().join(format!("../prompt-{n}"))).expect("the session kept it");
+    assert!(prompt(1).starts_with("Decide about tea for decider in "), "{}", prompt(1));
+    assert!(prompt(1).contains("two decisions, each in a block of its own"), "{}", prompt(1));
+    assert!(prompt(2).starts_with("Session 2 after 1, 1 decisions in ") && prompt(2).contains("chosen"), "{}", prompt(2));
+    let process = |n: u32| prompt(n).split(" in ").nth(1).map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>());
+    assert_eq!(process(1), process(2), "one program lives through the loop");
+    env.assert_nothing_left();
+}
+
+#[test]
+fn documented_handler_lives_through_a_loop_with_node() {
+    handler_lives_through_a_loop("node");
+}
+
+#[test]
+fn documented_handler_lives_through_a_loop_with_deno() {
+    handler_lives_through_a_loop("deno");
+}
+
+#[test]
+fn handler_that_throws_ends_the_loop() {
+    let of_prompt = "export default () => ({ buildInitialPrompt: async () => { throw new Error(\"no prompt\"); } });\n";
+    let of_check = "export default () => ({ isComplete: async () => { throw new Error(\"no answer\"); } });\n";
+    for (handler, words, sessions) in [(of_prompt, "no prompt", 0), (of_check, "no answer", 1)] {
+        let env = with("node");
+        let repo = env.repo();
+        write_agent(&repo, handler);
+        let out = looped(&repo).expect(15);
+        ends(&out, "failed/verify_unrunnable", words);
+        let ran = (1..5).filter(|n| repo.path().join(format!("../prompt-{n}")).exists()).count();
+        assert_eq!(ran, sessions, "{out}");
+    }
 }

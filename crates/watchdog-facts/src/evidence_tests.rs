@@ -20,6 +20,16 @@ fn a_change_of_any_kind_counts_once_in_the_total() {
 }
 
 #[test]
+fn brought_content_alone_completes_nothing() {
+    for (made_here, net_change, brought, completes) in
+        [(1, true, 0, true), (1, true, 2, false), (1, false, 0, false), (0, true, 0, false), (0, false, 0, false)]
+    {
+        let commits = Commits { new_commits: 1, made_here, net_change, brought, ..Commits::default() };
+        assert_eq!(commits.completes(), completes, "{commits:?}");
+    }
+}
+
+#[test]
 fn an_agent_hears_where_head_is_and_a_path_that_it_lacks() {
     let changes =
         |work, paths: &[&str]| Changes { work, work_paths: paths.iter().map(|path| (*path).to_owned()).collect(), ..Changes::default() };

@@ -24,10 +24,10 @@ use watchdog_store::LocalStore;
 
 use super::at_begin::{self, CurrentOutcome};
 use super::check_cache::CheckCache;
-use super::line_checkers::LineCheckers;
 use super::{check_run, edited_tests, judge, typescript, worktree_files};
 use crate::judge::criteria_files;
 use crate::judge::judgement_input::JudgementInput;
+use crate::judge::line_checkers::LineCheckers;
 use crate::judge::question_slot::SlotSource;
 use crate::judge::session_work;
 

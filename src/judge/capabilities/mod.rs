@@ -6,10 +6,8 @@ mod check_run;
 mod edited_tests;
 mod granted;
 mod judge;
-mod line_checkers;
 mod scratch;
 mod typescript;
 mod worktree_files;
 
 pub use granted::{SystemCapabilities, run_below};
-pub use line_checkers::LineCheckers;

@@ -9,7 +9,7 @@ use watchdog_core::decision::breaker::BreakerState;
 
 use crate::agent::ConversationChoice;
 use crate::session::{AnewBy, begin_anew, spec_of_new_session};
-use watchdog_core::checks::describe;
+use watchdog_core::checks::DescribedPrompt;
 use watchdog_core::decision::iteration::agent_order::AgentChange;
 use watchdog_core::decision::iteration::next::{
     IterationOutcome, LoopAction, LoopEnd, LoopEvent, LoopMachine, LoopPolicy, PauseLength, PauseReason,
@@ -43,6 +43,7 @@ use crate::wire::judgement_events::baseline_data;
 use crate::wire::loop_json::{agent_changed_data, loop_pause_data, loop_started_data, record_json};
 use crate::wire::verdict_json::Judgement;
 
+use super::described_prompt::{criteria_words, read_described_prompt};
 use super::handed_over::{change_in_words, handed_over};
 use super::left_over;
 use super::loop_agents::LoopAgent;
@@ -134,7 +135,7 @@ impl LoopRun {
         let presets = |name: &PresetName| command_env.preset_to_start(name);
         let agents = request.agents.resolve(&effective.settings, &presets).map_err(|why| Verdict::new(Reason::ConfigError, why))?;
         let context = LoopContext {
-            command_env: command_env.clone(),
+            command_env: CommandEnv { line_checkers: Some(Arc::default()), ..command_env.clone() },
             store: Arc::clone(&open.store),
             root: open.root().to_owned(),
             worktree_id: open.worktree_id.clone(),
@@ -271,12 +272,14 @@ impl LoopRun {
 
         let prepared = self.prepared(self.context.input_of_new_session(number)?, begun);
         prepared.admit()?;
-        let mut prepared = refuse_what_passes(prepared, signals).await?;
+        let prepared = refuse_what_passes(prepared, signals).await?;
+        let records = &self.memory.record().records;
+        let (mut prepared, texts) = read_described_prompt(prepared, (number, records), &self.context, signals).await?;
         self.journal.note(kind::BASELINE, baseline_data(&prepared.input.baseline));
 
         let change = self.machine.agent_change(now());
         let takes_up = self.takes_up(number, change.is_some());
-        let prompt = self.prompt(number, &prepared.input, (change.as_ref(), takes_up));
+        let prompt = self.prompt(number, &prepared.input, (change.as_ref(), takes_up), texts.as_ref());
         if let Some(change) = &change {
             self.tell(&change_in_words(change));
             self.journal.write(kind::AGENT_CHANGED, agent_changed_data(change));
@@ -448,7 +451,13 @@ impl LoopRun {
         takes_up
     }
 
-    fn prompt(&self, number: u32, input: &JudgementInput, (change, takes_up): (Option<&AgentChange>, bool)) -> String {
+    fn prompt(
+        &self,
+        number: u32,
+        input: &JudgementInput,
+        (change, takes_up): (Option<&AgentChange>, bool),
+        texts: Option<&DescribedPrompt>,
+    ) -> String {
         let settings = self.context.settings();
         let branch = input.worktree.lock().expect("mutex poisoned").branch();
         let last = self.last.as_ref().map(|last| last.verdict.clone()).or_else(|| self.memory.last_verdict());
@@ -457,9 +466,10 @@ impl LoopRun {
             max_iterations: settings.limits.max_iterations,
             resumed: takes_up,
             criteria: &match self.context.effective.trust {
-                ConfigTrust::Settled => describe(settings),
+                ConfigTrust::Settled => criteria_words(settings, texts),
                 ConfigTrust::Untrusted { .. } => String::new(),
             },
+            handler_task: texts.and_then(|texts| texts.prompt.as_deref()),
             last: last.as_ref(),
             records: &self.memory.record().records,
             budget: super::plan::budget(&settings.limits, self.machine.standing()),

@@ -2,9 +2,10 @@
 //!
 //! `request` holds the options, `looped` drives the state machine of [`watchdog_core::decision::iteration`], `session` runs one iteration,
 //! `loop_state` stores the state of the loop, `pause` waits, `pause_request` is a person's,
-//! `loop_agents` names the agents, `missing_agents` finds those that could not take over, `handed_over` hands the work from one to another, `left_over` waits for the session of a killed watchdog, `view` is the
+//! `loop_agents` names the agents, `missing_agents` finds those that could not take over, `handed_over` hands the work from one to another, `described_prompt` asks a handler for prompts, `left_over` waits for the session of a killed watchdog, `view` is the
 //! interface to a terminal.
 
+mod described_prompt;
 mod handed_over;
 mod left_over;
 mod loop_agents;

@@ -56,6 +56,8 @@ pub fn plan_loop(command_env: &CommandEnv, request: &LoopRequest) -> Result<Loop
         max_iterations: limits.max_iterations,
         resumed,
         criteria: &if effective.trust == ConfigTrust::Settled { describe(&effective.settings) } else { String::new() },
+        // A plan starts no program.
+        handler_task: None,
         last: memory.last_verdict().as_ref(),
         records: &memory.record().records,
         budget: budget.clone(),

@@ -1,8 +1,10 @@
 //! The type `custom`: a program of the user's reads the context and gives its verdict.
 
-use serde_json::Value;
+use std::collections::BTreeMap;
 
-use crate::config::settings::{CustomCriterion, CustomMode};
+use serde_json::{Value, json};
+
+use crate::config::settings::{CheckKind, CheckSpec, ConfigSettings, CustomCriterion, CustomMode};
 use watchdog_facts::evidence::{CheckOutcome, ProcessExit};
 use watchdog_facts::verdict::Evidence;
 
@@ -84,7 +86,11 @@ impl CustomCheck {
 
 impl CustomCheck {
     fn run_program(&self, context: &CheckContext<'_>) -> CheckJudgement {
-        let mut line = context_to_json(context.session).to_string();
+        let mut question = context_to_json(context.session);
+        if let Some(definition) = &self.criterion.definition {
+            question["handler"] = json!({"wants": "judge", "definition": definition});
+        }
+        let mut line = question.to_string();
         let mut request = CommandRequest::new(&self.criterion.run, self.criterion.timeout);
         request.may_be_typescript = true;
         let (title, seconds) = (self.title(), self.criterion.timeout.as_secs());
@@ -110,6 +116,58 @@ impl CustomCheck {
                 LineOutcome::TimedOut => late(),
             },
         }
+    }
+}
+
+/// The texts that a handler in TypeScript has for the next session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DescribedPrompt {
+    /// The prompt, where it makes one.
+    pub prompt: Option<String>,
+    /// Its criteria, where it names them.
+    pub criteria: Option<String>,
+    /// The general description of its check, which the criteria replace.
+    pub replaces: String,
+}
+
+/// Asks the first handler of an agent among the checks for the texts of the session that the context is about. `args` are the values of the
+/// command line. `None` where no check has such a handler.
+///
+/// # Errors
+/// The handler cannot be run, or gave no texts.
+pub fn ask_for_prompt(
+    settings: &ConfigSettings,
+    args: &BTreeMap<String, String>,
+    context: &CheckContext<'_>,
+) -> Option<Result<DescribedPrompt, String>> {
+    let criterion = settings.checks.iter().find_map(handler_in)?;
+    let check = CustomCheck::new(criterion.clone());
+    let mut question = context_to_json(context.session);
+    question["handler"] = json!({"wants": "prompt", "definition": criterion.definition, "args": args});
+    let mut request = CommandRequest::new(&criterion.run, criterion.timeout);
+    request.may_be_typescript = true;
+    let title = check.title();
+    Some(match context.capabilities.exchange(&request, &question.to_string()) {
+        LineOutcome::Line(answer) => match serde_json::from_str::<Value>(&answer) {
+            Ok(answer) if answer.get("complete").is_none() => {
+                let text = |key: &str| answer.get(key).and_then(Value::as_str).map(str::to_owned);
+                let criteria = text("detailed").or_else(|| text("short"));
+                Ok(DescribedPrompt { prompt: text("prompt"), criteria, replaces: check.description() })
+            }
+            // A program that is no handler answers each line with a verdict.
+            Ok(_) => Ok(DescribedPrompt { prompt: None, criteria: None, replaces: check.description() }),
+            Err(_) => Err(format!("{title} answered with something else than JSON")),
+        },
+        LineOutcome::Unrunnable { why } | LineOutcome::Failed { why } => Err(format!("{title} cannot be run: {}", one_line(&why))),
+        LineOutcome::TimedOut => Err(format!("{title} did not answer within {} seconds", criterion.timeout.as_secs())),
+    })
+}
+
+fn handler_in(check: &CheckSpec) -> Option<&CustomCriterion> {
+    match check {
+        CheckSpec::Group { checks, .. } => checks.iter().find_map(handler_in),
+        CheckSpec::Single { criterion: CheckKind::Custom(criterion), .. } if criterion.definition.is_some() => Some(criterion),
+        CheckSpec::Single { .. } => None,
     }
 }
 

@@ -59,7 +59,7 @@ pub use check::{CheckContext, CheckJudgement, CompletionCheck, JudgedCheck};
 pub use command::CommandCheck;
 pub use context_reader::{ContextError, MAX_CONTEXT_BYTES, context_from_json, context_from_value};
 pub use context_writer::context_to_json;
-pub use custom::CustomCheck;
+pub use custom::{CustomCheck, DescribedPrompt, ask_for_prompt};
 pub use feature_list::FeatureListCheck;
 pub use files::FilesCheck;
 pub use gate_files::{GateFile, GateFilePart, gate_files};

@@ -338,12 +338,20 @@ pub struct CustomCriterion {
     pub timeout: Duration,
     /// How it is talked to.
     pub mode: CustomMode,
+    /// The description of the agent whose completion a TypeScript handler decides: its first argument. Such a handler gives the prompts of
+    /// a loop, too.
+    pub definition: Option<serde_json::Value>,
 }
 
 impl CustomCriterion {
+    /// The handler of an agent that this describes. One program lives as long as the loop.
+    pub fn of_agent(handler: CommandLine, definition: serde_json::Value) -> Self {
+        CustomCriterion { mode: CustomMode::Stream, definition: Some(definition), ..CustomCriterion::new(handler) }
+    }
+
     /// This program, once for each judgement, with a minute for each.
     pub fn new(run: CommandLine) -> Self {
-        CustomCriterion { run, timeout: Duration::from_secs(60), mode: CustomMode::Call }
+        CustomCriterion { run, timeout: Duration::from_secs(60), mode: CustomMode::Call, definition: None }
     }
 }
 

@@ -56,6 +56,14 @@ impl<T> KeyKind for ValueForm<T> {
     }
 }
 
+/// An object of any members.
+pub(super) const OBJECT: ValueForm<Value> = ValueForm {
+    read: |node| node.open_section().map(|_| node.json.to_value()),
+    write: Value::clone,
+    schema: || json!({"type": "object"}),
+    words: "object",
+};
+
 pub(super) const FLAG: ValueForm<bool> =
     ValueForm { read: |node| node.flag(), write: |flag| json!(flag), schema: || json!({"type": "boolean"}), words: "true or false" };
 

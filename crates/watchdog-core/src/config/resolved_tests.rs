@@ -135,8 +135,12 @@ fn outside() -> impl Strategy<Value = CheckKind> {
         ),
         (said(), prop::option::of(said()), prop::option::of(run()), prop::option::of(said()), seconds(1))
             .prop_map(|(question, rubric, run, model, timeout)| CheckKind::Judge(JudgeCriterion { question, rubric, run, model, timeout })),
-        (run(), seconds(1), prop::sample::select(vec![CustomMode::Call, CustomMode::Stream]))
-            .prop_map(|(run, timeout, mode)| CheckKind::Custom(CustomCriterion { run, timeout, mode })),
+        (run(), seconds(1), prop::sample::select(vec![CustomMode::Call, CustomMode::Stream]), prop::option::of(said())).prop_map(
+            |(run, timeout, mode, name)| {
+                let definition = name.map(|name| serde_json::json!({"name": name}));
+                CheckKind::Custom(CustomCriterion { run, timeout, mode, definition })
+            }
+        ),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::key_kinds::{FLAG, KeyKind, TEXT, ValueForm, list_of, nullable, optional, whole, word};
+use super::super::key_kinds::{FLAG, KeyKind, OBJECT, TEXT, ValueForm, list_of, nullable, optional, whole, word};
 use super::super::key_table::{KeyBlock, key, keys, no_rules};
 use super::super::reader::{ConfigNode, ConfigSection};
 use super::super::settings::{CheckKind, SignalMatch, SignalTextCriterion, SqlResultCriterion, StructuredCriterion, TextScope};
@@ -109,12 +109,7 @@ const REQUIRED_FIELDS: ValueForm<Vec<(String, Option<Value>)>> = ValueForm {
     words: "object, or list of texts",
 };
 
-const SCHEMA: ValueForm<Value> = ValueForm {
-    read: |node| node.open_section().map(|_| node.json.to_value()),
-    write: Value::clone,
-    schema: || json!({"type": "object"}),
-    words: "JSON Schema",
-};
+const SCHEMA: ValueForm<Value> = ValueForm { words: "JSON Schema", ..OBJECT };
 
 pub(super) static STRUCTURED: CheckType<StructuredCriterion> = CheckType {
     doc: "The agent gave JSON of an agreed form.",

@@ -27,7 +27,7 @@ pub(in super::super) fn is_agent_file(top: &ConfigNode<'_>) -> bool {
 
 /// Reads the file for what completes the work. Everything else in it is named in one note.
 pub(in super::super) fn read(top: &ConfigNode<'_>) -> LoweredVerdict {
-    let mut around = DescribedAgent { ignored: Some(RefCell::default()), ..DescribedAgent::default() };
+    let mut around = DescribedAgent { ignored: Some(RefCell::default()), definition: top.json.to_value(), ..DescribedAgent::default() };
     let Some(section) = around.section(top, KNOWN) else { return LoweredVerdict::default() };
     refuse_own_keys(top);
     if section.has("behavior") && WHOLE.iter().filter(|key| section.has(key)).count() > 1 {

@@ -47,7 +47,6 @@ fn keyword(text: &str) -> CheckKind {
 #[test]
 fn each_type_of_verdict_is_lowered() {
     let structured = |required| StructuredCriterion { tag: Some("done".into()), required, schema: None, scope: TextScope::Iteration };
-    let handler = CommandLine::Argv(vec![".agent/my-agent/completion/h.ts".into()]);
     for (kind, config, wanted) in [
         ("poll:state", json!({}), CheckKind::Issue(IssueCriterion::new(None))),
         ("poll:state", json!({"resourceType": "github-issue", "targetState": "CLOSED"}), CheckKind::Issue(IssueCriterion::new(None))),
@@ -67,10 +66,20 @@ fn each_type_of_verdict_is_lowered() {
             json!({"signalType": "done", "requiredFields": ["summary"]}),
             CheckKind::Structured(structured(vec![("summary".into(), None)])),
         ),
-        ("meta:custom", json!({"handlerPath": "./completion/h.ts"}), CheckKind::Custom(CustomCriterion::new(handler))),
     ] {
         assert_eq!(lowered(kind, config.clone()), wanted, "{kind} {config}");
     }
+}
+
+#[test]
+fn handler_gets_the_whole_description() {
+    let verdict = json!({"type": "meta:custom", "config": {"handlerPath": "./completion/h.ts"}});
+    let description = runner(&verdict);
+    let wanted = CustomCriterion::of_agent(
+        CommandLine::Argv(vec![".agent/my-agent/completion/h.ts".into()]),
+        serde_json::from_str(&description).unwrap(),
+    );
+    assert_eq!(lowered("meta:custom", verdict["config"].clone()), CheckKind::Custom(wanted));
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 
+use serde_json::Value;
+
 use super::super::nearest::{hint, misspelt};
 use super::super::problem::{shown, shown_key};
 use super::super::reader::{ConfigNode, ConfigSection, listed};
@@ -74,6 +76,8 @@ pub(super) struct DescribedAgent {
     pub(super) closes: bool,
     /// The number of the issue, where the description has one.
     pub(super) issue: Option<u64>,
+    /// The whole description, for handlers.
+    pub(super) definition: Value,
     /// Keys that were not read, where they may be ignored; `None` where an unknown key is an error.
     pub(super) ignored: Option<RefCell<Vec<String>>>,
 }
@@ -251,7 +255,12 @@ impl<'a> TypedVerdict<'_, 'a> {
         let section = self.config_section(word, &["handlerPath", "maxIterations"], "handlerPath")?;
         let path = section.get("handlerPath")?.inside_path()?;
         let path = format!("{}{}", self.around.handlers, path.trim_start_matches("./"));
-        Some(CheckKind::Custom(CustomCriterion::new(CommandLine::Argv(vec![path]))))
+        let is_typescript = [".ts", ".mts"].iter().any(|ending| path.ends_with(ending));
+        let run = CommandLine::Argv(vec![path]);
+        Some(CheckKind::Custom(match is_typescript {
+            true => CustomCriterion::of_agent(run, self.around.definition.clone()),
+            false => CustomCriterion::new(run),
+        }))
     }
 
     /// The configuration with the one key that the type needs.

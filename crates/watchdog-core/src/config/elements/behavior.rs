@@ -13,7 +13,8 @@ pub(in super::super) fn schema() -> serde_json::Value {
 
 /// Reads the block of a configuration file.
 pub(in super::super) fn read(node: &ConfigNode<'_>) -> LoweredVerdict {
-    read_within(node, &DescribedAgent::default())
+    let definition = serde_json::json!({"behavior": node.json.to_value()});
+    read_within(node, &DescribedAgent { definition, ..DescribedAgent::default() })
 }
 
 /// Reads the block, with what the file around it says.
@@ -42,6 +43,8 @@ mod tests {
     fn each_type_is_lowered() {
         let keyword = SignalTextCriterion { scope: TextScope::Iteration, ..SignalTextCriterion::new("DONE", SignalMatch::Contains) };
         let handler = CommandLine::Argv(vec!["completion/custom-handler.ts".into()]);
+        let config = serde_json::json!({"handlerPath": "completion/custom-handler.ts"});
+        let definition = serde_json::json!({"behavior": {"completionType": "custom", "completionConfig": config}});
         for (behavior, wanted) in [
             (r#"{"completionType": "issue"}"#, CheckKind::Issue(IssueCriterion::new(None))),
             (r#"{"completionType": "project", "completionConfig": {"project": 42}}"#, CheckKind::Phase(PhaseCriterion::new(Some(42)))),
@@ -53,7 +56,7 @@ mod tests {
             (r#"{"completionType": "keywordSignal", "completionConfig": {"completionKeyword": "DONE"}}"#, CheckKind::Signal(keyword)),
             (
                 r#"{"completionType": "custom", "completionConfig": {"handlerPath": "completion/custom-handler.ts"}}"#,
-                CheckKind::Custom(CustomCriterion::new(handler)),
+                CheckKind::Custom(CustomCriterion::of_agent(handler, definition)),
             ),
         ] {
             assert_eq!(lowered(behavior), wanted, "{behavior}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::key_kinds::{COMMAND_LINE, FLAG, TEXT, ValueForm, nullable, seconds, whole, word};
+use super::super::key_kinds::{COMMAND_LINE, FLAG, OBJECT, TEXT, ValueForm, nullable, optional, seconds, whole, word};
 use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::reader::{ConfigNode, ConfigSection};
 use super::super::settings::{CheckKind, CommandLine, CustomCriterion, CustomMode, IssueCriterion, JudgeCriterion, PhaseCriterion};
@@ -120,6 +120,8 @@ pub(super) static CUSTOM: CheckType<CustomCriterion> = CheckType {
             "mode" => mode: word(CUSTOM_MODES),
                 "`call`: started for each judgement, the context on stdin, the answer on stdout. `stream`: started once, a line of JSON \
                  in and one out for each";
+            "definition" => definition: optional(OBJECT),
+                "what a handler in TypeScript gets as its first argument; such a handler gives the prompts of a `loop`, too";
         },
         rules: no_rules,
     },

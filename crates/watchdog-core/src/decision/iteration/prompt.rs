@@ -88,6 +88,8 @@ pub struct PromptFacts<'a> {
     pub resumed: bool,
     /// The criteria, one line per check; empty where none are configured.
     pub criteria: &'a str,
+    /// A task that the criteria's own handler has for this session, before that of the user.
+    pub handler_task: Option<&'a str>,
     /// The last verdict, if a session ran already.
     pub last: Option<&'a Verdict>,
     /// Earlier iterations, oldest first.
@@ -145,6 +147,11 @@ impl PromptSet {
         PromptSet::new(PromptTexts { task: Some((name, text)), ..PromptTexts::default() }, vars)
     }
 
+    /// The user's own values, by name.
+    pub fn vars(&self) -> &BTreeMap<String, String> {
+        &self.vars
+    }
+
     /// The phases that have a prompt of their own.
     pub fn phases(&self) -> impl Iterator<Item = &str> {
         self.phases.keys().map(String::as_str)
@@ -169,7 +176,8 @@ impl PromptSet {
                 values.remove(said);
             }
         }
-        values.insert("task", task.trim_end().to_owned());
+        let tasks = [facts.handler_task.unwrap_or_default().trim(), task.trim_end()];
+        values.insert("task", tasks.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n"));
         let prompt = template.fill(&values);
         // An agent takes a text that begins so for a command or an option.
         let marked = if prompt.trim_start().starts_with(['/', '-']) { format!("Task: {}", prompt.trim_start()) } else { prompt };
@@ -335,6 +343,14 @@ mod tests {
             // An agent would take a dash for an option.
             assert_eq!(open(count), format!("Task: {named}{more}"));
         }
+    }
+
+    #[test]
+    fn task_of_a_handler_stands_before_the_users() {
+        let set = |given| PromptSet::new(given, &BTreeMap::new()).unwrap();
+        let first = |set: PromptSet| set.compose(&PromptFacts { iteration: 1, handler_task: Some("Decide.\n"), ..PromptFacts::default() });
+        assert!(first(set(TASK)).starts_with("Decide.\n\nBuild the login.\n\nDone means:\n"));
+        assert!(first(set(PromptTexts::default())).starts_with("Decide.\n\nDone means:\n"));
     }
 
     #[test]

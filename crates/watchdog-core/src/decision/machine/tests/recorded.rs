@@ -164,6 +164,7 @@ fn each_fact_comes_back_whole_from_its_record() {
         imported: 1,
         rescued: 1,
         net_change: true,
+        brought: 2,
         operation: Some(GitOperation::CherryPick),
         conflicts: vec!["a.rs".into()],
         listed: vec![commit("c", CommitOrigin::MadeHere), commit("b", CommitOrigin::Imported), commit("a", CommitOrigin::Rescued)],

@@ -22,7 +22,7 @@ type ProgramSlot = Arc<Mutex<Option<LineProgram>>>;
 impl LineCheckers {
     /// Gives a line to the program and waits for its answer; the program is started where it does not run. Questions to one program wait
     /// for each other.
-    pub(super) fn exchange(
+    pub fn exchange(
         &self,
         argv: Vec<OsString>,
         folder: PathBuf,
