@@ -1,12 +1,17 @@
 //! Records HEAD as the baseline of a spec, with everything that a later judgement needs to know of this moment.
 
+use std::sync::Arc;
+
+use super::run::first_failure::{cheap_checks, record_outcomes};
 use crate::session::{AnewBy, RecordedBaseline, UncommittedRule, begin_anew, record, spec_of_new_session};
 use watchdog_facts::evidence::UnreadableFact;
+use watchdog_process::CancelFlag;
 use watchdog_store::journal::{event, kind};
 
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
+use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
 use crate::judge::settle_anchor::{accept_criteria, between_sessions, session_begins};
@@ -46,7 +51,14 @@ pub fn record_baseline(
         accept_criteria(command_env, open, &recorded)?;
     } else {
         match effective {
-            Ok(effective) => drop(session_begins(open, &recorded, effective)?),
+            Ok(effective) => {
+                let has_checks = !effective.settings.checks.is_empty();
+                session_begins(open, &recorded, effective)?;
+                if has_checks {
+                    // Without the record a later pass is no more than `committed`.
+                    let _ = record_cheap_outcomes(command_env, &recorded);
+                }
+            }
             Err(unreadable) => unread = Some(unreadable),
         }
     }
@@ -55,4 +67,15 @@ pub fn record_baseline(
     // Nothing guards this append, so it cannot be fenced.
     let _done = open.store.append(&[noted], None)?;
     Ok((recorded, unread))
+}
+
+/// Judges the checks of files and git alone, which records how each ends before the work.
+fn record_cheap_outcomes(command_env: &CommandEnv, recorded: &RecordedBaseline) -> Result<(), UnreadableFact> {
+    let open = OpenWorktree::open(command_env)?;
+    let effective = effective(command_env, &open, Some(&recorded.spec), Some(&recorded.point))?;
+    let store = Arc::clone(&open.store);
+    let input = JudgementInput::new(open, recorded.clone(), true, effective, Overrides::default());
+    let checks = cheap_checks(&input, store.as_ref());
+    record_outcomes(&input, &store, checks, &CancelFlag::new());
+    Ok(())
 }

@@ -104,6 +104,14 @@ fn checks_of_files_are_judged_before_the_session() {
     repo.commit_all("the criteria");
     repo.watchdog(&["trust"]).expect(0);
     complete(&run(&repo, &commit("echo done > report.txt")).expect(0), "verified", "failed");
+    // `snapshot` judges them as well.
+    let spec = ["--spec", "other"];
+    repo.git(&["rm", "-q", "report.txt"]);
+    repo.commit_all("another report is wanted");
+    repo.watchdog(&[&["snapshot"], &spec[..]].concat()).expect(0);
+    repo.write("report.txt", "done");
+    repo.commit_all("report");
+    complete(&repo.watchdog(&[&["check", "--json", "--no-probe"], &spec[..]].concat()).expect(0), "verified", "failed");
     // The file is there when the next work begins.
     complete(&run(&repo, &commit("echo more >> report.txt")).expect(0), "committed", "passed");
 }

@@ -34,7 +34,7 @@ pub async fn refuse_what_passes(prepared: PreparedJudgement, signals: &mut Signa
     let running = {
         let cancel = cancel.clone();
         spawn_io(move || {
-            record_outcomes(&prepared, cheap, &cancel);
+            record_outcomes(&prepared.input, &prepared.store, cheap, &cancel);
             let found = first_pass(&prepared.input, &wanted, &prepared.command_env, prepared.store.as_ref(), &cancel);
             (prepared, found)
         })
@@ -66,7 +66,7 @@ fn wanted(input: &JudgementInput) -> Vec<(String, CommandCriterion)> {
 }
 
 /// The checks of files and git alone, of trusted criteria, whose outcome before the work is unknown.
-fn cheap_checks(input: &JudgementInput, store: &dyn LocalStore) -> Vec<CheckSpec> {
+pub fn cheap_checks(input: &JudgementInput, store: &dyn LocalStore) -> Vec<CheckSpec> {
     fn add(check: &CheckSpec, is_wanted: &dyn Fn(&CheckKind) -> bool, checks: &mut Vec<CheckSpec>) {
         match check {
             CheckSpec::Group { checks: members, .. } => members.iter().for_each(|member| add(member, is_wanted, checks)),
@@ -95,12 +95,12 @@ fn check_id(criterion: &CheckKind) -> String {
 }
 
 /// Judges these checks, which records how each ends without any work.
-fn record_outcomes(prepared: &PreparedJudgement, checks: Vec<CheckSpec>, cancel: &CancelFlag) {
+pub fn record_outcomes(input: &JudgementInput, store: &Arc<dyn LocalStore>, checks: Vec<CheckSpec>, cancel: &CancelFlag) {
     if checks.is_empty() {
         return;
     }
-    let root = prepared.input.worktree.lock().expect("mutex poisoned").root().to_owned();
-    let capabilities = SystemCapabilities::new(&prepared.input, &root, cancel).with_earlier_passes(Arc::clone(&prepared.store));
+    let root = input.worktree.lock().expect("mutex poisoned").root().to_owned();
+    let capabilities = SystemCapabilities::new(input, &root, cancel).with_earlier_passes(Arc::clone(store));
     let settings = ConfigSettings { checks, mode: Mode::All, ..ConfigSettings::default() };
     // The record is what counts, and not whether they pass.
     let _ = evaluate(&settings, &CheckContext::new(&capabilities).asking_every(true));
