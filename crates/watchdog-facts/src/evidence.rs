@@ -470,6 +470,17 @@ pub struct RescueOutcome {
     pub left_out: Vec<LeftOut>,
     /// Things a person should know, such as a rescue command that is not there.
     pub warnings: Vec<Degradation>,
+    /// Why nothing was committed although it could have been: something may still live here.
+    pub held_back: Option<HeldRescue>,
+}
+
+/// A rescue that may not commit yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldRescue {
+    /// Why.
+    pub why: String,
+    /// When another look may decide otherwise, where time alone decides.
+    pub retry_at: Option<Timestamp>,
 }
 
 /// Signs of activity during a check. `None` = unreadable.

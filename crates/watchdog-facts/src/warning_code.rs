@@ -92,6 +92,8 @@ word_table! {
     RescueElsewhere = "rescue_elsewhere",
     /// Commits were made, and not all of the work is safe in them: the verdict is `review`/`rescue_incomplete`.
     RescueFailed = "rescue_failed",
+    /// The work stays in its snapshot, because a session may still live, or the work moves.
+    RescueHeldBack = "rescue_held_back",
     /// The store could not record which commits a rescue made.
     RescueUnrecorded = "rescue_unrecorded",
     /// History was rewritten, and is too large to compare; commits that were not compared do not count as made here.

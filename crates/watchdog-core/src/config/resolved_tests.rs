@@ -180,12 +180,12 @@ prop_compose! {
             (prop::sample::select(vec![RescueMode::Plan, RescueMode::Single, RescueMode::Snapshot, RescueMode::Off]), prop::option::of(argv())),
             argv().prop_map(|argv| (RescueMode::Command, Some(argv))),
         ],
-        (timeout, snapshot_every) in (seconds(1), seconds(0)),
+        (timeout, snapshot_every, quiet) in (seconds(1), seconds(0), seconds(0)),
         (exclude, protect) in (prop::collection::vec("[a-z.*]{1,6}", 0..3), prop::collection::vec("[a-z/*]{1,6}", 0..3)),
         trailers in prop::collection::vec("[A-Za-z-]{1,6}: [a-z{}]{1,6}", 0..3),
         (max_files, max_bytes, keep_days) in (1..=u64::MAX, 1..=u64::MAX, 1..=36_500_u32),
     ) -> RescueSettings {
-        RescueSettings { mode, command, timeout, exclude, max_files, max_bytes, protect, trailers, keep_days, snapshot_every }
+        RescueSettings { mode, command, timeout, exclude, max_files, max_bytes, protect, trailers, keep_days, snapshot_every, quiet }
     }
 }
 

@@ -155,6 +155,8 @@ pub struct RescueSettings {
     pub keep_days: u32,
     /// Shortest time between snapshots during a session; zero = none.
     pub snapshot_every: Duration,
+    /// How long the work must stand still, and git's lock files be old, before a rescue commits.
+    pub quiet: Duration,
 }
 
 /// The action of a rescue after the snapshot.
@@ -319,6 +321,7 @@ impl Default for ConfigSettings {
                 trailers: vec!["Watchdog-Spec: {spec}".into(), "Watchdog-Snapshot: {snapshot}".into()],
                 keep_days: 30,
                 snapshot_every: Duration::from_secs(300),
+                quiet: Duration::from_secs(600),
             },
             breaker: BreakerSettings { limit: 3, cooldown: Duration::from_secs(1800) },
             guards: Vec::new(),

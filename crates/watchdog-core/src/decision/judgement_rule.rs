@@ -67,6 +67,8 @@ rules! {
     RescueCompletesNothing = "rescue_completes_nothing", "rule 6", "A rescue saves work and completes nothing.";
     /// A rescue that failed.
     RescueMustSave = "rescue_must_save", "2", "Work that should be committed and could not be is for a person.";
+    /// Rule 11.
+    NothingBeneathLife = "nothing_beneath_life", "rule 11", "Nothing is committed beneath a session that may live, and a live one is not asked.";
     /// Rule 1.
     UnknownIsNoZero = "unknown_is_no_zero", "rule 1", "A fact that could not be read is unknown, never zero: the verdict is an error.";
     /// Rule 5.

@@ -49,6 +49,9 @@ pub(in super::super) static BLOCK: KeyBlock<RescueSettings> = KeyBlock {
              uncommitted already, or an ignored file of settings is there that snapshots keep, then whenever the work tree has changed \
              and rested for a third of this time, at most 10 s; a work tree that never rests is kept after one more interval all the \
              same";
+        "quiet_seconds" => quiet: seconds(0),
+            "how long the work must have stood still before `check --once`, `sweep` and `watch` commit it where the end of the session is \
+             unknown; also how old a lock file of git must be to count as left behind";
     },
     rules: command_fits_mode,
 };
@@ -85,7 +88,8 @@ mod tests {
         let found = reads(
             r#"{"rescue": {"mode": "command", "command": ["save", "-a"], "timeout_seconds": 9, "exclude": ["*.key"], "max_files": 2,
                 "max_bytes": 3, "protect": ["main", "release/*"],
-                "trailers": ["Rescued-From: {snapshot}"], "keep_days": 4, "snapshot_seconds": 0}}"#,
+                "trailers": ["Rescued-From: {snapshot}"], "keep_days": 4, "snapshot_seconds": 0,
+                "quiet_seconds": 3}}"#,
         )
         .rescue;
         assert_eq!(
@@ -101,6 +105,7 @@ mod tests {
                 trailers: vec!["Rescued-From: {snapshot}".into()],
                 keep_days: 4,
                 snapshot_every: Duration::ZERO,
+                quiet: Duration::from_secs(3),
             }
         );
     }

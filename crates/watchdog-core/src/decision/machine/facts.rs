@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::config::settings::{CompletionSettings, ConfigSettings, OnNoCriteria, RescueMode};
+use crate::decision::session_life::SessionLife;
 use watchdog_facts::evidence::{
     ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation, ReadFact, RescueOutcome, SessionEnd,
 };
@@ -42,6 +43,8 @@ pub struct MachineSetup {
     pub session: Option<SessionEnd>,
     /// Whether the session is known to have ended, with nothing of it running: no answer of its agent can change then.
     pub session_over: bool,
+    /// Whether a session that watchdog did not just run still works here. One that watchdog ran has ended.
+    pub life: SessionLife,
     /// Processes of the session that still run: the machine sends no probe before they end.
     pub survivors: Vec<String>,
     /// After this many fruitless sessions in a row under the same unmet checks the verdict is a review; `None` where a loop counts.
@@ -73,6 +76,7 @@ impl MachineSetup {
             read_leftovers: false,
             session: None,
             session_over: false,
+            life: SessionLife::Absent,
             survivors: Vec::new(),
             no_progress_limit: None,
             earlier: EarlierRounds::default(),

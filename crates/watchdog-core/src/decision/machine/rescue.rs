@@ -1,7 +1,7 @@
 //! Uncommitted work: read, secured in a snapshot before anything else runs, and rescued.
 
 use crate::config::settings::RescueMode;
-use watchdog_facts::evidence::{Changes, Commits, ReadFact, RescueOutcome, WarningCode};
+use watchdog_facts::evidence::{Changes, Commits, HeldRescue, ReadFact, RescueOutcome, WarningCode};
 
 use crate::decision::judgement_rule::JudgementRule;
 
@@ -64,6 +64,7 @@ impl CheckMachine {
                 | AfterSnapshot::RateLimited
                 | AfterSnapshot::Unrunnable
                 | AfterSnapshot::LeftWork
+                | AfterSnapshot::Alive
                 | AfterSnapshot::Interrupted => {
                     // An older snapshot does not hold everything that is there now.
                     self.snapshot = None;
@@ -113,6 +114,7 @@ impl CheckMachine {
             }
             AfterSnapshot::Refused => self.ask_unless_over(),
             AfterSnapshot::Survivors => self.wait_for_survivors(),
+            AfterSnapshot::Alive => self.conclude_session_active(),
             AfterSnapshot::Interrupted => self.conclude_interrupted(),
             AfterSnapshot::Rescue(why) if self.work_left() && self.may_rescue(why) => {
                 self.stage = MachineStage::Rescue(why);
@@ -161,6 +163,9 @@ impl CheckMachine {
             Ok(outcome) => outcome,
             Err(unreadable) => RescueOutcome { failed: Some(unreadable.why), ..RescueOutcome::default() },
         };
+        if let Some(held) = outcome.held_back {
+            return self.rescue_held_back(why, held);
+        }
         let committed = self.committed();
         self.committed_before_rescue.get_or_insert(committed);
         self.rescue_commits += outcome.commits;
@@ -183,6 +188,16 @@ impl CheckMachine {
             self.note(WarningCode::RescueFailed, failed);
         }
         if outcome.commits > 0 { self.read_commits(CommitsPurpose::Rescued(why)) } else { self.rescue_decided_nothing(why) }
+    }
+
+    /// Rule 11 of the contract keeps a rescue from committing: the work stays in its snapshot, and nothing else changes.
+    fn rescue_held_back(&mut self, why: RescueReason, held: HeldRescue) -> MachineAction {
+        self.by(JudgementRule::NothingBeneathLife);
+        self.note(WarningCode::RescueHeldBack, held.why.clone());
+        match why {
+            RescueReason::Claim if !self.checks_unmet() => self.conclude_held_back(&held),
+            why => self.without_rescue(why),
+        }
     }
 
     /// A rescue ran, and made no commits.

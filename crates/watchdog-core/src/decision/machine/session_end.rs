@@ -3,6 +3,7 @@
 use watchdog_facts::evidence::{FaultKind, SessionEnd, UnreadableFact, WarningCode};
 
 use crate::decision::judgement_rule::JudgementRule;
+use crate::decision::session_life::SessionLife;
 
 use super::facts::{JudgementScope, MachineAction};
 use super::stage::{AfterSnapshot, RescueReason};
@@ -29,6 +30,10 @@ impl CheckMachine {
                 let why = format!("the session was not started: what is uncommitted could not be kept in a snapshot first: {why}");
                 self.by(JudgementRule::SnapshotFirst);
                 self.conclude_unreadable(UnreadableFact { kind: FaultKind::Snapshot, why, hint: Some(hint.into()) })
+            }
+            None if self.is_busy() => {
+                self.by(JudgementRule::NothingBeneathLife);
+                self.conclude_session_active()
             }
             Some(
                 SessionEnd::Ended { .. }
@@ -99,6 +104,16 @@ impl CheckMachine {
         };
         self.by(rule);
         self.secure(then)
+    }
+
+    /// Whether a session that watchdog did not just run works here.
+    fn is_busy(&self) -> bool {
+        self.setup.session.is_none() && matches!(self.setup.life, SessionLife::Busy { .. })
+    }
+
+    /// Whether such a session is idle, or its work moves: commits and checks decide, and watchdog sends no probe.
+    pub(super) fn is_unasked(&self) -> bool {
+        self.setup.session.is_none() && matches!(self.setup.life, SessionLife::Idle { .. } | SessionLife::Moved { .. })
     }
 
     /// Whether watchdog ended the session, by its timeout or for silence.

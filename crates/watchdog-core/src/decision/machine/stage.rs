@@ -67,6 +67,8 @@ pub(super) enum AfterSnapshot {
     Refused,
     /// A process of the session still runs: no probe before it ends.
     Survivors,
+    /// A session lives, or its work moves: no probe.
+    Alive,
     /// Rescue, then decide by what called for it.
     Rescue(RescueReason),
     Interrupted,

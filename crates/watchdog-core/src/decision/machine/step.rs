@@ -301,6 +301,10 @@ impl CheckMachine {
 
     /// Neither commits nor criteria decided.
     fn undecided(&mut self, purpose: CommitsPurpose) -> MachineAction {
+        if self.is_unasked() {
+            self.by(JudgementRule::NothingBeneathLife);
+            return self.secure(AfterSnapshot::Alive);
+        }
         match purpose {
             CommitsPurpose::Last => self.last_resort(),
             CommitsPurpose::Probed => self.on_outcome(),

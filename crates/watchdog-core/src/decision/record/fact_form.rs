@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use watchdog_facts::evidence::{
     ActivityFacts, Changes, CheckOutcome, CheckResult, Commit, CommitOrigin, Commits, CriteriaChanged, Degradation, FaultKind,
-    GitOperation, LeftOut, LeftOutReason, OutcomeBeforeWork, ProbeOutcome, ReadFact, Reply, ReplyStatus, RescueOutcome, TestCounts,
-    UnreadableFact, WarningCode,
+    GitOperation, HeldRescue, LeftOut, LeftOutReason, OutcomeBeforeWork, ProbeOutcome, ReadFact, Reply, ReplyStatus, RescueOutcome,
+    TestCounts, UnreadableFact, WarningCode,
 };
 use watchdog_facts::verdict::{Evidence, ProbeRecord, ProbeUsage};
 
@@ -348,6 +348,8 @@ pub(super) fn rescue(outcome: &RescueOutcome) -> Value {
         .list(outcome.left_out.iter().map(left).collect())
         .list(notes(&outcome.warnings))
         .number(if total > LISTED as u64 { total } else { 0 })
+        .opt_text(outcome.held_back.as_ref().map(|held| held.why.as_str()))
+        .opt_text(text_of(outcome.held_back.as_ref().and_then(|held| held.retry_at)).as_deref())
         .end()
 }
 
@@ -365,6 +367,7 @@ pub(super) fn read_rescue(value: &Value) -> Option<RescueOutcome> {
         fallback_branch: fields.opt_text(4),
         left_out: fields.list(5).iter().map(left).collect::<Option<_>>()?,
         warnings: read_notes(fields.list(6)),
+        held_back: fields.opt_text(8).map(|why| HeldRescue { why, retry_at: instant(fields.at(9)) }),
     })
 }
 

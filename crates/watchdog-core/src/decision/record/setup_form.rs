@@ -13,6 +13,7 @@ use super::fact_form::{by_word, evidence, instant, notes, read_notes};
 use super::packed::{PackedFields, UnpackedFields};
 use crate::config::settings::{CompletionSettings, ConfigSettings, OnNoCriteria, RescueMode};
 use crate::decision::machine::{ConfigTrust, CriteriaFilesRole, EarlierRounds, JudgementScope, MachineSetup};
+use crate::decision::session_life::SessionLife;
 
 const RESCUES: [(RescueMode, &str); 5] = [
     (RescueMode::Plan, "plan"),
@@ -91,6 +92,7 @@ pub(super) fn setup(setup: &MachineSetup) -> Value {
     put("l", setup.read_leftovers, true.into());
     put("se", setup.session.is_some(), setup.session.as_ref().map(session_end).unwrap_or_default());
     put("so", setup.session_over, true.into());
+    put("li", setup.life != SessionLife::Absent, session_life(&setup.life));
     let survivors: Vec<Value> = setup.survivors.iter().take(10).map(|one| short(one, 160).into()).collect();
     put("sv", !survivors.is_empty(), survivors.into());
     put("nl", setup.no_progress_limit.is_some(), setup.no_progress_limit.into());
@@ -154,6 +156,10 @@ pub(super) fn read_setup(value: &Value) -> Option<MachineSetup> {
         Some(end) => Some(read_session_end(end)?),
     };
     setup.session_over = flag("so");
+    setup.life = match row.get("li") {
+        None => SessionLife::Absent,
+        Some(life) => read_session_life(life)?,
+    };
     setup.survivors = list(row, "sv").iter().filter_map(Value::as_str).map(str::to_owned).collect();
     setup.no_progress_limit = row.get("nl").and_then(Value::as_u64).and_then(|limit| u32::try_from(limit).ok());
     let rounds = UnpackedFields(list(row, "e"));
@@ -172,6 +178,27 @@ pub(super) fn read_setup(value: &Value) -> Option<MachineSetup> {
 
 fn list<'a>(row: &'a Map<String, Value>, name: &str) -> &'a [Value] {
     row.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn session_life(life: &SessionLife) -> Value {
+    let (word, words) = match life {
+        SessionLife::Absent => return Value::Null,
+        SessionLife::Busy { words } => ("busy", words),
+        SessionLife::Idle { words } => ("idle", words),
+        SessionLife::Moved { words } => ("moved", words),
+    };
+    PackedFields::default().text(word).text(&short(words, 400)).end()
+}
+
+fn read_session_life(value: &Value) -> Option<SessionLife> {
+    let fields = UnpackedFields::of(value)?;
+    let words = fields.text(1);
+    match fields.word(0) {
+        "busy" => Some(SessionLife::Busy { words }),
+        "idle" => Some(SessionLife::Idle { words }),
+        "moved" => Some(SessionLife::Moved { words }),
+        _ => None,
+    }
 }
 
 fn exit_form(exit: ProcessExit) -> Value {

@@ -36,6 +36,7 @@ fn only_what_differs_from_the_usual_setup_is_written() {
         read_leftovers: true,
         session: Some(SessionEnd::Ended { exit: ProcessExit::Code(1) }),
         session_over: true,
+        life: SessionLife::Idle { words: "idle".into() },
         survivors: vec!["cargo (process 7)".into()],
         no_progress_limit: Some(3),
         earlier: EarlierRounds { rounds_used: 1, answered: 2, alive: 3, nothing_to_do_streak: 4, fruitless: 5, unmet: 6 },
@@ -44,7 +45,7 @@ fn only_what_differs_from_the_usual_setup_is_written() {
     };
     let written = json!({
         "p": 2, "i": 45, "t": 1.5, "f": false, "m": "off", "nr": true, "np": true, "o": true, "c": true, "cp": true, "g": "named",
-        "ng": true, "re": "verified", "u": "watchdog trust", "s": false, "l": true, "se": ["ended", 1], "so": true,
+        "ng": true, "re": "verified", "u": "watchdog trust", "s": false, "l": true, "se": ["ended", 1], "so": true, "li": ["idle", "idle"],
         "sv": ["cargo (process 7)"], "nl": 3, "e": [1, 2, 3, 4, 5, 6], "n": [["no_reflog", "none"]], "w": " -C /w", "d": " --state-dir /s",
     });
     assert_eq!(setup(&own), written);

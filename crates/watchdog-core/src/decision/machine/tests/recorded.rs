@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use proptest::prelude::*;
 
 use crate::config::settings::{ConfigSettings, OnNoCriteria, RescueMode};
@@ -12,8 +13,8 @@ use crate::decision::record::run::{RunEnd, run};
 use crate::decision::record::what_if::{ChangedEnd, what_if};
 use crate::decision::record::{JudgementRecord, bound_verdict, form, with_settings};
 use watchdog_facts::evidence::{
-    ActivityFacts, Changes, CheckOutcome, CheckResult, Commit, CommitOrigin, Commits, CriteriaChanged, Degradation, GitOperation, LeftOut,
-    LeftOutReason, OutcomeBeforeWork, RescueOutcome, SessionEnd, TestCounts, WarningCode,
+    ActivityFacts, Changes, CheckOutcome, CheckResult, Commit, CommitOrigin, Commits, CriteriaChanged, Degradation, GitOperation,
+    HeldRescue, LeftOut, LeftOutReason, OutcomeBeforeWork, RescueOutcome, SessionEnd, TestCounts, WarningCode,
 };
 use watchdog_facts::verdict::{Evidence, Reason, Verdict};
 
@@ -178,6 +179,7 @@ fn each_fact_comes_back_whole_from_its_record() {
         fallback_branch: Some("watchdog/rescue/auth".into()),
         left_out: vec![LeftOut { path: "k.pem".into(), why: LeftOutReason::Secret }],
         warnings: notes(),
+        held_back: Some(HeldRescue { why: "claude works".into(), retry_at: Some(Timestamp::UNIX_EPOCH) }),
     };
     let survivors = SurvivorFacts { holding: vec!["cargo (process 7)".into()], session_over: true, released: notes().pop() };
     let events = [

@@ -7,7 +7,7 @@ use crate::config::settings::{ConfigSettings, RescueMode};
 use crate::decision::judgement_rule::JudgementRule;
 use crate::decision::machine::{CheckMachine, ChecksResult, MachineAction, MachineEvent, MachineSetup, ProbePause, SurvivorFacts};
 use watchdog_facts::evidence::{
-    ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation, FaultKind, GitOperation, LeftOut,
+    ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation, FaultKind, GitOperation, HeldRescue, LeftOut,
     LeftOutReason, OutcomeBeforeWork, ProbeOutcome, ReadFact, RescueOutcome, SessionEnd, UnreadableFact, WarningCode,
 };
 use watchdog_facts::verdict::{Evidence, Verdict};
@@ -89,6 +89,8 @@ pub(super) enum Salvage {
     Loses,
     /// So many files are lost.
     LosesMany(usize),
+    /// A session may live beside it.
+    HeldBack,
     /// All that is uncommitted is left out, for these reasons.
     LeavesOut(&'static [LeftOutReason]),
 }
@@ -426,6 +428,9 @@ impl World {
             Salvage::Loses => {
                 self.happens(Effect::Rescued);
                 RescueOutcome { commits: 1, lost: vec!["lib.rs".into()], ..nothing }
+            }
+            Salvage::HeldBack => {
+                RescueOutcome { held_back: Some(HeldRescue { why: "claude works".into(), retry_at: Some(reset()) }), ..nothing }
             }
             Salvage::LosesMany(count) => RescueOutcome { lost: (1..=count).map(|n| format!("{n}.rs")).collect(), ..nothing },
             Salvage::LeavesOut(reasons) => {

@@ -65,7 +65,7 @@ fn earned(it: &Situation<'_>, verdict: &Verdict) -> bool {
         Reason::CriteriaChanged => matches!(ledger.guarded, Some(Some(changed)) if changed > 0),
         Reason::Untrusted => setup.trust != ConfigTrust::Settled,
         Reason::RescueIncomplete => match ledger.rescue {
-            Some(RescueSeen::Committed | RescueSeen::LeftOutOnPurpose) => false,
+            Some(RescueSeen::Committed | RescueSeen::LeftOutOnPurpose | RescueSeen::HeldBack) => false,
             Some(RescueSeen::Nothing) => ledger.claims(),
             Some(_) => true,
             None => ledger.claims() && ledger.work_left(),
@@ -93,7 +93,8 @@ fn earned(it: &Situation<'_>, verdict: &Verdict) -> bool {
         | Reason::ConfigError
         | Reason::StoreError
         | Reason::SnapshotFailed => unread(it, verdict),
-        Reason::SessionActive | Reason::Locked | Reason::Dependencies | Reason::BreakerOpen => false,
+        Reason::SessionActive => it.may_live() || ledger.claims() && met && ledger.rescue == Some(RescueSeen::HeldBack),
+        Reason::Locked | Reason::Dependencies | Reason::BreakerOpen => false,
     }
 }
 

@@ -57,6 +57,7 @@ pub(super) enum RescueSeen {
     Committed,
     CommittedThenFailed,
     Nothing,
+    HeldBack,
     LeftOutOnPurpose,
     Failed,
     Elsewhere,
@@ -272,6 +273,7 @@ impl EventLedger {
         self.rescue = Some(match (outcome.commits, outcome.failed.is_some()) {
             _ if !outcome.lost.is_empty() => RescueSeen::Lost,
             _ if outcome.fallback_branch.is_some() => RescueSeen::Elsewhere,
+            _ if outcome.held_back.is_some() => RescueSeen::HeldBack,
             (0, true) => RescueSeen::Failed,
             (_, true) => RescueSeen::CommittedThenFailed,
             (0, false) if on_purpose => RescueSeen::LeftOutOnPurpose,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::decision::machine::{ChecksResult, MachineAction, MachineEvent, SurvivorFacts};
 use watchdog_facts::evidence::{
-    ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation, FaultKind, GitOperation, LeftOut,
+    ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation, FaultKind, GitOperation, HeldRescue, LeftOut,
     LeftOutReason, OutcomeBeforeWork, ProbeOutcome, ReadFact, Reply, ReplyStatus, RescueOutcome, UnreadableFact, WarningCode,
 };
 use watchdog_facts::verdict::Evidence;
@@ -255,6 +255,7 @@ fn all_rescues() -> Vec<ReadFact<RescueOutcome>> {
         Ok(RescueOutcome { failed: refused(), ..none() }),
         Ok(RescueOutcome { failed: refused(), fallback_branch: elsewhere(), ..none() }),
         Ok(RescueOutcome { commits: 1, failed: refused(), fallback_branch: elsewhere(), ..none() }),
+        Ok(RescueOutcome { held_back: Some(HeldRescue { why: "claude works".into(), retry_at: None }), ..none() }),
         Ok(RescueOutcome { commits: 1, lost: vec!["lib.rs".into()], ..none() }),
         unreadable(FaultKind::Git),
     ]

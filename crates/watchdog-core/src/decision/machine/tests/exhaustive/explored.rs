@@ -69,6 +69,8 @@ long_parts! {
     long_check_survivors: "check of processes that run on";
     long_once: "--once";
     long_once_over: "--once after a recorded end";
+    long_busy: "a busy session";
+    long_once_idle: "--once, an idle session";
     long_no_probe: "--no-probe";
     long_sweep_no_probe: "sweep --no-probe";
     long_run: "run";

@@ -127,6 +127,9 @@ pub(super) const ROWS: &[ForgedRow] = rows! {
     "10: checks that passed before the work complete nothing by themselves", with_checks(),
         [commits(quiet()), MachineEvent::Checks(judged(CheckOutcome::Pass, Evidence::Verified, true, ""))],
         |_| concludes(Reason::ChecksPassed, Evidence::None);
+    "11: a session that may live is not asked",
+        call("--once, an idle session", |_| {}), [commits(quiet()), clean()], |_| asks(1);
+    "11: a busy session is not judged", call("a busy session", |_| {}), [], |_| MachineAction::ReadCommits;
     "tree 0: nothing half done completes, is asked about or judged", check(), [commits(rebasing())],
         |_| concludes(Reason::NothingToDo, Evidence::Claimed);
     "tree 0: nothing half done completes, is asked about or judged", with_checks(), [commits(rebasing())], |_| MachineAction::JudgeChecks;

@@ -3,6 +3,7 @@
 
 use crate::config::settings::{OnNoCriteria, RescueMode};
 use crate::decision::machine::{ConfigTrust, CriteriaFilesRole, MachineAction};
+use crate::decision::session_life::SessionLife;
 use watchdog_facts::evidence::{CheckOutcome, SessionEnd, WarningCode};
 use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 
@@ -100,6 +101,11 @@ pub(super) const RULES: &[ContractRule] = rules! {
         let credited = it.ledger.own() || it.only_criteria();
         verdict.reason != Reason::ChecksPassed || credited || it.ledger.judged.is_some_and(|judged| !judged.passed_before)
     });
+    "11: a session that may live is not asked": |it| !it.asks() || !it.may_live();
+    "11: a busy session is not judged": |it| {
+        let judges = !matches!(it.next, MachineAction::Conclude(_) | MachineAction::ReadCriteria);
+        !(it.may_live() && matches!(it.setup.life, SessionLife::Busy { .. }) && judges) || it.ledger.interrupted
+    };
     "tree 0: nothing half done completes, is asked about or judged": half_done_holds;
     "tree 1: own commits decide before anybody is asked, with checks where there are some": |it| {
         let left = it.setup.read_leftovers && it.ledger.work_left();
@@ -218,7 +224,7 @@ fn failed_rescue_is_for_a_person(it: &Situation<'_>) -> bool {
             RescueSeen::Failed | RescueSeen::CommittedThenFailed => {
                 verdict.status() != Status::Complete && verdict.status() != Status::Timeout
             }
-            RescueSeen::Committed | RescueSeen::Nothing | RescueSeen::LeftOutOnPurpose => true,
+            RescueSeen::Committed | RescueSeen::Nothing | RescueSeen::HeldBack | RescueSeen::LeftOutOnPurpose => true,
         }
     })
 }

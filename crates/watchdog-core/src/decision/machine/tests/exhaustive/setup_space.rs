@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::config::settings::{ConfigSettings, OnNoCriteria, RescueMode};
 use crate::decision::machine::{ConfigTrust, CriteriaFilesRole, JudgementScope, MachineSetup};
 use crate::decision::rounds::unmet_checks;
+use crate::decision::session_life::SessionLife;
 use watchdog_facts::evidence::{CheckOutcome, Degradation, ProcessExit, SessionEnd, StopReason, WarningCode};
 use watchdog_facts::verdict::{Evidence, Reason};
 
@@ -23,6 +24,11 @@ pub(super) const CALLS: &[SetupPart] = &[
         setup.once = true;
         setup.read_leftovers = true;
         setup.session_over = true;
+    }),
+    ("a busy session", |setup| setup.life = SessionLife::Busy { words: "claude works".into() }),
+    ("--once, an idle session", |setup| {
+        setup.once = true;
+        setup.life = SessionLife::Idle { words: "claude is idle".into() };
     }),
     ("--no-probe", |setup| setup.no_probe = true),
     ("sweep --no-probe", |setup| {

@@ -2,6 +2,7 @@
 
 use crate::config::settings::RescueMode;
 use crate::decision::machine::{ConfigTrust, JudgementScope, MachineAction, MachineSetup};
+use crate::decision::session_life::SessionLife;
 use watchdog_facts::evidence::CheckOutcome;
 use watchdog_facts::verdict::{Status, Verdict};
 
@@ -51,6 +52,11 @@ impl Situation<'_> {
     /// Whether the user lets a rescue make commits.
     pub(super) fn may_commit(&self) -> bool {
         !self.setup.no_rescue && !matches!(self.setup.rescue_mode, RescueMode::Snapshot | RescueMode::Off)
+    }
+
+    /// Whether a session that watchdog did not just run may live.
+    pub(super) fn may_live(&self) -> bool {
+        self.setup.session.is_none() && self.setup.life != SessionLife::Absent
     }
 
     pub(super) fn half_done(&self) -> bool {
