@@ -29,6 +29,7 @@ pub mod stream;
 pub mod transcript;
 pub mod transcript_read;
 pub mod transcript_source;
+pub mod transcript_turn;
 pub mod unrunnable;
 pub mod usage_limit;
 

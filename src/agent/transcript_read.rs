@@ -10,6 +10,8 @@ use watchdog_system::open_regular_file;
 
 /// Bytes of a transcript that are read, from its end, by default.
 pub const WINDOW: u64 = 4 << 20;
+/// Bytes that are read, from its end, to find calls without a result.
+const CALLS: u64 = 1 << 20;
 /// Bytes per read.
 const CHUNK: usize = 64 << 10;
 
@@ -50,6 +52,11 @@ pub fn read(path: &Path, window: u64) -> io::Result<SessionSummary> {
         reader.push(bytes);
     }
     Ok(if part { reader.finish_part() } else { reader.finish() })
+}
+
+/// The last tool calls of a transcript that have no result yet.
+pub fn unanswered_calls(path: Option<&Path>) -> Vec<String> {
+    path.and_then(|path| read(path, CALLS).ok()).map(|transcript| transcript.unanswered).unwrap_or_default()
 }
 
 #[cfg(test)]

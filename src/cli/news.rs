@@ -26,7 +26,7 @@ impl NoticeHistory {
     /// Takes a row, and says whether it is news. A memory that fails tells twice rather than never.
     pub fn take(&self, row: &SweepRow) -> bool {
         let line = row.line();
-        let calls = line.status.is_some_and(|status| status.exit_code() >= Status::Review.exit_code());
+        let calls = line.needs_person() || line.long_idle;
         let is_news = !self.was_shown(row, &line, calls) && calls;
         if !is_news {
             self.known.lock().expect("mutex poisoned").insert(line.worktree);

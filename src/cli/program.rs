@@ -276,6 +276,7 @@ fn environment(
         notifications,
         task_stores: Default::default(),
         inside: Default::default(),
+        agents: Default::default(),
         connect_slots: connect_slots(),
         line_checkers: None,
     })

@@ -54,6 +54,7 @@ impl CallOptions {
             notifications: NotificationWorker::default(),
             task_stores: Default::default(),
             inside: Default::default(),
+            agents: Default::default(),
             connect_slots: connect_slots(),
             line_checkers: None,
         })

@@ -10,6 +10,7 @@ use crate::agent::probe::{self, ProbeRequest, ProbeSubject};
 use crate::agent::prompt::{QuestionFacts, probe_prompt};
 use crate::agent::reply_claims::ReplyClaims;
 use crate::session::{ProbeTarget, SessionIdSource};
+use watchdog_core::decision::commit_gate::RescueCaller;
 use watchdog_core::decision::machine::EarlierRounds;
 use watchdog_core::decision::standing_answer::{JudgementTrigger, is_last_word, stands_until};
 use watchdog_facts::display::plural;
@@ -126,7 +127,23 @@ impl ActionExecutor {
         whom
     }
 
-    pub(super) fn ask(
+    /// Puts a question, and notes what its answer means for a rescue.
+    pub(super) fn put_question(
+        &self,
+        (number, contradiction): (u32, Option<&str>),
+        facts: &(Option<Commits>, Option<Changes>),
+        cancel: &CancelFlag,
+    ) -> ProbeRecord {
+        let record = self.ask(number, contradiction, facts, cancel);
+        self.note_answer(matches!(&record.outcome, ProbeOutcome::Reply(reply) if reply.status == ReplyStatus::Complete));
+        // The agent of a session that watchdog ran may have finished its work in answering.
+        if self.gate.caller == RescueCaller::OwnSession {
+            self.forget_sighting();
+        }
+        record
+    }
+
+    fn ask(
         &self,
         number: u32,
         contradiction: Option<&str>,

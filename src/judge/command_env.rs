@@ -13,6 +13,7 @@ use watchdog_store::StateDir;
 use watchdog_store::task_store::OpenTaskStores;
 
 use super::line_checkers::LineCheckers;
+use super::live_agents::SharedAgents;
 use super::slot_server::ConnectSlots;
 use crate::notify::delivery::NotificationWorker;
 
@@ -46,6 +47,8 @@ pub struct CommandEnv {
     pub task_stores: OpenTaskStores,
     /// Whether this process is a part of a recorded session.
     pub inside: SharedInside,
+    /// The agents at work on this machine.
+    pub agents: SharedAgents,
     /// Reaches the server that gives slots for questions; `None` in a build without the fleet.
     pub connect_slots: Option<ConnectSlots>,
     /// Programs that judge line by line, where they outlast one judgement: those of a loop.

@@ -41,6 +41,8 @@ pub struct EffectiveConfig {
     pub own: bool,
     /// Whether the settings say whom to ask. Otherwise the default agent is asked, which nobody named.
     pub names_agent: bool,
+    /// Whether they set `rescue.mode`: where nobody did, a rescue whose session may still live is a snapshot.
+    pub sets_rescue_mode: bool,
 }
 
 impl EffectiveConfig {
@@ -117,6 +119,7 @@ fn settled(
             file: None,
             own: true,
             names_agent: false,
+            sets_rescue_mode: false,
         });
     };
     let mut notes: Vec<Degradation> =
@@ -147,6 +150,7 @@ fn settled(
         file,
         own: true,
         names_agent: false,
+        sets_rescue_mode: false,
     })
 }
 
@@ -221,6 +225,10 @@ fn lacks_project_number(bytes: &[u8], checks: &[CheckSpec]) -> bool {
     is_of_project && checks.iter().any(has_none)
 }
 
+fn sets_rescue_mode(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<serde_json::Value>(bytes).is_ok_and(|value| value["rescue"]["mode"].is_string())
+}
+
 fn trusted((command_env, root): (&CommandEnv, &Path), bytes: &[u8], origin: &Path) -> Result<EffectiveConfig, UnreadableFact> {
     let mut parsed = parse_bytes(bytes, origin).map_err(|error| bad(&error))?;
     command_env.numbers.fill(&mut parsed.settings.checks);
@@ -242,6 +250,7 @@ fn trusted((command_env, root): (&CommandEnv, &Path), bytes: &[u8], origin: &Pat
         file: None,
         own: true,
         names_agent: names_agent(bytes),
+        sets_rescue_mode: sets_rescue_mode(bytes),
     })
 }
 

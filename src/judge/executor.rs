@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::agent::transcript::TranscriptFile;
-use crate::agent::transcript_source::TranscriptSource;
 use crate::rescue;
 use crate::watch::{FolderWatch, GitDirs};
 use crate::wire::judgement_events::helper_snapshot_data;
@@ -21,8 +20,7 @@ use watchdog_core::decision::machine::{ChecksResult, EarlierRounds, MachineActio
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{
-    ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, Degradation, FaultKind, ReadFact, RescueOutcome, UnreadableFact,
-    WarningCode,
+    Changes, CheckOutcome, CheckResult, Commits, Degradation, FaultKind, ReadFact, RescueOutcome, UnreadableFact, WarningCode,
 };
 use watchdog_facts::verdict::Evidence;
 use watchdog_git::{HistoryPoint, Snapshot, SnapshotRequest, StatFingerprints, Worktree};
@@ -42,6 +40,7 @@ use super::origins::remember_rescued;
 use super::planner::PlannerAgent;
 use super::probe_history::ProbeHistory;
 use super::recorder::JudgementRecorder;
+use super::rescue_sightings::{RescueGate, SharedSightings};
 use super::session_agent::SightedAgent;
 use super::session_work::{self, DividedUncommitted};
 use super::shared_account::{hold_for_question, is_held, question_ended};
@@ -65,7 +64,7 @@ pub struct ActionExecutor {
     /// The agent that ran the session, where that is known.
     pub(super) ran: SightedAgent,
     /// The processes that outlived the session.
-    survivors: Vec<SurvivingProcess>,
+    pub(super) survivors: Vec<SurvivingProcess>,
     /// The session's context, for checks.
     context: SessionContext,
     /// A spent budget is not spent further by questions.
@@ -76,6 +75,9 @@ pub struct ActionExecutor {
     pub(super) store: Option<Arc<dyn LocalStore>>,
     /// Its questions to the agent.
     pub(super) asking: ProbeHistory,
+    /// The gate that its rescues pass.
+    pub(super) gate: RescueGate,
+    pub(super) sightings: SharedSightings,
     /// Programs that judge line by line. They live from round to round, and through a loop.
     line_checkers: Arc<LineCheckers>,
     /// Whether the agent is left alone from now on.
@@ -85,10 +87,10 @@ pub struct ActionExecutor {
 
 /// The first facts, to compare later ones with.
 #[derive(Default)]
-struct InitialFacts {
+pub(super) struct InitialFacts {
     head: Option<HistoryPoint>,
-    fingerprint: Option<u64>,
-    transcript: Option<TranscriptFile>,
+    pub(super) fingerprint: Option<u64>,
+    pub(super) transcript: Option<TranscriptFile>,
     snapshot: Option<Snapshot>,
     /// From the last reading of uncommitted changes.
     stat_fingerprints: Option<StatFingerprints>,
@@ -124,6 +126,8 @@ impl ActionExecutor {
             keeps_fingerprints: false,
             store: None,
             asking: ProbeHistory::default(),
+            gate: RescueGate::default(),
+            sightings: SharedSightings::default(),
             line_checkers,
             silent: AtomicBool::new(false),
             seen: Mutex::new(seen),
@@ -148,6 +152,11 @@ impl ActionExecutor {
     /// Keeps fingerprints of the files behind a reading of uncommitted work, if they are wanted.
     pub fn keeping_fingerprints(self, keeps_fingerprints: bool) -> Self {
         ActionExecutor { keeps_fingerprints, ..self }
+    }
+
+    /// Adds the gate that its rescues pass.
+    pub fn with_gate(self, gate: RescueGate) -> Self {
+        ActionExecutor { gate, ..self }
     }
 
     /// Adds the records of which commands passed before.
@@ -235,7 +244,9 @@ impl ActionExecutor {
             MachineAction::ReadChanges => MachineEvent::Changes(self.changes()),
             MachineAction::TakeSnapshot => MachineEvent::Snapshot(self.snapshot("before anything that could disturb it")),
             MachineAction::JudgeChecks => MachineEvent::Checks(self.judge_checks(cancel)),
-            MachineAction::Ask { number, contradiction } => MachineEvent::Probe(self.ask(*number, contradiction.as_deref(), facts, cancel)),
+            MachineAction::Ask { number, contradiction } => {
+                MachineEvent::Probe(self.put_question((*number, contradiction.as_deref()), facts, cancel))
+            }
             MachineAction::Rescue => MachineEvent::Rescue(self.rescue(cancel)),
             MachineAction::ReadSurvivors => MachineEvent::Survivors(self.left_running()),
             MachineAction::ReadActivity => MachineEvent::Activity(self.activity()),
@@ -245,7 +256,7 @@ impl ActionExecutor {
         }
     }
 
-    fn seen(&self) -> std::sync::MutexGuard<'_, InitialFacts> {
+    pub(super) fn seen(&self) -> std::sync::MutexGuard<'_, InitialFacts> {
         self.seen.lock().expect("mutex poisoned")
     }
 
@@ -292,6 +303,7 @@ impl ActionExecutor {
             self.command_env.tell(&sentence);
         }
         let gaps = exposed.map_or(Ok(()), Snapshot::require_all_read);
+        self.sight_work(taken.as_ref());
         self.seen().snapshot = taken;
         self.snapshot_helpers(why);
         gaps?;
@@ -329,6 +341,7 @@ impl ActionExecutor {
         let context =
             CheckContext::new(&capabilities).with_session(&session).asking_every(self.input.overrides.every).side_by_side(at_once());
         let outcome = checks::evaluate(&self.input.settings, &context);
+        self.forget_sighting();
         self.spend_beside(capabilities.spent());
         let beside = self.inherited_beside(&outcome);
         let mut notes = outcome.notes;
@@ -378,11 +391,19 @@ impl ActionExecutor {
         Cow::Owned(context)
     }
 
+    pub(super) fn last_snapshot(&self) -> Option<Snapshot> {
+        self.seen().snapshot.clone()
+    }
+
     fn rescue(&self, cancel: &CancelFlag) -> ReadFact<RescueOutcome> {
-        let Some(snapshot) = self.seen().snapshot.clone() else {
-            // The machine asks for a rescue only after a snapshot; with nothing in it there is nothing to rescue.
+        // The machine asks for a rescue only after a snapshot; with nothing in it there is nothing to rescue.
+        if self.last_snapshot().is_none() {
             return Ok(RescueOutcome::default());
-        };
+        }
+        if let Some(held) = self.hold_rescue(cancel)? {
+            return Ok(RescueOutcome { held_back: Some(held), ..RescueOutcome::default() });
+        }
+        let Some(snapshot) = self.last_snapshot() else { return Ok(RescueOutcome::default()) };
         self.own_worktree()?;
         let others = self.seen().others.clone();
         let (settings, anchor, origin) = (&self.input.settings, self.input.anchor.as_ref(), &self.input.origin.0);
@@ -443,39 +464,6 @@ impl ActionExecutor {
             Some(store) => survivors::find(&self.input, store.as_ref(), now()),
             None => SurvivorFacts { session_over: self.input.overrides.session_over, ..SurvivorFacts::default() },
         }
-    }
-
-    fn activity(&self) -> ActivityFacts {
-        let now_changed = self.worktree(Worktree::changes).ok().map(|changes| changes.fingerprint);
-        let first = self.seen().fingerprint;
-        let worktree = match (first, now_changed) {
-            (Some(first), Some(now)) => Some(first != now),
-            (_, _) => None,
-        };
-        let processes = (!self.survivors.is_empty()).then(|| self.survivors.iter().any(SurvivingProcess::still_runs));
-        let transcript = self.seen().transcript.clone().map(|before| self.latest_transcript() != Some(before));
-        ActivityFacts { worktree, processes, transcript }
-    }
-
-    pub(super) fn remember_transcript(&self) {
-        if self.seen().transcript.is_none() {
-            self.seen().transcript = self.latest_transcript();
-        }
-    }
-
-    pub(super) fn latest_transcript(&self) -> Option<TranscriptFile> {
-        let source = self.transcripts()?;
-        match &self.session_id {
-            Some(id) => source.session(&self.root, id),
-            // Which of the transcripts of all folders is written is not searched for.
-            None if source.is_by_folder() => source.latest(&self.root),
-            None => None,
-        }
-    }
-
-    /// Where the agent keeps its transcripts.
-    pub(super) fn transcripts(&self) -> Option<TranscriptSource> {
-        self.command_env.transcripts_of(&self.root, &self.agent)
     }
 }
 

@@ -52,6 +52,7 @@ impl JudgementInput {
             known,
             settings,
             names_agent: effective.names_agent,
+            sets_rescue_mode: effective.sets_rescue_mode,
             overrides,
             trust: effective.trust,
             notes,

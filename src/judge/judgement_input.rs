@@ -42,6 +42,8 @@ pub struct Overrides {
     pub no_progress_limit: Option<u32>,
     /// Whether the session is known to have ended, because watchdog waited for its process.
     pub session_over: bool,
+    /// Whether a session of the worktree runs this very process: watchdog judges, asks and rescues nothing, and records nothing.
+    pub from_inside: bool,
     /// Whether another agent ran the session than the one whose program the command line names.
     pub other_agent: bool,
     /// `--without-snapshot`: starts a session even where no snapshot of uncommitted changes could be taken.
@@ -86,6 +88,8 @@ pub struct JudgementInput {
     pub settings: ConfigSettings,
     /// Whether the configuration says whom to ask, or the default agent is asked, which nobody named.
     pub names_agent: bool,
+    /// Whether the configuration sets `rescue.mode`.
+    pub sets_rescue_mode: bool,
     /// The overrides of the command line.
     pub overrides: Overrides,
     /// Whether the configuration counts.

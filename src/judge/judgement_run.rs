@@ -13,7 +13,7 @@ use watchdog_facts::context::SessionContext;
 use watchdog_facts::evidence::{Degradation, SessionEnd, WarningCode};
 use watchdog_facts::refused_tool::ToolRefusals;
 use watchdog_facts::session_work::ContentIds;
-use watchdog_facts::verdict::{Status, Verdict};
+use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::Worktree;
 use watchdog_process::SurvivingProcess;
 use watchdog_store::journal::{kind, tidy, tidy_is_due};
@@ -31,13 +31,14 @@ use super::origins::{keep_judged_head, settle_beside, settle_clone};
 use super::sensors::read_halt;
 use super::session_agent::{SightedAgent, settings_for};
 use super::session_context::load_session_context;
+use super::session_life as life;
 use super::settle_anchor;
 use super::signals::SignalState;
 use super::spawn_io::spawn_io;
 use super::survivors;
 use super::waiting_driver::drive_to_the_end;
 use crate::clock::now;
-use crate::wire::verdict_json::{Judgement, OutlivedProcess};
+use crate::wire::verdict_json::{JudgedSession, Judgement, OutlivedProcess};
 
 /// The facts that `run` gathered about its session.
 #[derive(Debug, Default)]
@@ -76,6 +77,8 @@ pub struct JudgementRun {
     earlier: EarlierRounds,
     log: Option<PathBuf>,
     survivors: Vec<SurvivingProcess>,
+    /// The session that lives here, where one does.
+    live_session: Option<JudgedSession>,
     refused: ToolRefusals,
     begun: Timestamp,
     /// The span of all its log lines.
@@ -128,8 +131,18 @@ impl JudgementRun {
         setup.notes.extend(session.notes);
         setup.notes.extend(unread_sensors);
         let left = survivors::find(&input, store.as_ref(), now());
+        let ended = ran_a_session || left.session_over || left.released.is_some();
         (setup.survivors, setup.session_over) = (left.holding, left.session_over);
         setup.notes.extend(left.released);
+        let (executor, life) = match life::settle(executor, store.as_ref(), &command_env, (ran_a_session, ended)) {
+            Ok(settled) => settled,
+            Err(unreadable) => {
+                return Err(Box::new(about(&command_env, Some(&input), Verdict::unreadable(unreadable.placed(&input.commands)), begun)));
+            }
+        };
+        setup.life = life.life;
+        // A look that saw the work move spends no round.
+        setup.completion.max_probes = setup.completion.max_probes.saturating_add(u32::from(executor.gate.has_moved));
         let judgement_run = JudgementRun {
             command_env,
             input,
@@ -139,6 +152,7 @@ impl JudgementRun {
             earlier,
             log: session.log,
             survivors: session.survivors,
+            live_session: life.session,
             refused: session.refused,
             begun,
             span,
@@ -156,6 +170,9 @@ impl JudgementRun {
     pub fn settle(&self, verdict: Verdict) -> Judgement {
         let _within = self.span.enter();
         let concluded = verdict.reason;
+        if self.input.overrides.from_inside {
+            return self.unrecorded(verdict);
+        }
         keep_judged_head(&self.input, &verdict);
         // A sweep judges many worktrees, and searches for helpers only after a `complete`.
         if !self.input.overrides.once || verdict.status() == Status::Complete {
@@ -177,8 +194,13 @@ impl JudgementRun {
             verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
             false
         });
-        let left = if stands { self.earlier } else { rounds::after(self.earlier, &verdict) };
+        let left = match stands {
+            true => self.earlier,
+            false if self.executor.gate.has_moved => rounds::after_movement(self.earlier, &verdict),
+            false => rounds::after(self.earlier, &verdict),
+        };
         let recorded = (self.input.leave(self.store.as_ref(), left, self.executor.fingerprint()))
+            .and_then(|()| Ok(self.executor.record_state(self.store.as_ref(), &verdict)?))
             .and_then(|()| self.input.feed_breaker(self.store.as_ref(), &verdict, &self.journal));
         if verdict.status() == Status::Complete {
             self.completed(&verdict);
@@ -195,7 +217,7 @@ impl JudgementRun {
         let mut judgement = about(&self.command_env, Some(&self.input), verdict, self.begun);
         judgement.breaker = breaker.ok().or_else(|| self.input.breaker(self.store.as_ref()));
         judgement.log = self.log.as_ref().map(|path| path.display().to_string());
-        judgement.session = judgement.session.or_else(|| self.executor.session());
+        judgement.session = self.session_of(&judgement.verdict);
         let outlived = |(survivor, still_runs): (&SurvivingProcess, bool)| OutlivedProcess { shown: survivor.to_string(), still_runs };
         judgement.survivors = survivors.into_iter().map(outlived).collect();
         judgement.refused = self.refused.clone();
@@ -209,6 +231,20 @@ impl JudgementRun {
 }
 
 impl JudgementRun {
+    /// A judgement that a session of the worktree called: it moves no record.
+    fn unrecorded(&self, verdict: Verdict) -> Judgement {
+        let mut judgement = about(&self.command_env, Some(&self.input), verdict, self.begun);
+        judgement.breaker = self.input.breaker(self.store.as_ref());
+        judgement.session = self.live_session.clone();
+        judgement
+    }
+
+    /// The session that a verdict is about.
+    fn session_of(&self, verdict: &Verdict) -> Option<JudgedSession> {
+        let alive = self.live_session.clone().filter(|_| verdict.reason == Reason::SessionActive);
+        alive.or_else(|| self.executor.session())
+    }
+
     /// Records that later changes belong to no session until a new baseline. If that fails, the next judgement only counts more of them as
     /// work.
     fn completed(&self, verdict: &Verdict) {
@@ -264,10 +300,8 @@ impl PreparedJudgement {
 
 #[cfg(test)]
 mod tests {
-    use watchdog_facts::evidence::Changes;
-    use watchdog_facts::verdict::Reason;
-
     use super::*;
+    use watchdog_facts::evidence::Changes;
 
     #[test]
     fn a_worktree_counts_as_clean_only_where_its_reading_says_so_and_nothing_ran_since() {

@@ -4,6 +4,7 @@
 //! `judgement_run` (the course of one judgement), `waiting_driver` (one action after the other) and `executor` (its performance),
 //! `admission` and `refusal` (why nothing was judged).
 
+mod activity_signs;
 pub(crate) mod admission;
 pub mod agent_preset;
 mod asking;
@@ -21,6 +22,8 @@ pub(crate) mod judgement_about;
 pub(crate) mod judgement_input;
 pub(crate) mod judgement_run;
 pub mod line_checkers;
+pub(crate) mod live_agents;
+pub mod live_session;
 pub(crate) mod machine_log;
 pub(crate) mod open_worktree;
 pub(crate) mod origins;
@@ -30,11 +33,14 @@ mod probe_history;
 pub(crate) mod question_slot;
 pub(crate) mod recorder;
 pub(crate) mod refusal;
+pub(crate) mod rescue_gate;
+pub(crate) mod rescue_sightings;
 pub(crate) mod sensors;
 pub(crate) mod serving_git;
 pub(crate) mod session_agent;
 mod session_context;
 pub(crate) mod session_cost;
+pub(crate) mod session_life;
 pub(crate) mod session_work;
 pub(crate) mod settle_anchor;
 pub(crate) mod shared_account;

@@ -1,6 +1,7 @@
 //! `watchdog check`: judges what happened since a baseline.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::runtime::Handle;
@@ -13,7 +14,6 @@ use watchdog_git::{HistoryPoint, KeptBaseline};
 use watchdog_process::{CommandLineReader, PidWaitOutcome};
 use watchdog_store::lock::WorktreeLock;
 
-use super::live_session::{RunningSession, SessionActivity};
 use super::pid_wait;
 use crate::clock::now;
 use crate::judge::admission::PreparedJudgement;
@@ -22,9 +22,11 @@ use crate::judge::configuration::effective;
 use crate::judge::judgement_about::about;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::judgement_run::ObservedSession;
+use crate::judge::live_session::{RunningSession, SessionActivity};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
 use crate::judge::session_agent::{SightedAgent, session_agent};
+use crate::judge::session_life::WorktreeLife;
 use crate::judge::settle_anchor;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
@@ -67,17 +69,27 @@ pub async fn try_check(
 /// The steps of a check: open, lock, wait, then those of [`judge_worktree`].
 fn check_here(command_env: &CommandEnv, mut request: CheckRequest, signals: &SignalState, begun: Timestamp) -> Result<Judgement, Refusal> {
     let open = OpenWorktree::open(command_env)?;
+    if is_from_inside(command_env, &open)? {
+        request.overrides = Overrides { from_inside: true, no_probe: true, no_rescue: true, ..request.overrides };
+        // Its own session holds the lock, and would be waited for without end.
+        return as_judgement(judge_worktree(command_env, open, &request, signals, begun));
+    }
     let mut lock =
         open.lock(command_env, "watchdog check", false).map_err(|refusal| with_its_session(command_env, &open, refusal, begun))?;
     wait_for_process(command_env, &mut request, &mut lock, signals)?;
     let stalled = stalled_session(command_env, &open);
-    let mut judgement = judge_worktree(command_env, open, &request, signals, begun).or_else(|refusal| match refusal {
-        Refusal::Judgement(judgement) => Ok(*judgement),
-        other => Err(other),
-    })?;
+    let mut judgement = as_judgement(judge_worktree(command_env, open, &request, signals, begun))?;
     judgement.verdict.degraded.extend(stalled);
     drop(lock);
     Ok(judgement)
+}
+
+/// A refusal that knows spec and baseline is a judgement like any other.
+fn as_judgement(judged: Result<Judgement, Refusal>) -> Result<Judgement, Refusal> {
+    judged.or_else(|refusal| match refusal {
+        Refusal::Judgement(judgement) => Ok(*judgement),
+        other => Err(other),
+    })
 }
 
 /// The steps under the lock that the caller holds: input, admit, judge.
@@ -90,12 +102,20 @@ pub fn judge_worktree(
 ) -> Result<Judgement, Refusal> {
     let store = Arc::clone(&open.store);
     let prepared = PreparedJudgement::new(command_env, judgement_input(command_env, open, request)?, store, begun);
-    prepared.admit()?;
+    if !request.overrides.from_inside {
+        prepared.admit()?;
+    }
     // What is recorded rests on more than the processes of a moment.
     let input = &prepared.input;
     let recorded = session_agent(prepared.store.as_ref(), &input.worktree_id, &input.spec, input.record_at);
     let SightedAgent { agent, source } = if recorded.is_none() { request.sighted.clone() } else { SightedAgent::default() };
     Ok(prepared.judge_here(ObservedSession { agent, agent_source: source, ..ObservedSession::default() }, signals))
+}
+
+/// Whether a session of this worktree calls, so that no record may move.
+fn is_from_inside(command_env: &CommandEnv, open: &OpenWorktree) -> Result<bool, Refusal> {
+    let life = WorktreeLife::read(command_env, open.store.as_ref(), (&open.worktree_id, open.root()), Duration::ZERO)?;
+    Ok(life.from_inside)
 }
 
 /// A recorded session, such as a hook's, without a lock on its worktree: the judgement of its work should mention that it has stalled.
@@ -132,7 +152,9 @@ fn judgement_input(command_env: &CommandEnv, open: OpenWorktree, request: &Check
         }
         None => (found.ok_or_else(|| nothing_recorded(&open, request.spec.as_deref()))?, true),
     };
-    settle_anchor::between_sessions(&open, Some(&recorded.spec), now())?;
+    if !request.overrides.from_inside {
+        settle_anchor::between_sessions(&open, Some(&recorded.spec), now())?;
+    }
     let effective = effective(command_env, &open, Some(&recorded.spec), Some(&recorded.point))?;
     Ok(JudgementInput::new(open, recorded, known, effective, request.overrides.clone()))
 }

@@ -10,7 +10,6 @@ pub(crate) mod forget;
 pub(crate) mod hook;
 pub(crate) mod init;
 pub(crate) mod iterate;
-pub(crate) mod live_session;
 mod person;
 mod pid_wait;
 pub(crate) mod record_baseline;

@@ -6,21 +6,15 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::agent::transcript::ClaudeHome;
-use crate::agent::transcript_read;
 use watchdog_process::own_stdin::stdin_is_terminal;
 use watchdog_system::read_regular_file;
 
-/// How much of a transcript is read, from its end, to find calls without a result.
-const WINDOW: u64 = 1 << 20;
+/// How much of a settings file is read.
+const SETTINGS: u64 = 1 << 20;
 /// Hooks of Claude Code that notify a person of a question, or answer it.
 const ASKING_HOOKS: [&str; 2] = ["PermissionRequest", "Notification"];
 /// Options of Claude Code that name who answers.
 const ANSWERING_OPTIONS: [&str; 1] = ["--permission-prompt-tool"];
-
-/// The last tool calls of the transcript that have no result yet.
-pub fn calls_in_transcript(path: Option<&Path>) -> Vec<String> {
-    path.and_then(|path| transcript_read::read(path, WINDOW).ok()).map(|transcript| transcript.unanswered).unwrap_or_default()
-}
 
 /// Whether a person can answer questions of this command's session: at a terminal, or by a hook.
 pub fn person_can_answer(root: &Path, home: &ClaudeHome, command: &[OsString]) -> bool {
@@ -33,7 +27,7 @@ pub fn hooks_ask(root: &Path, home: &ClaudeHome) -> bool {
     let own = ["settings.json", "settings.local.json"].map(|name| root.join(".claude").join(name));
     let users = home.folder().map(|folder| folder.join("settings.json"));
     own.into_iter().chain(users).any(|path| {
-        let settings = read_regular_file(&path, WINDOW).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+        let settings = read_regular_file(&path, SETTINGS).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
         settings.is_some_and(|settings| {
             ASKING_HOOKS.iter().any(|hook| settings["hooks"][*hook].as_array().is_some_and(|entries| !entries.is_empty()))
         })

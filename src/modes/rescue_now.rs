@@ -1,14 +1,16 @@
 //! `watchdog rescue`: takes a snapshot of everything uncommitted, then commits it as the configuration says.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
 use crate::rescue::{self, PlanError, RescuePreview};
 use crate::session::recorded;
 use watchdog_core::config::settings::{ConfigSettings, RescueMode};
-use watchdog_facts::evidence::{Degradation, RescueOutcome, WarningCode};
+use watchdog_facts::evidence::{Degradation, HeldRescue, RescueOutcome, WarningCode};
 use watchdog_git::{Snapshot, SnapshotRequest};
+use watchdog_process::CancelFlag;
 use watchdog_store::journal::{event, kind};
 use watchdog_store::session as sessions;
 
@@ -21,7 +23,10 @@ use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::origins::remember_rescued;
 use crate::judge::planner::PlannerAgent;
 use crate::judge::refusal::Refusal;
+use crate::judge::rescue_gate::{GatedWorktree, RescueFacts, work_mark};
+use crate::judge::rescue_sightings::RescueGate;
 use crate::judge::session_agent::settings_for;
+use crate::judge::session_life::WorktreeLife;
 use crate::wire::judgement_events::manual_rescue_data;
 
 /// The result of a rescue.
@@ -66,10 +71,10 @@ pub fn rescue_now(
     let latest = recorded(&open.store, &open.worktree_id, options.spec.as_deref())?;
     let spec = options.spec.clone().or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| open.worktree.default_spec());
     let found = effective(command_env, open, None, latest.as_ref().map(|latest| &latest.point))?;
-    let EffectiveConfig { settings, mut notes, anchor, .. } = found;
+    let EffectiveConfig { settings, mut notes, anchor, sets_rescue_mode, .. } = found;
     let recorded_points = (anchor.as_ref(), latest.as_ref().map(|latest| &latest.point));
     let refused = refused_rescue_script(&open.worktree, &settings, recorded_points, &spec)?;
-    let rescued = rescue_uncommitted(command_env, open, (&spec, &settings), options.dry_run, refused, ask);
+    let rescued = rescue_uncommitted(command_env, open, (&spec, &settings, sets_rescue_mode), options.dry_run, refused, ask);
     if !options.dry_run {
         if let Err(why) = expire(&open.worktree, open.store.as_ref(), &command_env.state.logs(), settings.rescue.keep_days) {
             notes
@@ -90,7 +95,7 @@ pub fn rescue_now(
 fn rescue_uncommitted(
     command_env: &CommandEnv,
     open: &OpenWorktree,
-    (spec, settings): (&str, &ConfigSettings),
+    (spec, settings, sets_mode): (&str, &ConfigSettings, bool),
     dry_run: bool,
     refused: Option<String>,
     ask: CommitPlanSource<'_>,
@@ -102,15 +107,50 @@ fn rescue_uncommitted(
         return Ok(RescueReport::Preview(rescue::preview(&open.worktree, &settings.rescue)?));
     }
     let request = SnapshotRequest { spec, at: now(), why: "asked for by watchdog rescue" };
-    let Some(snapshot) = open.worktree.take_snapshot_with_private(&request, &rescue::private_rule(&settings.rescue))? else {
-        return Ok(RescueReport::Nothing);
-    };
+    let take = || open.worktree.take_snapshot_with_private(&request, &rescue::private_rule(&settings.rescue));
+    let Some(mut snapshot) = take()? else { return Ok(RescueReport::Nothing) };
+    let commits = !matches!(settings.rescue.mode, RescueMode::Snapshot | RescueMode::Off);
+    let held = if commits { hold_rescue(command_env, open, (settings, sets_mode), &mut snapshot, &take)? } else { None };
     let outcome = match settings.rescue.mode {
+        _ if held.is_some() => RescueOutcome { held_back: held, ..RescueOutcome::default() },
         RescueMode::Snapshot | RescueMode::Off => RescueOutcome { left_out: snapshot.left_out.clone(), ..RescueOutcome::default() },
         _ if refused.is_some() => RescueOutcome { failed: refused, ..RescueOutcome::default() },
         RescueMode::Plan | RescueMode::Single | RescueMode::Command => commit(command_env, open, settings, spec, &snapshot, ask)?,
     };
     Ok(RescueReport::Rescued { snapshot: Box::new(snapshot), outcome: Box::new(outcome) })
+}
+
+/// Decides whether the rescue may commit now; `Some` holds why not. The newest snapshot takes the place of the first.
+fn hold_rescue(
+    command_env: &CommandEnv,
+    open: &OpenWorktree,
+    (settings, sets_mode): (&ConfigSettings, bool),
+    snapshot: &mut Snapshot,
+    take: &dyn Fn() -> Result<Option<Snapshot>, watchdog_git::Error>,
+) -> Result<Option<HeldRescue>, Refusal> {
+    let (id, root) = (open.worktree_id.as_str(), open.root());
+    let life = WorktreeLife::read(command_env, open.store.as_ref(), (id, root), settings.rescue.quiet)?;
+    let gate = RescueGate { from_inside: life.from_inside, ..RescueGate::default() };
+    let gated = GatedWorktree {
+        command_env,
+        store: open.store.as_ref(),
+        worktree_id: id,
+        root,
+        quiet: settings.rescue.quiet,
+        timeout: settings.rescue.timeout,
+        sets_mode,
+    };
+    let first = (Instant::now(), work_mark(&open.worktree, Some(snapshot))?);
+    let facts = RescueFacts { gate: &gate, first, says_complete: false };
+    let mut again = || {
+        let newest = take()?;
+        let mark = work_mark(&open.worktree, newest.as_ref())?;
+        if let Some(newest) = newest {
+            *snapshot = newest;
+        }
+        Ok(mark)
+    };
+    Ok(gated.hold_rescue(facts, &CancelFlag::new(), &|| open.worktree.youngest_lock(), &mut again, &|| Ok(Duration::ZERO))?)
 }
 
 /// Commits by mode; `plan` asks the agent for a plan.

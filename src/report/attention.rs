@@ -4,7 +4,7 @@ use jiff::Zoned;
 
 use super::overview::{RecordedBreaker, StatusRow};
 use crate::clock::local_time::local_time;
-use crate::modes::live_session::SessionActivity;
+use crate::judge::live_session::SessionActivity;
 use crate::wire::last_verdict::LastVerdict;
 use crate::wire::next_step::NextStep;
 use watchdog_core::decision::breaker::BreakerState;

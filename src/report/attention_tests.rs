@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::overview::OlderSpecs;
 use super::*;
-use crate::modes::live_session::SessionLiveness;
+use crate::judge::live_session::SessionLiveness;
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::lock::LockHolder;
 use watchdog_store::looped::LoopRecord;

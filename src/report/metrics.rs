@@ -12,7 +12,7 @@ use super::PathFilter;
 use super::attention::AttentionRank;
 use super::figures::report;
 use super::overview::{StatusOverview, StatusRow};
-use crate::modes::live_session::SessionActivity;
+use crate::judge::live_session::SessionActivity;
 use crate::wire::figures_json::FiguresReport;
 use crate::wire::last_verdict::LastVerdict;
 use crate::wire::metrics_text::MetricSeries;

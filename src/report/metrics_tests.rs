@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::super::overview::{OlderSpecs, RecordedBreaker};
 use super::*;
-use crate::modes::live_session::SessionLiveness;
+use crate::judge::live_session::SessionLiveness;
 use crate::wire::metrics_text::metrics_text;
 use watchdog_store::baseline::{self, BaselineRecord, BaselineRefs};
 use watchdog_store::engine::StoredEvent;

@@ -16,7 +16,7 @@ use super::attention::AttentionRank;
 use super::fleet_overview::{FleetOverview, RowMachine};
 use super::last_judgements::{WorkKey, last_judgements};
 use crate::agent::transcript::ClaudeHome;
-use crate::modes::live_session::{SessionActivity, SessionLiveness, live_session};
+use crate::judge::live_session::{SessionActivity, SessionLiveness, live_session};
 use crate::wire::breaker_json::BreakerFields;
 use crate::wire::last_verdict::LastVerdict;
 use crate::wire::status_json::{StatusSession, WorktreeStatus, status_json, worktree_status_json};

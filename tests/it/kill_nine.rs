@@ -14,7 +14,7 @@ use crate::support::{Repo, Step, TestEnv, wait_for, wait_until};
 const ROUNDS: u32 = 240;
 
 /// Repositories that are worked in at the same time.
-const WORKERS: u32 = 2;
+const WORKERS: u32 = 6;
 
 /// The seed of the moments; print it with a failure, and change it to look elsewhere.
 const SEED: u64 = 0x5eed_0001;

@@ -36,6 +36,8 @@ mod config;
 mod crashed_sessions;
 // Checks in a real repository, and what an agent may try.
 mod criteria;
+// Judgements and rescues beside sessions that live.
+mod beside_sessions;
 // What a cron line finds in a week: quiet states, commits, people.
 mod cron_week;
 // Each leaf of the decision tree, with a scripted agent.

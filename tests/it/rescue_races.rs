@@ -39,16 +39,16 @@ fn a_lock_of_a_live_git_is_waited_for() {
 }
 
 #[test]
-fn a_lock_that_stays_ends_in_review_with_who_has_it_and_the_way_back() {
+fn beside_a_young_lock_nothing_is_committed() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("new.txt", "n");
     let held = lock(&repo, Duration::ZERO);
     let config = config(&env, 1);
-    let out = repo.watchdog(&["check", "--json", "--baseline", "HEAD", "--max-probes", "1", "--config", &config]).expect(12);
-    assert_eq!(out.verdict(), "review/rescue_incomplete");
+    let out = repo.watchdog(&["check", "--json", "--baseline", "HEAD", "--max-probes", "1", "--config", &config]).expect(11);
+    assert_eq!(out.verdict(), "waiting/session_active");
     let message = out.json()["message"].as_str().expect("a message").to_owned();
-    for word in ["index.lock is held by", &format!("(process {})", std::process::id()), " rescue restore main/"] {
+    for word in ["a lock file of git is", "younger than 600 s", " rescue restore main/"] {
         assert!(message.contains(word), "\"{word}\" is not said\n{out}");
     }
     assert!(repo.path().join(".git/index.lock").exists(), "a foreign lock is never removed");
@@ -97,7 +97,7 @@ fn a_commit_that_appears_meanwhile_is_fine() {
     repo.write("late.txt", "committed by the agent\n");
     fs::remove_file(repo.path().join("gone.txt")).expect("it is there");
     repo.write("left.txt", "left for the rescue\n");
-    let held = lock(&repo, Duration::ZERO);
+    let held = lock(&repo, Duration::from_secs(3600));
     let running = repo.watchdog_spawn(&["-v", "rescue", "--json", "--config", &config(&env, 30)]);
     wait_until("it says that it waits", LONG, || running.stderr_so_far().contains("waiting for"));
     // Another git, with an index of its own, commits part of the work: the deletion above all, which git cannot repeat.
@@ -121,7 +121,7 @@ fn when_somebody_else_commits_everything_meanwhile_nothing_failed() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("late.txt", "l");
-    let held = lock(&repo, Duration::ZERO);
+    let held = lock(&repo, Duration::from_secs(3600));
     let running = repo.watchdog_spawn(&["-v", "rescue", "--json", "--config", &config(&env, 30)]);
     wait_until("it says that it waits", LONG, || running.stderr_so_far().contains("waiting for"));
     fs::remove_file(repo.path().join(".git/index.lock")).expect("our own file");

@@ -182,6 +182,7 @@ fn a_judgement_that_panicked_for_want_of_room_has_a_verdict_in_the_journal() {
         notifications: NotificationWorker::default(),
         task_stores: Default::default(),
         inside: Default::default(),
+        agents: Default::default(),
         connect_slots: None,
         line_checkers: None,
     };

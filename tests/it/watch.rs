@@ -145,11 +145,15 @@ fn a_session_under_run_is_judged_by_run_and_by_the_watch_when_run_was_killed() {
     let watch = Watch::start(&env, repo.path(), &[]);
     repo.watchdog(&["run", "--", "sh", "-c", "echo 1 > work.txt; git add -A; git commit -qm one"]).expect(0);
     let gate = env.root().join("gate");
-    let script = format!("echo 2 > work.txt; git commit -qam two; touch '{}'; sleep 60", gate.display());
+    let over = env.root().join("over");
+    let (committed, end) = (gate.display(), over.display());
+    let script = format!("echo 2 > work.txt; git commit -qam two; touch '{committed}'; until [ -e '{end}' ]; do sleep 0.1; done");
     let run = repo.watchdog_spawn(&["run", "--", "sh", "-c", &script]);
     wait_until("the session committed", SOON, || gate.exists());
     run.signal(Signal::KILL);
     drop(run);
+    // The session lives on: it is waited for.
+    std::fs::write(&over, "").unwrap();
     assert_eq!(watch.wait_for(1), "complete/new_commits of repo");
     assert_eq!(watch.verdicts()[0]["commits"][0]["subject"], "two", "the first session was judged by run alone");
     watch.end();

@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::display::plural;
+pub use super::held_rescue::HeldRescue;
 pub use super::left_out_reason::LeftOutReason;
 pub use super::reply::{ProbeOutcome, Reply, ReplyStatus};
 use super::shell_line::WorktreeCommands;
@@ -472,15 +473,6 @@ pub struct RescueOutcome {
     pub warnings: Vec<Degradation>,
     /// Why nothing was committed although it could have been: something may still live here.
     pub held_back: Option<HeldRescue>,
-}
-
-/// A rescue that may not commit yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeldRescue {
-    /// Why.
-    pub why: String,
-    /// When another look may decide otherwise, where time alone decides.
-    pub retry_at: Option<Timestamp>,
 }
 
 /// Signs of activity during a check. `None` = unreadable.

@@ -11,6 +11,7 @@ pub mod agent_source;
 pub mod context;
 pub mod display;
 pub mod evidence;
+pub mod held_rescue;
 pub mod left_out_reason;
 pub mod patterns;
 pub mod phase_words;

@@ -62,6 +62,7 @@ mod snapshot;
 mod special;
 mod staged;
 mod stat_fingerprint;
+mod stillness;
 mod submodule;
 mod touched;
 mod tree_change;

@@ -29,6 +29,11 @@ impl ProcessAncestry {
         ProcessAncestry { above, watchdogs: marking_watchdogs() }
     }
 
+    /// Whether a process is an ancestor of this one.
+    pub fn is_above(&self, pid: u32) -> bool {
+        self.above.contains(&pid)
+    }
+
     /// Whether a session's first process is an ancestor of this one, or was started by a watchdog whose mark this process carries. A
     /// watchdog takes the place of the session that it is about to start, and takes in the orphans of one that it runs (`is_ours`).
     pub fn is_inside(&self, session: u32, is_ours: bool) -> bool {

@@ -3,6 +3,8 @@
 /// A program as the system shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallingProgram {
+    /// Its pid.
+    pub pid: u32,
     /// Its command line, the program's own name first.
     pub words: Vec<String>,
     /// Whether its input is a terminal.
@@ -30,7 +32,7 @@ fn program(pid: u32) -> Option<CallingProgram> {
     let words = watchdog_system::program_words(pid)?;
     let stdin = watchdog_system::stdin_of(pid)?;
     let stdin_is_terminal = stdin.starts_with("/dev/pts") || stdin.starts_with("/dev/tty") || stdin.as_os_str() == "/dev/console";
-    Some(CallingProgram { words, stdin_is_terminal })
+    Some(CallingProgram { pid, words, stdin_is_terminal })
 }
 
 fn is_shell_with_command(words: &[String]) -> bool {

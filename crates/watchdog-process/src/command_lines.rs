@@ -10,7 +10,7 @@ use super::tree_registry;
 /// The most processes whose command lines are read: the oldest, as what starts a session's agent is among its first.
 const PROCESSES: usize = 64;
 /// The most bytes of a command line.
-const BYTES: u64 = 16 << 10;
+pub(super) const BYTES: u64 = 16 << 10;
 
 /// The command line of one process.
 #[derive(Debug, Clone, PartialEq, Eq)]

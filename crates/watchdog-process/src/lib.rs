@@ -36,6 +36,7 @@ mod session_process;
 mod tree_members;
 mod tree_registry;
 mod wait_pid;
+mod working_process;
 
 pub use alive::still_runs;
 pub use ancestry::ProcessAncestry;
@@ -54,3 +55,4 @@ pub use program_search::program_in_path;
 pub use session_process::{OutputReader, SessionLaunch, SessionOutcome, SessionProcess};
 pub use tree_registry::{become_subreaper, reap_orphans, started_by_a_watchdog};
 pub use wait_pid::{PidWaitOutcome, WaitPidError, wait_for_pid};
+pub use working_process::{WorkingProcess, read_working_processes};

@@ -15,6 +15,8 @@
 //! | [`limit_arenas`] | glibc's number of arenas | as many as the C library likes |
 //! | [`boot_reading`] | boot id and `/proc/uptime` | nothing; leases go by the wall clock |
 //! | [`time_since_boot`] | `CLOCK_BOOTTIME` | `CLOCK_MONOTONIC`, which counts sleep on macOS |
+//! | [`time_awake`] | `CLOCK_MONOTONIC` | the same as [`time_since_boot`] |
+//! | [`folder_of`] | the link `cwd` in `/proc` | unknown: no agent is found by its folder |
 //! | [`file_system_kind`] | `statfs` | unknown: a sweep reads each worktree again, and SQLite itself refuses a log that it cannot share |
 //! | [`flush_file_system`] | `syncfs` | none; files are flushed one by one, or all by `sync` |
 //! | [`list_folder`] | `getdents64` into a buffer that is reused | `readdir` |
@@ -39,9 +41,9 @@ use other_systems as here;
 // One list for all systems: what one of them lacks does not compile there.
 pub use here::{
     FOLDER_TO_ENTER, PIPE_PIECE, address_space_limit, adopt_orphans, boot_reading, children, children_of_main_thread, command_line,
-    control_group, enlarge_pipe, file_system_kind, find_holder, flush_file_system, handles, hold_process, host_name, limit_arenas,
-    limits_leave_plenty, list_folder, lower_thread_priority, mark_of, marking, of_ticks, process_life, program_words, read_all, read_one,
-    reopen, signal, signal_held, stdin_of, time_since_boot, uptime, variable, wait_for_held, with_variable,
+    control_group, enlarge_pipe, file_system_kind, find_holder, flush_file_system, folder_of, handles, hold_process, host_name,
+    limit_arenas, limits_leave_plenty, list_folder, lower_thread_priority, mark_of, marking, of_ticks, process_life, program_words,
+    read_all, read_one, reopen, signal, signal_held, stdin_of, time_awake, time_since_boot, uptime, variable, wait_for_held, with_variable,
 };
 pub use regular_file::{open_regular_file, read_regular_file};
 pub use system_facts::{BootReading, ListingBuffer, NamedProcess, ProcessHandle, ProcessLife, ProcessRow, SignalOutcome};

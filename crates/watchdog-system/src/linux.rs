@@ -19,7 +19,7 @@ pub use arenas::limit_arenas;
 pub use control_groups::{address_space_limit, control_group, limits_leave_plenty};
 pub use file_system::{FOLDER_TO_ENTER, file_system_kind, flush_file_system, list_folder};
 pub use pidfd::{hold_process, signal_held, wait_for_held};
-pub use proc_files::{find_holder, handles, host_name, program_words, reopen, stdin_of, with_variable};
+pub use proc_files::{find_holder, folder_of, handles, host_name, program_words, reopen, stdin_of, with_variable};
 pub use process_table::{
     children, children_of_main_thread, command_line, of_ticks, process_life, read_all, read_one, signal, uptime, variable,
 };
@@ -47,6 +47,12 @@ pub fn enlarge_pipe(pipe: impl AsFd, bytes: usize) {
 /// The time since boot, which nobody can set and which counts while the machine sleeps.
 pub fn time_since_boot() -> Duration {
     let now = clock_gettime(ClockId::Boottime);
+    Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or_default())
+}
+
+/// The time since boot in which the machine was awake.
+pub fn time_awake() -> Duration {
+    let now = clock_gettime(ClockId::Monotonic);
     Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or_default())
 }
 

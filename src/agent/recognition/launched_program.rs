@@ -86,6 +86,13 @@ const RUNNER_VALUED: [&str; 4] = ["--registry", "--cache", "-w", "--workspace"];
 /// Words with which a program says something about itself, and begins no session.
 const ABOUT_ITSELF: [&str; 6] = ["--version", "-V", "-v", "--help", "-h", "version"];
 
+/// Whether a program only starts others, as shells and launchers do. What it starts is a process of its own.
+pub(super) fn only_starts_others(word: &str) -> bool {
+    let name = base_name(word).trim_start_matches('-');
+    let starts = ["script", "eval", "watchdog"].contains(&name) || BEHIND_DASHES.contains(&name) || SHELLS.contains(&name);
+    starts || LAUNCHERS.iter().any(|launcher| launcher.name == name) || PACKAGE_RUNNERS.iter().any(|(runner, _)| *runner == name)
+}
+
 /// The last part of a path.
 pub(super) fn base_name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)

@@ -3,6 +3,7 @@
 //! A name counts only as a whole: `claude-notes.py` and `my-codex-viewer` are no agents. A command line that names two agents names
 //! none, because the question is whom to ask.
 
+mod agents_inside;
 mod known_agents;
 mod launched_program;
 mod named_agents;
@@ -10,5 +11,6 @@ mod shell_commands;
 #[cfg(test)]
 mod tests;
 
+pub use agents_inside::{AgentInside, ProcessOfAgent, agents_inside, processes_of_agents};
 pub use known_agents::known_agents;
 pub use named_agents::{AgentWords, NamedAgents, ProcessCommand, agents_in_command, agents_in_processes, single_program};

@@ -69,6 +69,7 @@ pub fn overrides(args: &JudgeArgs, once: bool) -> Overrides {
         uncommitted: UncommittedRule::Inherit,
         without_snapshot: false,
         session_over: false,
+        from_inside: false,
         other_agent: false,
         no_progress_limit: None,
         max_probes: args.max_probes,

@@ -109,6 +109,9 @@ fn report(terminal: &CommandTerminal, open: &OpenWorktree, snapshot: &Snapshot, 
         for warning in &outcome.warnings {
             terminal.line(&format!("  note: {}", escape_to_one_line(&warning.detail)));
         }
+        if let Some(held) = &outcome.held_back {
+            terminal.complain(&format!("watchdog: not committed: {}", escape_to_one_line(&held.why)));
+        }
         if let Some(why) = &outcome.failed {
             terminal.complain(&format!("watchdog: not committed: {}", watchdog_facts::display::escape_for_display(why)));
         }
@@ -131,5 +134,9 @@ fn report(terminal: &CommandTerminal, open: &OpenWorktree, snapshot: &Snapshot, 
             escape_to_one_line(&error.to_string())
         ));
     }
-    Ok(if ok { 0 } else { Reason::RescueIncomplete.status().exit_code() })
+    Ok(match &outcome.held_back {
+        _ if !ok => Reason::RescueIncomplete.status().exit_code(),
+        Some(_) => Reason::SessionActive.status().exit_code(),
+        None => 0,
+    })
 }

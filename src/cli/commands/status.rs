@@ -16,7 +16,7 @@ use crate::cli::terminal::CommandTerminal;
 use crate::clock::local_time::local_time;
 use crate::clock::{local_now, now};
 use crate::judge::command_env::CommandEnv;
-use crate::modes::live_session::SessionActivity;
+use crate::judge::live_session::SessionActivity;
 use crate::report::PathFilter;
 use crate::report::attention::{self, Attention, AttentionRank};
 use crate::report::metrics::{CounterHistory, metrics};

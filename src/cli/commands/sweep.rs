@@ -64,7 +64,7 @@ pub fn sweep(command_env: &CommandEnv, terminal: &CommandTerminal, args: SweepAr
             let (progress, news, frame) = (Arc::clone(&progress), news.clone(), frame.clone());
             Arc::new(move |row, done, total| {
                 let is_news = news.as_ref().is_none_or(|news| news.take(row));
-                if json && is_news && is_shown(&row.line(), &shown) {
+                if json && is_news && is_shown(&row.line(), &shown, news.is_some()) {
                     let say = || speaker.value(&row.to_json());
                     frame.as_ref().map_or_else(say, |frame| frame.above(say));
                 }
@@ -93,8 +93,9 @@ pub fn sweep(command_env: &CommandEnv, terminal: &CommandTerminal, args: SweepAr
     Ok(report.exit_code())
 }
 
-fn is_shown(line: &SweepTableRow, only: &[String]) -> bool {
-    only.is_empty() || only.iter().any(|word| word == word_of(line))
+/// Whether a row is among those that are wanted. News of work that an idle session left is, whatever its status.
+fn is_shown(line: &SweepTableRow, only: &[String], only_news: bool) -> bool {
+    only.is_empty() || only_news && line.long_idle || only.iter().any(|word| word == word_of(line))
 }
 
 /// The status, or why there is none.
@@ -104,7 +105,7 @@ fn word_of(line: &SweepTableRow) -> &'static str {
 
 fn table(terminal: &CommandTerminal, report: &SweepReport, only: &[String], news: Option<&NoticeHistory>, commands: &WorktreeCommands) {
     let is_news = |line: &SweepTableRow| news.is_none_or(|news| !news.is_known(&line.worktree));
-    let mut lines: Vec<&SweepTableRow> = report.lines.iter().filter(|line| is_shown(line, only) && is_news(line)).collect();
+    let mut lines: Vec<&SweepTableRow> = report.lines.iter().filter(|line| is_shown(line, only, news.is_some()) && is_news(line)).collect();
     if lines.is_empty() {
         return;
     }
@@ -126,7 +127,7 @@ fn table(terminal: &CommandTerminal, report: &SweepReport, only: &[String], news
         terminal.line(&table.line(row, style_of(line.status)));
         let commands = commands.clone().with_worktree(&line.path);
         let step = line.next.as_ref().and_then(|next| next.line(&commands, line.spec.as_deref().unwrap_or_default(), "events"));
-        let says = line.status.is_none() || line.needs_person() || terminal.verbose;
+        let says = line.status.is_none() || line.needs_person() || line.long_idle || terminal.verbose;
         let why = if says { escape_to_one_line(attention::why(line.reason, &line.message)) } else { String::new() };
         row_lines::why_and_command(terminal, &why, step.as_deref());
         row_lines::others(terminal, group.others.iter().map(|at| lines[*at].path.as_path()));

@@ -5,7 +5,7 @@ use super::model::LiveModel;
 use crate::cli::amounts::age;
 use crate::cli::progress_text::{clock, dollars};
 use crate::cli::table::below_home;
-use crate::modes::live_session::SessionActivity;
+use crate::judge::live_session::SessionActivity;
 use crate::report::attention::{AttentionRank, attention};
 use crate::report::overview::StatusRow;
 use watchdog_core::decision::breaker::BreakerState;

@@ -3,7 +3,7 @@
 use jiff::Zoned;
 
 use super::live_data::{DetailTab, LiveRowKey, PlannedDeed, RowFacts, RowQuery, SnapshotChoice, TabContent};
-use crate::modes::live_session::SessionLiveness;
+use crate::judge::live_session::SessionLiveness;
 use crate::report::overview::StatusRow;
 
 /// A key or a movement of the mouse.

@@ -9,7 +9,7 @@ use jiff::{Timestamp, Zoned};
 
 use super::cells::{state_of, worktree_text};
 use super::live_data::{DetailTab, LiveRowKey, PlannedDeed, RowFacts, RowQuery, SnapshotChoice, TabContent};
-use crate::modes::live_session::SessionLiveness;
+use crate::judge::live_session::SessionLiveness;
 use crate::report::attention::AttentionRank;
 use crate::report::overview::StatusRow;
 use watchdog_facts::shell_line::WorktreeCommands;

@@ -18,7 +18,7 @@ use crate::cli::table::{shown_path, style_of};
 use crate::cli::terminal::CommandTerminal;
 use crate::clock::local_now;
 use crate::judge::command_env::CommandEnv;
-use crate::modes::live_session::SessionLiveness;
+use crate::judge::live_session::SessionLiveness;
 use crate::report::attention::{AttentionRank, attention};
 use crate::report::overview::{StatusOverview, StatusRow};
 use watchdog_facts::display::escape_to_one_line;

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::live_data::{LiveRowKey, RowFacts, ShownFact};
 use super::model::LiveModel;
-use crate::modes::live_session::{SessionActivity, SessionLiveness};
+use crate::judge::live_session::{SessionActivity, SessionLiveness};
 use crate::report::overview::{OlderSpecs, RecordedBreaker, StatusRow};
 use crate::wire::last_verdict::LastVerdict;
 use watchdog_core::decision::breaker::BreakerState;

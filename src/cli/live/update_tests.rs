@@ -5,7 +5,7 @@ use super::live_data::{DeedMeans, DetailTab, LiveRowKey, SnapshotChoice, TabCont
 use super::model::{FILTERS, ListOrder, LiveModel, LiveOverlay};
 use super::test_rows::{judged, looping, model, row, running, some_rows};
 use super::update::update;
-use crate::modes::live_session::{SessionActivity, SessionLiveness};
+use crate::judge::live_session::{SessionActivity, SessionLiveness};
 use crate::report::overview::StatusRow;
 use watchdog_facts::verdict::Reason;
 

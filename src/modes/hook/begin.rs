@@ -10,7 +10,7 @@ use watchdog_core::config::settings::{ConfigSettings, OnNoCriteria, RescueMode, 
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_git::SnapshotRequest;
-use watchdog_process::still_runs;
+use watchdog_process::{calling_program, still_runs};
 use watchdog_store::hook_session::{self, HookedAgent};
 use watchdog_store::journal::{event, kind, snapshot_event};
 use watchdog_store::session::{self, SessionRecord};
@@ -35,7 +35,7 @@ pub fn begin(
     let HookWorktree { open, session: earlier } = hooked;
     let store = open.store.as_ref();
     let at = now();
-    let pid = request.host.pid.filter(|_| request.host.session_id == input.session_id).or_else(parent);
+    let pid = request.host.pid.filter(|_| request.host.session_id == input.session_id).or_else(caller);
     let active = active(store, &open.worktree_id, pid)?;
     // Only a new session gets a new baseline. A resumed, cleared or compacted session keeps its baseline, and so does one inside another.
     let fresh = active.is_none() && input.source.as_deref().unwrap_or("startup") == "startup";
@@ -151,8 +151,10 @@ fn note(open: &OpenWorktree, spec: &str, kind: &str, data: serde_json::Value, at
     Ok(())
 }
 
-fn parent() -> Option<u32> {
-    rustix::process::getppid().and_then(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok())
+/// The program that called the hook, past the shell that a host puts between, which ends at once.
+fn caller() -> Option<u32> {
+    let parent = || rustix::process::getppid().and_then(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok());
+    calling_program().map(|program| program.pid).or_else(parent)
 }
 
 /// The text for the agent, and the one for the user.
@@ -197,6 +199,7 @@ mod tests {
             file: None,
             own: true,
             names_agent: false,
+            sets_rescue_mode: false,
         };
         let reply = what_done_means(&settled);
         assert!(matches!(&reply.act, HookAction::Begin { context } if context.contains("committed")), "{reply:?}");

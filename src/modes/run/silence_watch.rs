@@ -17,8 +17,8 @@ use crate::watch::{LastChange, last_change};
 use watchdog_core::decision::silence::{LivenessSignals, PersonWait, SilenceVerdict, may_wait_for_person, silence};
 use watchdog_process::session_meter::{CpuUse, ProcessSample, SessionMeter};
 
+use crate::agent::transcript_read::unanswered_calls;
 use crate::clock::now;
-use crate::modes::person::calls_in_transcript;
 
 /// The shortest and the longest time between two readings.
 const SAMPLES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
@@ -168,8 +168,7 @@ impl WatchState {
             return None;
         }
         self.scan_files();
-        let calls =
-            if view.structured { view.calls } else { calls_in_transcript(self.transcript.as_ref().map(|(path, _)| path.as_path())) };
+        let calls = if view.structured { view.calls } else { unanswered_calls(self.transcript.as_ref().map(|(path, _)| path.as_path())) };
         let runs = self.began_something(processes);
         if calls.iter().any(|tool| may_wait_for_person(tool, runs)) {
             self.signals.waits = PersonWait::ForPerson { can_answer: self.session.can_answer };

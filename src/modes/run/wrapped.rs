@@ -29,12 +29,12 @@ use crate::judge::admission::refuse_half_done;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
+use crate::judge::live_session::RunningSession;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
 use crate::judge::settle_anchor;
 use crate::judge::shared_account::agent_of_command;
 use crate::judge::signals::SignalState;
-use crate::modes::live_session::RunningSession;
 use crate::wire::judgement_events::baseline_data;
 use crate::wire::verdict_json::Judgement;
 

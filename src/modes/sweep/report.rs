@@ -16,6 +16,9 @@ const MESSAGE: usize = 300;
 /// The message for a worktree in which nothing happened.
 const UNTOUCHED: &str = "no commit, no change and no conversation since its baseline";
 
+/// After this long an idle session beside uncommitted work is for a person.
+const LONG_IDLE: Duration = Duration::from_secs(3600);
+
 /// One worktree of a sweep.
 #[derive(Debug, Clone)]
 pub struct SweepRow {
@@ -75,6 +78,7 @@ impl SweepRow {
             commits: None,
             left: None,
             message: String::new(),
+            long_idle: false,
             next: None,
         };
         let short = |text: &str| text.chars().take(MESSAGE).collect::<String>();
@@ -88,6 +92,7 @@ impl SweepRow {
                     commits: verdict.commits.as_ref().map(|commits| commits.made_here),
                     left: verdict.changes.as_ref().map(|changes| changes.total()),
                     message: short(&verdict.message),
+                    long_idle: is_long_idle(judgement),
                     ..blank
                 }
             }
@@ -115,6 +120,14 @@ impl SweepRow {
     }
 }
 
+fn is_long_idle(judgement: &Judgement) -> bool {
+    let idle = judgement.session.as_ref().and_then(|session| session.idle_seconds).unwrap_or_default();
+    let verdict = &judgement.verdict;
+    verdict.reason == Reason::SessionActive
+        && idle >= LONG_IDLE.as_secs()
+        && verdict.changes.as_ref().is_some_and(|changes| changes.work_left())
+}
+
 /// One worktree in the table. Whole verdicts, with all their commits and paths, would be too large for thousands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SweepTableRow {
@@ -134,6 +147,8 @@ pub struct SweepTableRow {
     pub left: Option<u64>,
     /// The verdict's message.
     pub message: String,
+    /// Whether a session has been idle for an hour beside work that is not committed.
+    pub long_idle: bool,
     /// What a person does next, where the row calls for one.
     pub next: Option<NextStep>,
 }
@@ -209,6 +224,7 @@ mod tests {
             commits: None,
             left: None,
             message: String::new(),
+            long_idle: false,
             next: None,
         };
         let ranks = [
@@ -233,6 +249,7 @@ mod tests {
                 commits: None,
                 left: None,
                 message: String::new(),
+                long_idle: false,
                 next: None,
             };
             SweepReport { lines: statuses.iter().map(line).collect(), not_reached, ..SweepReport::default() }.exit_code()

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::pool::SweepShared;
 use super::report::{SweepOutcome, SweepRow};
@@ -16,12 +17,13 @@ use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::judgement_run::{JudgementRun, ObservedSession};
 use crate::judge::open_worktree::{OpenWorktree, taken};
 use crate::judge::panicked::verdict_of_panic;
+use crate::judge::session_life::WorktreeLife;
 use crate::judge::settle_anchor;
-use crate::modes::live_session::RunningSession;
 use crate::session::{has_conversation_since, is_another_clone, recorded_sharing};
 use crate::wire::sweep_json::is_untouched_json;
 use crate::wire::verdict_json::{JudgedSession, Judgement};
 use watchdog_core::decision::machine::{CheckMachine, DriveOutcome, MachineAction, MachineEvent, MachineSetup, drive};
+use watchdog_core::decision::session_life::SessionLife;
 use watchdog_facts::evidence::{Changes, Commits, Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::refused_tool::ToolRefusals;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
@@ -129,14 +131,15 @@ impl SweepShared<'_> {
             .map_or(true, |rows| rows.into_iter().any(|(_, _, row)| row.is_ok_and(|row| row.worktree == root)))
     }
 
-    /// A session that a hook or `run` recorded, and whose process still lives.
+    /// A session that works there: one that a hook or `run` recorded, or a known agent's process. Only an idle one is judged.
     fn session_active(&self, id: &str, root: &Path) -> Option<(Verdict, JudgedSession)> {
-        if !self.with_sessions.contains(id) {
+        if !self.with_sessions.contains(id) && self.around.agents.inside(&self.around.presets, root).is_empty() {
             return None;
         }
         // One that cannot be read hides nothing: the lock and the judgement come next.
-        let running = RunningSession::of(self.around, self.store.as_ref(), (id, root), None).ok()??;
-        Some((Verdict::new(Reason::SessionActive, running.in_words()), running.to_session()))
+        let found = WorktreeLife::read(self.around, self.store.as_ref(), (id, root), Duration::ZERO).ok()?;
+        let SessionLife::Busy { words } = found.life else { return None };
+        Some((Verdict::new(Reason::SessionActive, words), found.session?))
     }
 
     /// Whether anything was said in a worktree since its latest baseline. What cannot be read counts as that.

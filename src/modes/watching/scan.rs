@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -9,11 +10,13 @@ use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::Overrides;
 use crate::judge::open_worktree::{OpenWorktree, WATCH};
+use crate::judge::session_life::WorktreeLife;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
 use crate::modes::check::{CheckRequest, judge_worktree};
 use crate::session::{is_another_clone, recorded};
 use crate::wire::verdict_json::Judgement;
+use watchdog_core::decision::session_life::SessionLife;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::Reason;
 use watchdog_git::{HistoryPoint, Worktree, is_absent};
@@ -80,7 +83,7 @@ pub enum WatchScanOutcome {
         /// Where HEAD is.
         head: Option<HistoryPoint>,
     },
-    /// Another process holds its lock.
+    /// Another process holds its lock, or a session works there.
     Busy,
     /// A judgement.
     Judged {
@@ -169,6 +172,11 @@ fn prepare(around: &CommandEnv, store: &Arc<dyn LocalStore>, subject: &ScanSubje
     };
     if !new {
         return Ok(PreparedScan::Nothing(WatchScanOutcome::Same { head }));
+    }
+    // A session that works is waited for, as a lock is.
+    let life = WorktreeLife::read(around, store.as_ref(), (&subject.id, &subject.root), Duration::ZERO)?;
+    if matches!(life.life, SessionLife::Busy { .. }) {
+        return Ok(PreparedScan::Nothing(WatchScanOutcome::Busy));
     }
     // Takes the lock only now, so that a scan without news blocks no other process.
     let holder = LockHolder { pid: std::process::id(), command: WATCH.into(), since: now(), session_active: false, spec: None };

@@ -68,6 +68,7 @@ fn a_scan_that_panics_is_an_error_of_its_worktree_and_the_watch_continues() {
         notifications: NotificationWorker::default(),
         task_stores: Default::default(),
         inside: Default::default(),
+        agents: Default::default(),
         connect_slots: None,
         line_checkers: None,
     };

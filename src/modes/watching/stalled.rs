@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use tokio::task::JoinHandle;
 
 use crate::judge::command_env::CommandEnv;
-use crate::modes::live_session::{SessionActivity, live_session};
+use crate::judge::live_session::{SessionActivity, live_session};
 use watchdog_process::still_runs;
 use watchdog_store::LocalStore;
 use watchdog_store::session::{self, SessionRecord};

@@ -34,7 +34,7 @@ pub struct CommitFacts {
     /// `rescue.quiet_seconds`.
     pub quiet: Duration,
     /// The time between the first and the last look of this command.
-    pub looks_apart: Duration,
+    pub between_looks: Duration,
     /// Whether both saw the same work.
     pub looks_equal: bool,
     /// The waking time for which the work is known to have stood still.
@@ -81,7 +81,7 @@ pub fn may_commit(facts: &CommitFacts) -> Result<(), CommitHold> {
     if !facts.looks_equal {
         return Err(CommitHold::Moved);
     }
-    if facts.looks_apart < BETWEEN_LOOKS {
+    if facts.between_looks < BETWEEN_LOOKS {
         return Err(CommitHold::LooksTooClose);
     }
     if facts.ended || facts.caller != RescueCaller::Recurring {
@@ -144,7 +144,7 @@ mod tests {
             alive: None,
             git_lock: None,
             quiet: QUIET,
-            looks_apart: BETWEEN_LOOKS,
+            between_looks: BETWEEN_LOOKS,
             looks_equal: true,
             still_for: QUIET,
             says_complete: true,
@@ -180,7 +180,7 @@ mod tests {
                 let found = hold(|facts| (facts.caller, facts.ended, facts.looks_equal) = (caller, ended, false));
                 assert_eq!(found, Some(CommitHold::Moved), "{caller:?}");
                 let close = BETWEEN_LOOKS - Duration::from_millis(1);
-                let found = hold(|facts| (facts.caller, facts.ended, facts.looks_apart) = (caller, ended, close));
+                let found = hold(|facts| (facts.caller, facts.ended, facts.between_looks) = (caller, ended, close));
                 assert_eq!(found, Some(CommitHold::LooksTooClose), "{caller:?}");
             }
         }

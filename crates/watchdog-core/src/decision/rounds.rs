@@ -41,6 +41,15 @@ pub fn after(earlier: EarlierRounds, verdict: &Verdict) -> EarlierRounds {
     EarlierRounds { nothing_to_do_streak: streak, fruitless, unmet, ..counted }
 }
 
+/// The same after a look that saw the work move: it spends no round.
+pub fn after_movement(earlier: EarlierRounds, verdict: &Verdict) -> EarlierRounds {
+    let after = after(earlier, verdict);
+    match after.rounds_used > earlier.rounds_used {
+        true => EarlierRounds { rounds_used: earlier.rounds_used, answered: earlier.answered, alive: earlier.alive, ..after },
+        false => after,
+    }
+}
+
 /// How many sessions in a row changed nothing under the same unmet checks, and a hash of those.
 fn fruitless(earlier: EarlierRounds, verdict: &Verdict) -> (u32, u64) {
     let unmet = unmet_checks(&verdict.checks);

@@ -20,7 +20,7 @@ pub enum SessionLife {
         /// The same, with the time since when.
         words: String,
     },
-    /// No process shows it, but the work moved since the last look.
+    /// No process shows it, but the work moves from look to look.
     Moved {
         /// The same.
         words: String,
@@ -48,13 +48,13 @@ pub struct LiveSession {
     pub turn: SessionTurn,
 }
 
-/// The one of several live sessions that decides: a busy one, else the one that became idle last.
-pub fn deciding_session(mut sessions: Vec<LiveSession>) -> Option<LiveSession> {
-    sessions.sort_by_key(|session| match session.turn {
+/// The place of the turn that decides among several live sessions: a busy one, else the one that ended last.
+pub fn deciding_turn(turns: &[SessionTurn]) -> Option<usize> {
+    let ended = |turn: &SessionTurn| match turn {
         SessionTurn::Busy => Timestamp::MAX,
-        SessionTurn::Over { since } => since,
-    });
-    sessions.pop()
+        SessionTurn::Over { since } => *since,
+    };
+    (0..turns.len()).max_by_key(|at| ended(&turns[*at]))
 }
 
 /// A reading of the clocks.
@@ -72,18 +72,20 @@ pub struct ClockReading {
 
 /// A recorded look at the work of a session whose end is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RecordedLook {
+pub struct RecordedState {
     /// A hash of the work, the index, HEAD with its branch, and the transcripts.
     pub state: String,
     /// When that state was first seen.
     pub seen: ClockReading,
+    /// Whether the work had moved then, since the look before.
+    pub moved: bool,
 }
 
 /// For how long of waking time the work is known to have stood still. `newest_change` is the newest change time of all files that the
 /// state is made of; it counts at a first look only, and `None` is unknown.
-pub fn still_for(now: &ClockReading, state: &str, recorded: Option<&RecordedLook>, newest_change: Option<Timestamp>) -> Duration {
+pub fn still_for(now: &ClockReading, state: &str, recorded: Option<&RecordedState>, newest_change: Option<Timestamp>) -> Duration {
     match recorded {
-        Some(look) if look.state == state => awake_since(now, &look.seen),
+        Some(recorded) if recorded.state == state => awake_since(now, &recorded.seen),
         Some(_) => Duration::ZERO,
         None => newest_change.map_or(Duration::ZERO, |changed| awake_after(now, changed)),
     }
@@ -119,8 +121,8 @@ mod tests {
         ClockReading { wall: at(wall), boot: Some("one".into()), awake: since_boot - Duration::from_secs(suspended), since_boot }
     }
 
-    fn look(state: &str, seen: ClockReading) -> RecordedLook {
-        RecordedLook { state: state.into(), seen }
+    fn recorded(state: &str, seen: ClockReading) -> RecordedState {
+        RecordedState { state: state.into(), seen, moved: false }
     }
 
     #[test]
@@ -128,19 +130,19 @@ mod tests {
         let other_boot = |reading: ClockReading| ClockReading { boot: Some("before".into()), ..reading };
         let no_boot = |reading: ClockReading| ClockReading { boot: None, ..reading };
         for (name, now, recorded, changed, seconds) in [
-            ("the same state as recorded", clock(1600, 0), Some(look("s", clock(1000, 0))), Some(at(1599)), 600),
-            ("another state than recorded", clock(1600, 0), Some(look("t", clock(100, 0))), Some(at(100)), 0),
-            ("a suspend since the record", clock(9000, 8000), Some(look("s", clock(900, 0))), None, 100),
-            ("a suspend before the record", clock(9000, 8000), Some(look("s", clock(8800, 8000))), None, 200),
-            ("a boot since the record", clock(700, 0), Some(look("s", other_boot(clock(900_000, 0)))), None, 700),
-            ("a system without names of boots", no_boot(clock(1600, 0)), Some(look("s", no_boot(clock(1000, 0)))), None, 600),
+            ("the same state as recorded", clock(1600, 0), Some(recorded("s", clock(1000, 0))), Some(at(1599)), 600),
+            ("another state than recorded", clock(1600, 0), Some(recorded("t", clock(100, 0))), Some(at(100)), 0),
+            ("a suspend since the record", clock(9000, 8000), Some(recorded("s", clock(900, 0))), None, 100),
+            ("a suspend before the record", clock(9000, 8000), Some(recorded("s", clock(8800, 8000))), None, 200),
+            ("a boot since the record", clock(700, 0), Some(recorded("s", other_boot(clock(900_000, 0)))), None, 700),
+            ("a system without names of boots", no_boot(clock(1600, 0)), Some(recorded("s", no_boot(clock(1000, 0)))), None, 600),
             ("a first look, by change times", clock(1600, 0), None, Some(at(1000)), 600),
             ("a first look without them", clock(1600, 0), None, None, 0),
             ("a first look after a suspend", clock(9000, 8000), None, Some(at(900)), 100),
             ("a first look, changed before a suspend of that length", clock(9000, 8000), None, Some(at(1100)), 0),
             ("a change before the boot", clock(700, 0), None, Some(at(-5000)), 700),
             ("a change in the future", clock(700, 0), None, Some(at(5000)), 0),
-            ("a clock that was set back since the record", clock(700, 0), Some(look("s", clock(900, 0))), None, 0),
+            ("a clock that was set back since the record", clock(700, 0), Some(recorded("s", clock(900, 0))), None, 0),
         ] {
             assert_eq!(still_for(&now, "s", recorded.as_ref(), changed), Duration::from_secs(seconds), "{name}");
         }
@@ -148,11 +150,9 @@ mod tests {
 
     #[test]
     fn a_busy_session_decides_before_idle_ones() {
-        let session = |name: &str, turn| LiveSession { name: name.into(), turn };
         let over = |second| SessionTurn::Over { since: at(second) };
-        let decides = |sessions| deciding_session(sessions).map(|session| session.name);
-        assert_eq!(decides(vec![]), None);
-        assert_eq!(decides(vec![session("a", over(1)), session("b", SessionTurn::Busy), session("c", over(9))]).as_deref(), Some("b"));
-        assert_eq!(decides(vec![session("a", over(7)), session("c", over(2))]).as_deref(), Some("a"));
+        assert_eq!(deciding_turn(&[]), None);
+        assert_eq!(deciding_turn(&[over(1), SessionTurn::Busy, over(9)]), Some(1));
+        assert_eq!(deciding_turn(&[over(7), over(2)]), Some(0));
     }
 }

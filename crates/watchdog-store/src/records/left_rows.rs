@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::row::{self, RecordType, SingleVersionRecord};
 use super::{anchor, answer, baseline, before, check_cache, conversation, expiry, hook_session, looped, notice_record, outbox, progress};
-use super::{rebuilt, refs, rescued, session, sweep_cache, task, uncommitted};
+use super::{rebuilt, refs, rescued, session, still_work, sweep_cache, task, uncommitted};
 use crate::engine::{LocalStore, SwapOutcome};
 use crate::error::StoreError;
 use crate::key::RowKey;
@@ -29,6 +29,7 @@ const OF_WORKTREES: &[&str] = &[
     notice_record::ShownNews::KIND,
     progress::CheckProgress::KIND,
     session::SessionRecord::KIND,
+    still_work::StillWork::KIND,
     sweep_cache::SweepCacheEntry::KIND,
     uncommitted::UncommittedRecord::KIND,
     uncommitted::WatchdogWrittenFiles::KIND,

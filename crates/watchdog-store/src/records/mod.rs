@@ -27,6 +27,7 @@ pub mod refs;
 pub mod rescued;
 pub mod seen_machines;
 pub mod session;
+pub mod still_work;
 pub mod sweep_cache;
 pub mod task;
 pub mod uncommitted;

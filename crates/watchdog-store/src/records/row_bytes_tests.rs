@@ -2,7 +2,7 @@
 
 use super::row::{RecordType, decode, encode};
 use super::{anchor, answer, baseline, before, check_cache, conversation, expiry, figures, hook_session, left_rows, looped};
-use super::{notice_record, outbox, progress, refs, rescued, session, sweep_cache, task, uncommitted};
+use super::{notice_record, outbox, progress, refs, rescued, session, still_work, sweep_cache, task, uncommitted};
 use crate::key::RowKey;
 use watchdog_core::decision::breaker::Breaker;
 
@@ -58,6 +58,9 @@ fn a_row_that_is_read_and_written_again_has_the_same_bytes() {
     ]);
     assert_kept::<crate::measures::WorkState>(&[
         r#"{"v":1,"at":"2026-03-04T05:06:07Z","session":"running","started_at":null,"cut_by":null,"seen":"working c0 c0","complete":false,"baseline":"c0","made":1,"tripped":false,"aborted":true,"aborts":[{"at":"2026-03-04T05:06:07Z","why":"max_probes","anew":false}],"span":{"sessions":1,"timed":1,"seconds":60,"priced":0,"cost_micros":0,"questions":2},"unattributed":0}"#,
+    ]);
+    assert_kept::<still_work::StillWork>(&[
+        r#"{"v":1,"baseline_at":"2026-03-04T05:06:07Z","state":"s","at":"2026-03-04T05:06:08Z","boot":"b","awake_ms":7,"since_boot_ms":9,"moved":true}"#,
     ]);
     assert_kept::<hook_session::HookedAgent>(&[
         r#"{"v":1,"worktree":"/w%FF%25","spec":"s","pid":7,"prompt_id":"p","held":1,"denied":2,"accepted":["p","c"],"heard_at":"2026-03-04T05:06:07Z"}"#,

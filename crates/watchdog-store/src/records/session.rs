@@ -151,16 +151,7 @@ pub fn of_worktree(store: &dyn LocalStore, worktree_id: &str) -> Result<Vec<(Str
 
 /// The session of a worktree that began last, with its spec.
 pub fn latest(store: &dyn LocalStore, worktree_id: &str) -> Result<Option<(String, SessionRecord)>, StoreError> {
-    let mut latest: Option<(String, SessionRecord)> = None;
-    // One that cannot be read only costs a probe its session id, so it does not hide the others.
-    row::each::<SessionRecord>(store, &[worktree_id], |key, found| {
-        if let Ok(found) = found
-            && latest.as_ref().is_none_or(|(_, best)| best.started_at <= found.started_at)
-        {
-            latest = Some((key.last_part(), found));
-        }
-    })?;
-    Ok(latest)
+    Ok(of_worktree(store, worktree_id)?.into_iter().max_by_key(|(_, session)| session.started_at))
 }
 
 /// Changes the recorded session of a spec atomically, and says whether there was one; `change` may run several times.

@@ -1,5 +1,6 @@
 //! What else `/proc` shows: who has a file open, who was called how, what is caught, the name of the machine.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -55,6 +56,16 @@ pub fn program_words(pid: u32) -> Option<Vec<String>> {
 /// What the input of a process leads to; `None` where that may not be read.
 pub fn stdin_of(pid: u32) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{pid}/fd/0")).ok()
+}
+
+/// The folder that a process of this user works in; `None` where it is gone, or another user's.
+pub fn folder_of(pid: u32) -> Option<PathBuf> {
+    let process = format!("/proc/{pid}");
+    let owner = std::fs::metadata(&process).ok()?.uid();
+    if owner != rustix::process::geteuid().as_raw() {
+        return None;
+    }
+    std::fs::read_link(format!("{process}/cwd")).ok()
 }
 
 /// Whether a process has a handler of this signal.

@@ -66,6 +66,11 @@ fn an_idle_session_is_judged_and_not_asked() {
     );
     let earlier = EarlierRounds { rounds_used: 2, answered: 2, alive: 2, ..EarlierRounds::default() };
     assert_eq!(rounds::after(earlier, &moved(World::dirty()).run().verdict), earlier, "a look that saw something move spends no round");
+    let asked = World::dirty().replies([working()]).set(|setup| setup.once = true).run().verdict;
+    assert_eq!(rounds::after(earlier, &asked).rounds_used, 3);
+    assert_eq!(rounds::after_movement(earlier, &asked), earlier);
+    let complete = World::clean().replies([complete()]).run().verdict;
+    assert_eq!(rounds::after_movement(earlier, &complete), rounds::after(earlier, &complete));
 }
 
 #[test]

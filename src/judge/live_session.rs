@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::agent::transcript::{self, ClaudeHome};
+use crate::agent::transcript_read::unanswered_calls;
 use crate::watch::last_change;
 use watchdog_core::decision::silence::{LivenessSignals, PersonWait, SilenceVerdict, USUAL_LIMIT, may_wait_for_person, silence};
 use watchdog_facts::verdict::{Reason, Verdict};
@@ -14,9 +15,8 @@ use watchdog_process::still_runs;
 use watchdog_store::session::{self, SessionRecord};
 use watchdog_store::{LocalStore, StateDir, StoreError};
 
-use super::person::calls_in_transcript;
+use super::command_env::CommandEnv;
 use crate::clock::now;
-use crate::judge::command_env::CommandEnv;
 use crate::wire::verdict_json::JudgedSession;
 use watchdog_system::read_regular_file;
 
@@ -77,7 +77,6 @@ impl SessionLiveness {
 #[derive(Debug, Clone)]
 pub struct RunningSession {
     spec: String,
-    pid: u32,
     record: SessionRecord,
     /// How it is doing.
     pub live: SessionLiveness,
@@ -98,16 +97,22 @@ impl RunningSession {
             Some(spec) => session::of(store, worktree_id, spec)?.map(|record| (spec.to_owned(), record)),
             None => session::latest(store, worktree_id)?,
         };
-        let Some((spec, record)) = found else { return Ok(None) };
-        let Some(pid) = record.pid.filter(|pid| record.ended_at.is_none() && still_runs(*pid, record.started_at)) else { return Ok(None) };
+        let found =
+            found.filter(|(_, record)| record.ended_at.is_none() && record.pid.is_some_and(|pid| still_runs(pid, record.started_at)));
+        Ok(found.map(|(spec, record)| Self::of_record(around, root, spec, record)))
+    }
+
+    /// A session that is known to live.
+    pub fn of_record(around: &CommandEnv, root: &Path, spec: String, record: SessionRecord) -> Self {
         let live = live_session(&record, root, &around.state, &around.claude_home);
-        Ok(Some(RunningSession { spec, pid, record, live }))
+        RunningSession { spec, record, live }
     }
 
     /// A sentence about it.
     pub fn in_words(&self) -> String {
-        let RunningSession { spec, pid, record, live } = self;
-        format!("a session of '{spec}' runs in this worktree since {:.0} (process {pid}){}", record.started_at, live.in_words())
+        let RunningSession { spec, record, live } = self;
+        let process = record.pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
+        format!("a session of '{spec}' runs in this worktree since {:.0}{process}{}", record.started_at, live.in_words())
     }
 
     /// The verdict to give instead of starting another session of the same spec: its baseline would replace that of this one.
@@ -153,7 +158,7 @@ pub fn live_session(record: &SessionRecord, root: &Path, state: &StateDir, home:
         }
         let quiet = at.saturating_sub(signals.last());
         let runs = last.and_then(|sample| sample.youngest).is_some_and(|youngest| youngest < quiet);
-        let calls = calls_in_transcript(found.as_ref().map(|found| found.path.as_path()));
+        let calls = unanswered_calls(found.as_ref().map(|found| found.path.as_path()));
         if calls.iter().any(|tool| may_wait_for_person(tool, runs)) {
             // Whether a person can answer is unknown here, so that no stall is reported.
             signals.waits = PersonWait::ForPerson { can_answer: true };

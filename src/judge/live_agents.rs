@@ -1,0 +1,82 @@
+//! The agents that work on this machine, by the processes of this user: read once for many worktrees.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::agent::preset::PresetCatalog;
+use crate::agent::recognition::{AgentInside, ProcessOfAgent, agents_inside, known_agents, processes_of_agents};
+use watchdog_process::{ProcessAncestry, read_working_processes};
+
+/// How long a reading holds for all that share it.
+const SHARED_FOR: Duration = Duration::from_secs(1);
+
+/// The processes of agents at one moment.
+struct AgentReading {
+    read_at: Instant,
+    processes: Vec<ProcessOfAgent>,
+    ancestry: ProcessAncestry,
+}
+
+/// The processes of agents, for many worktrees in a row.
+#[derive(Clone, Default)]
+pub struct SharedAgents(Arc<Mutex<Option<Arc<AgentReading>>>>);
+
+impl SharedAgents {
+    /// The agents that work in a worktree, as read within the last second.
+    pub fn inside(&self, presets: &PresetCatalog, root: &Path) -> Vec<AgentInside> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let reading = match &*last {
+            Some(reading) if reading.read_at.elapsed() <= SHARED_FOR => Arc::clone(reading),
+            _ => {
+                let processes = processes_of_agents(&read_working_processes(), &known_agents(presets));
+                let reading = Arc::new(AgentReading { read_at: Instant::now(), processes, ancestry: ProcessAncestry::of_this_process() });
+                *last = Some(Arc::clone(&reading));
+                reading
+            }
+        };
+        drop(last);
+        if reading.processes.is_empty() {
+            return Vec::new();
+        }
+        let root = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+        agents_inside(&reading.processes, &|pid| reading.ancestry.is_above(pid), &|folder| works_in(&root, folder))
+    }
+
+    /// Has the next call read anew.
+    pub fn refresh(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// Whether a folder belongs to the work tree `root`, and to none that lies inside of it. Submodules belong to it.
+fn works_in(root: &Path, folder: &Path) -> bool {
+    let is_other_work_tree = |folder: &Path| {
+        let dot = folder.join(".git");
+        dot.is_dir() || std::fs::read_to_string(&dot).is_ok_and(|text| !text.contains("/modules/"))
+    };
+    folder.starts_with(root) && !folder.ancestors().take_while(|above| *above != root).any(is_other_work_tree)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worktree_inside_of_another_is_not_part_of_it() {
+        let scratch = tempfile::tempdir().expect("a scratch folder");
+        let write = |path: &str, text: &str| {
+            let path = scratch.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+            std::fs::write(path, text).expect("a file");
+        };
+        write("src/a", "");
+        write(".git/HEAD", "");
+        write("trees/b/.git", "gitdir: /x/.git/worktrees/b\n");
+        write("trees/b/src/c", "");
+        write("lib/.git", "gitdir: ../.git/modules/lib\n");
+        let works = |folder: &str| works_in(scratch.path(), &scratch.path().join(folder));
+        assert!(works("") && works("src") && works("lib"));
+        assert!(!works("trees/b") && !works("trees/b/src") && !works_in(scratch.path(), Path::new("/")));
+    }
+}

@@ -1,0 +1,197 @@
+//! Reads whether a session lives in a worktree: by recorded sessions, by agents' processes, and by their transcripts.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::command_env::CommandEnv;
+use super::executor::ActionExecutor;
+use super::live_session::RunningSession;
+use super::rescue_sightings::RescueGate;
+use crate::agent::recognition::AgentInside;
+use crate::agent::transcript::TranscriptFile;
+use crate::agent::transcript_source::TranscriptSource;
+use crate::agent::transcript_turn::read_turn;
+use crate::clock::{now, since};
+use crate::wire::verdict_json::JudgedSession;
+use watchdog_core::config::settings::PresetName;
+use watchdog_core::decision::commit_gate::RescueCaller;
+use watchdog_core::decision::session_life::{LiveSession, SessionLife, SessionTurn, deciding_turn};
+use watchdog_facts::evidence::UnreadableFact;
+use watchdog_process::{ProcessAncestry, still_runs};
+use watchdog_store::session::{self, SessionRecord};
+use watchdog_store::{LocalStore, StoreError, still_work};
+
+/// The agent of a record that names none.
+const CLAUDE: &str = "claude";
+
+/// The life in a worktree at one moment.
+#[derive(Debug, Default)]
+pub struct WorktreeLife {
+    /// The state that a judgement goes by.
+    pub life: SessionLife,
+    /// The session that decides, where one lives.
+    pub alive: Option<LiveSession>,
+    /// The same for a verdict.
+    pub session: Option<JudgedSession>,
+    /// Whether a session of this worktree runs this very process.
+    pub from_inside: bool,
+}
+
+/// A session that lives.
+enum LivingSession {
+    Recorded { spec: String, record: Box<SessionRecord> },
+    Agent(AgentInside),
+}
+
+impl WorktreeLife {
+    /// Reads it. A hook's session without a process lives until its transcript was still for `quiet`.
+    ///
+    /// # Errors
+    /// Where the recorded sessions cannot be read.
+    pub fn read(
+        command_env: &CommandEnv,
+        store: &dyn LocalStore,
+        (worktree_id, root): (&str, &Path),
+        quiet: Duration,
+    ) -> Result<Self, StoreError> {
+        let mut living: Vec<(LivingSession, SessionTurn)> = Vec::new();
+        let mut from_inside = false;
+        for (spec, record) in session::of_worktree(store, worktree_id)? {
+            if !lives(command_env, root, &record, quiet) {
+                continue;
+            }
+            // A hook may name a shell or a test runner, which is no session itself.
+            from_inside |= record.log.is_some() && record.pid.is_some_and(|pid| ProcessAncestry::of_this_process().is_inside(pid, true));
+            let turn = turn_of_record(command_env, root, &record);
+            living.push((LivingSession::Recorded { spec, record: Box::new(record) }, turn));
+        }
+        let is_recorded = |pid: u32, living: &[(LivingSession, SessionTurn)]| {
+            living.iter().any(|(session, _)| matches!(session, LivingSession::Recorded { record, .. } if record.pid == Some(pid)))
+        };
+        for agent in command_env.agents.inside(&command_env.presets, root) {
+            from_inside |= agent.is_above;
+            if !is_recorded(agent.pid, &living) {
+                let turn = turn_of_agent(command_env, &agent);
+                living.push((LivingSession::Agent(agent), turn));
+            }
+        }
+        let turns: Vec<SessionTurn> = living.iter().map(|(_, turn)| *turn).collect();
+        let Some(at) = deciding_turn(&turns) else { return Ok(WorktreeLife { from_inside, ..WorktreeLife::default() }) };
+        let (session, turn) = living.swap_remove(at);
+        Ok(WorktreeLife { from_inside, ..describe(command_env, root, session, turn) })
+    }
+}
+
+fn describe(command_env: &CommandEnv, root: &Path, session: LivingSession, turn: SessionTurn) -> WorktreeLife {
+    let (name, busy, mut judged) = match session {
+        LivingSession::Recorded { spec, record } => {
+            let name = match record.pid {
+                Some(pid) => format!("a session of '{spec}' (process {pid})"),
+                None => format!("a session of '{spec}'"),
+            };
+            let running = RunningSession::of_record(command_env, root, spec, *record);
+            (name, running.in_words(), running.to_session())
+        }
+        LivingSession::Agent(AgentInside { agent, pid, .. }) => {
+            let name = format!("{agent} (process {pid})");
+            let judged = JudgedSession { id: None, agent: Some(agent), known_by: "process", idle_seconds: None };
+            (name.clone(), format!("{name} works in this worktree"), judged)
+        }
+    };
+    let life = match turn {
+        SessionTurn::Busy => SessionLife::Busy { words: busy },
+        SessionTurn::Over { since: ended } => {
+            judged.idle_seconds = Some(since(ended).as_secs());
+            SessionLife::Idle { words: format!("{name} is idle since {}", time_of_day(ended)) }
+        }
+    };
+    WorktreeLife { life, alive: Some(LiveSession { name, turn }), session: Some(judged), from_inside: false }
+}
+
+/// The hour and minute here, with the day where that is another one.
+fn time_of_day(at: Timestamp) -> String {
+    let (at, today) = (at.to_zoned(TimeZone::system()), now().to_zoned(TimeZone::system()));
+    at.strftime(if at.date() == today.date() { "%H:%M" } else { "%Y-%m-%d %H:%M" }).to_string()
+}
+
+fn lives(command_env: &CommandEnv, root: &Path, record: &SessionRecord, quiet: Duration) -> bool {
+    match record.pid {
+        _ if record.ended_at.is_some() => false,
+        Some(pid) => still_runs(pid, record.started_at),
+        None if record.session_id.is_none() => false,
+        None => {
+            let transcript = transcript_of_record(command_env, root, record);
+            let written = transcript.and_then(|found| Timestamp::try_from(found.modified).ok()).unwrap_or(record.started_at);
+            since(written) < quiet
+        }
+    }
+}
+
+/// A session that watchdog runs has its output for that; of any other the transcript tells.
+fn turn_of_record(command_env: &CommandEnv, root: &Path, record: &SessionRecord) -> SessionTurn {
+    let transcript = if record.log.is_none() { transcript_of_record(command_env, root, record) } else { None };
+    transcript.map_or(SessionTurn::Busy, |transcript| read_turn(&transcript.path))
+}
+
+fn transcript_of_record(command_env: &CommandEnv, root: &Path, record: &SessionRecord) -> Option<TranscriptFile> {
+    let source = transcripts(command_env, root, record.agent.as_deref().unwrap_or(CLAUDE))?;
+    let begun_before = |found: &TranscriptFile| found.modified < SystemTime::from(record.started_at);
+    match &record.session_id {
+        Some(id) => source.session(root, id),
+        None => source.latest(root).filter(|found| !begun_before(found)),
+    }
+}
+
+fn turn_of_agent(command_env: &CommandEnv, agent: &AgentInside) -> SessionTurn {
+    let source = transcripts(command_env, &agent.folder, &agent.agent);
+    source.and_then(|source| source.latest(&agent.folder)).map_or(SessionTurn::Busy, |transcript| read_turn(&transcript.path))
+}
+
+fn transcripts(command_env: &CommandEnv, root: &Path, agent: &str) -> Option<TranscriptSource> {
+    let preset = command_env.find_preset(root, &PresetName::parse(agent)?).ok()?.preset;
+    TranscriptSource::of(&preset, &command_env.claude_home)
+}
+
+/// Settles what a judgement knows of life: a session that watchdog ran has ended, and any other may live. Where nothing shows one, work that
+/// moved since the last look shows it.
+///
+/// # Errors
+/// Where a fact cannot be read.
+pub fn settle(
+    executor: ActionExecutor,
+    store: &dyn LocalStore,
+    command_env: &CommandEnv,
+    (ran_a_session, ended): (bool, bool),
+) -> Result<(ActionExecutor, WorktreeLife), UnreadableFact> {
+    let input = Arc::clone(&executor.input);
+    let caller = match input.overrides.once {
+        _ if ran_a_session => RescueCaller::OwnSession,
+        true => RescueCaller::Recurring,
+        false => RescueCaller::Typed,
+    };
+    let from_inside = input.overrides.from_inside;
+    let may_move = caller == RescueCaller::Recurring && !ended && !input.overrides.no_probe;
+    let recorded = match input.recorded_at.filter(|_| may_move) {
+        Some(baseline_at) => still_work::since(store, &input.worktree_id, &input.spec, baseline_at)?,
+        None => None,
+    };
+    let gate = RescueGate { caller, ended, from_inside, recorded, has_moved: false };
+    if ran_a_session || from_inside {
+        return Ok((executor.with_gate(gate), WorktreeLife::default()));
+    }
+    let mut life = WorktreeLife::read(command_env, store, (&input.worktree_id, &executor.root), input.settings.rescue.quiet)?;
+    let has_moved = match (&life.life, &gate.recorded) {
+        (SessionLife::Absent, Some(recorded)) => executor.has_moved_since(recorded)?,
+        _ => false,
+    };
+    // The first movement leads to a question, which spends no round. What moves on is waited for.
+    if let Some(recorded) = gate.recorded.as_ref().filter(|recorded| has_moved && recorded.moved) {
+        life.life =
+            SessionLife::Moved { words: format!("the work changes from look to look, last since {}", time_of_day(recorded.seen.wall)) };
+    }
+    Ok((executor.with_gate(RescueGate { has_moved, ..gate }), life))
+}
