@@ -14,12 +14,12 @@ const PACKED: [&[u8]; 6] = [b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd
 const ZIP_ENTRY: &[u8] = b"PK\x03\x04";
 const ZIP_NAME: usize = 30;
 
-/// Whether a file is a copy of a secret, has every telling line of one, or is an archive with one in it. `is_new` says that no commit has the
+/// Whether a file is a copy of a secret, has every telling line of one, or is an archive with one in it. `is_new` says whether no commit has the
 /// file: a packed archive beside a secret, which cannot be looked into, is then taken for one that has it.
-pub(super) fn repeats_secret(path: &str, content: &[u8], is_new: bool, secrets: &[SecretFile]) -> bool {
+pub(super) fn repeats_secret(path: &str, content: &[u8], is_new: impl Fn() -> bool, secrets: &[SecretFile]) -> bool {
     let folder = |path: &str| path.rfind('/').map_or(0, |slash| slash + 1);
     let is_beside = |secret: &SecretFile| secret.path[..folder(&secret.path)] == path[..folder(path)];
-    let is_packed = is_new && PACKED.iter().any(|start| content.starts_with(start)) && secrets.iter().any(is_beside);
+    let is_packed = PACKED.iter().any(|start| content.starts_with(start)) && secrets.iter().any(is_beside) && is_new();
     is_packed || names_secret_entry(content) || secrets.iter().any(|secret| holds_every_line(content, &secret.content))
 }
 
@@ -94,15 +94,15 @@ mod tests {
             ("fonts.zip", zip("fonts/a.ttf"), true, false),
             ("empty.txt", Vec::new(), true, false),
         ] {
-            assert_eq!(repeats_secret(path, &content, is_new, &secrets), repeats, "{path}");
+            assert_eq!(repeats_secret(path, &content, || is_new, &secrets), repeats, "{path}");
         }
     }
 
     #[test]
     fn trivial_secret_is_repeated_by_equal_content_only() {
         let secrets = [secret("a/.env", "A=b\n"), secret("b/.env", "\n")];
-        assert!(repeats_secret("x", b"A=b", true, &secrets));
-        assert!(!repeats_secret("x", b"first\nA=b\nC=d\n", true, &secrets));
-        assert!(!repeats_secret("x", b"\n", true, &secrets), "an empty secret says nothing");
+        assert!(repeats_secret("x", b"A=b", || true, &secrets));
+        assert!(!repeats_secret("x", b"first\nA=b\nC=d\n", || true, &secrets));
+        assert!(!repeats_secret("x", b"\n", || true, &secrets), "an empty secret says nothing");
     }
 }

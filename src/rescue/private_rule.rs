@@ -22,7 +22,7 @@ pub fn private_rule(settings: &RescueSettings) -> impl Fn(&SnapshotCandidate<'_>
             Some("too_large")
         } else if candidate.bytes <= LIMIT
             && let Some(content) = (candidate.content)()
-            && (repeats_secret(candidate.path, &content, (candidate.committed)().is_none(), candidate.secrets)
+            && (repeats_secret(candidate.path, &content, || (candidate.committed)().is_none(), candidate.secrets)
                 || secret_in(candidate.path, None, &content).is_some()
                     && secret_in(candidate.path, (candidate.committed)().as_deref(), &content).is_some())
         {

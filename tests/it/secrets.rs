@@ -107,3 +107,18 @@ fn copies_of_secrets_are_left_out() {
     let shared = repo.git(&["log", "-p", "--all", "--not", "--glob=refs/watchdog/private/*", "--glob=refs/watchdog/anchor/*"]);
     assert!(!shared.contains("h0rse-staple-battery"), "{shared}");
 }
+
+#[test]
+fn moved_secret_is_known_by_an_earlier_snapshot() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let config = env.write("config.json", json!({"rescue": {"mode": "single"}}).to_string());
+    let rescue = || repo.watchdog(&["rescue", "--json", "--config", config.to_str().expect("UTF-8")]);
+    repo.write(".env", "DB_PASSWORD=h0rse-staple-battery\n");
+    rescue();
+    std::fs::rename(repo.path().join(".env"), repo.path().join("config.txt")).expect("it is moved");
+    repo.write("work.rs", "fn main() {}\n");
+    let out = rescue();
+    assert_eq!(repo.git(&["show", "--format=", "--name-only", "HEAD"]).trim(), "work.rs", "{out}");
+    assert!(out.stdout.contains("config.txt") && repo.has("config.txt"), "{out}");
+}

@@ -16,7 +16,7 @@ use super::disk::{FolderWalk, as_path};
 use watchdog_system::open_regular_file;
 
 /// A list of patterns larger than this is not one that a person wrote.
-const LARGEST: u64 = 8 << 20;
+pub(super) const LARGEST: u64 = 8 << 20;
 /// The name of a list of patterns in a folder.
 pub(super) const FILE: &str = ".gitignore";
 
@@ -117,7 +117,7 @@ pub(super) fn join(folder: &BStr, name: &BStr) -> gix::bstr::BString {
     path
 }
 
-pub(super) fn read_regular(path: &Path) -> Option<Vec<u8>> {
+fn read_regular(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular_file(path).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
     Some(bytes)

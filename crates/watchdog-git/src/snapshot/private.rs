@@ -80,9 +80,10 @@ pub(super) struct PrivateSnapshotPart {
 }
 
 impl PrivateSnapshotPart {
-    /// Asks `rule` about everything that differs from HEAD. `None` where nothing is private.
+    /// Asks `rule` about everything that differs from HEAD. `None` where nothing is private. `earlier` is the private commit of the spec's
+    /// newest snapshot: a secret that was moved since then is known by it.
     pub(super) fn find(
-        head_tree: ObjectId,
+        (head_tree, earlier): (ObjectId, Option<ObjectId>),
         parts: &SnapshotTrees,
         changed: &[PathDifference],
         index: &gix::index::File,
@@ -98,7 +99,8 @@ impl PrivateSnapshotPart {
         let staged = if parts.index == head_tree { Vec::new() } else { diff::changes(repo, head_tree, parts.index)? };
         let blobs = RefCell::new(blobs);
         let read = |id: ObjectId| blobs.borrow_mut().content(id);
-        let secrets = secret_files([changed, &staged], found, &read, rule);
+        let earlier = earlier.map_or_else(Vec::new, |earlier| private_files(repo, earlier));
+        let secrets = secret_files([changed, &staged], found, earlier, &read, rule);
         let ask = |path: &BStr, bytes: u64, id: ObjectId| {
             let committed = || entry_at(repo, head_tree, path).ok().flatten().and_then(|(_, id)| read(id));
             let (path, content) = (path_text(path), || read(id));
@@ -205,10 +207,22 @@ impl PrivateSnapshotPart {
     }
 }
 
-/// The files of a snapshot, those that it removes, and ignored ones, that are secrets by their name alone: copies of them are secrets, too.
+/// The files of the work tree in a private commit. Best effort: without them a moved secret is not known again.
+fn private_files(repo: &gix::Repository, commit: ObjectId) -> Vec<(BString, ObjectId)> {
+    let Ok(tree) = tree_of(repo, commit) else { return Vec::new() };
+    let files = diff::changes(repo, ObjectId::empty_tree(repo.object_hash()), tree).unwrap_or_default();
+    let work = files.into_iter().filter_map(|file| {
+        let path = file.path.strip_prefix(WORK.as_bytes())?.strip_prefix(b"/")?;
+        Some((BString::from(path), file.after?.1))
+    });
+    work.collect()
+}
+
+/// The files of a snapshot, those that it removes, ignored ones, and those of an earlier snapshot, that are secrets by their name alone: copies of them are secrets, too.
 fn secret_files(
     changes: [&[PathDifference]; 2],
     found: &ScannedChanges,
+    earlier: Vec<(BString, ObjectId)>,
     read: &dyn Fn(ObjectId) -> Option<Vec<u8>>,
     rule: PrivacyClassifier<'_>,
 ) -> Vec<SecretFile> {
@@ -221,11 +235,12 @@ fn secret_files(
     };
     let changed = changes.into_iter().flatten().flat_map(|change| {
         let ids = [change.before, change.after].into_iter().flatten().filter(|(mode, _)| !mode.is_commit()).map(|(_, id)| id);
-        ids.map(|id| (&change.path, id))
+        ids.map(|id| (change.path.clone(), id))
     });
-    let beside = found.ignored.iter().map(|(path, (taken, _))| (path, taken.id));
-    let nested = found.nested.iter().map(|(path, taken)| (path, taken.id));
-    let secrets: BTreeSet<(&BString, ObjectId)> = changed.chain(beside).chain(nested).filter(|(path, _)| is_secret(path)).collect();
+    let beside = found.ignored.iter().map(|(path, (taken, _))| (path.clone(), taken.id));
+    let nested = found.nested.iter().map(|(path, taken)| (path.clone(), taken.id));
+    let secrets: BTreeSet<(BString, ObjectId)> =
+        changed.chain(beside).chain(nested).chain(earlier).filter(|(path, _)| is_secret(path)).collect();
     let contents = secrets.into_iter().take(MOST_SECRETS).filter_map(|(path, id)| {
         let content = read(id).filter(|content| content.len() <= LARGEST_SECRET)?;
         Some(SecretFile { path: path_text(path.as_bstr()), content })

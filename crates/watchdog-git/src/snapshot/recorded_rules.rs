@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -14,11 +15,12 @@ use gix::objs::tree::EntryKind;
 
 use super::blobs::ObjectSink;
 use super::disk::{FolderWalk, PathKind, as_path, split};
-use super::ignore_rules::{FILE, FolderRules, global_sources, join, read_regular};
+use super::ignore_rules::{FILE, FolderRules, LARGEST, global_sources, join};
 use super::proof::{entry_at, tree_of};
 use super::scan::TreeEdit;
 use super::{diff, record, tree};
 use crate::{Error, Worktree};
+use watchdog_facts::secret_shapes::added;
 use watchdog_facts::session_work::{in_tool_folder, is_hand_made};
 
 /// The first line of a commit that keeps rules.
@@ -32,7 +34,8 @@ const MOST_ENTRIES: usize = 20_000;
 const MOST_FILES: usize = 1_000;
 
 impl Worktree {
-    /// Records the rules of this moment for a baseline at `commit`. `uncommitted` are the paths that are uncommitted now, escaped.
+    /// Records the rules of this moment for a baseline at `commit`, without lists that have a secret in them. `uncommitted` are the paths that
+    /// are uncommitted now, escaped.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -47,15 +50,23 @@ impl Worktree {
             files.insert(BString::from(path), TreeEdit::Exactly(EntryKind::Blob, id));
             Ok(())
         };
-        for (n, (_, bytes)) in global_sources(repo).into_iter().enumerate().filter(|(_, (_, bytes))| has_rules(bytes)) {
+        for (n, (_, bytes)) in
+            global_sources(repo).into_iter().enumerate().filter(|(_, (_, bytes))| has_rules(bytes) && added(None, bytes).is_none())
+        {
             keep(format!("{GLOBAL}/{n}"), bytes, &mut blobs)?;
         }
         // A file that ignores itself is listed by no status.
         let named: BTreeSet<&str> = uncommitted.filter(|path| *path == FILE || path.ends_with("/.gitignore")).chain([FILE]).collect();
+        let mut disk = FolderWalk::open(self.root()).map_err(|e| Error::read(doing, e))?;
         for path in named {
             let committed = entry_at(repo, tree_of(repo, baseline)?, path.into())?.map(|(_, id)| id);
             let committed = committed.and_then(|id| repo.find_blob(id).ok()).map(|mut blob| blob.take_data());
-            if let Some(bytes) = read_regular(&self.root().join(path)).filter(|bytes| committed.as_ref() != Some(bytes)) {
+            // A link is no list of patterns, to git neither.
+            let there = disk.open_file(path.into()).ok().and_then(|(file, _)| {
+                let mut bytes = Vec::new();
+                file.take(LARGEST).read_to_end(&mut bytes).ok().map(|_| bytes)
+            });
+            if let Some(bytes) = there.filter(|bytes| committed.as_ref() != Some(bytes) && added(None, bytes).is_none()) {
                 keep(format!("{FOLDERS}/{path}"), bytes, &mut blobs)?;
             }
         }

@@ -15,7 +15,6 @@ use gix::objs::tree::EntryKind;
 use super::blobs::{BlobWriteMode, CapturedFile, ObjectSink};
 use super::disk::{DiskEntry, FileStat, FolderWalk, PathKind, as_path, split};
 use super::ignore_rules::{FolderRules, join};
-use super::recorded_rules::RecordedRules;
 use super::spec_name::path_text;
 use super::{PrivacyClassifier, SnapshotCandidate, nested};
 use crate::Error;
@@ -330,10 +329,9 @@ impl DiskScan<'_, '_> {
         self.keep_ignored(full, false);
     }
 
-    /// Keeps the files that only rules ignore which are newer than the baseline, as far as the rule asks for them.
-    pub(super) fn keep_newly_ignored(&mut self, rules: &RecordedRules) {
-        let passed_over = std::mem::take(&mut self.found.passed_over);
-        for path in rules.find_newly_ignored(self.root, &passed_over).files {
+    /// Keeps files that only rules ignore which are newer than the baseline, as far as the rule asks for them.
+    pub(super) fn keep_newly_ignored(&mut self, files: BTreeSet<BString>) {
+        for path in files {
             if !self.found.ignored.contains_key(&path) {
                 self.keep_ignored(path, true);
             }

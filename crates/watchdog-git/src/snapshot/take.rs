@@ -128,7 +128,9 @@ impl Worktree {
 
         let spec = for_ref(request.spec);
         let changed = diff::changes_of_sizes(repo, head_tree, parts.tree, &|id| blobs.size(id))?;
-        let private = PrivateSnapshotPart::find(head_tree, &parts, &changed, &index, &found, blobs, rule)?;
+        let newest = self.retry_if_refs_moved(|| newest_of(repo, &spec))?;
+        let earlier = newest.as_ref().and_then(|newest| newest.record.private);
+        let private = PrivateSnapshotPart::find((head_tree, earlier), &parts, &changed, &index, &found, blobs, rule)?;
         let mut private_tree = None;
         if let Some(private) = &private {
             // Builds them again: the trees with everything may be incomplete.
@@ -155,7 +157,7 @@ impl Worktree {
             left_out: found.left_out,
         };
         let failed_reads = found.failed_reads;
-        if let Some(same) = self.retry_if_refs_moved(|| newest_of(repo, &spec))?
+        if let Some(same) = newest
             && is_same(repo, &same, &record, tree, [readable.then_some(index_tree), extras_tree, private_tree])
         {
             blobs.make_durable()?;
@@ -246,10 +248,11 @@ pub(super) fn scan(
     let scope =
         ScannedRepository { repo, index, prefix: BString::default(), everything: false, forced: BTreeSet::new(), nested: false, depth: 0 };
     scan.run(&scope)?;
-    if !scan.found.passed_over.is_empty()
+    let passed_over = std::mem::take(&mut scan.found.passed_over);
+    if !passed_over.is_empty()
         && let Some(rules) = worktree.recorded_rules()
     {
-        scan.keep_newly_ignored(&rules);
+        scan.keep_newly_ignored(rules.find_newly_ignored(root, &passed_over).files);
     }
     for _ in 0..ROUNDS {
         let again = stale(&mut scan, repo);
