@@ -868,6 +868,8 @@ const (
 
 // ConfigCustom is: A program of yours judges the context.
 type ConfigCustom struct {
+	// what a handler in TypeScript gets as its first argument; such a handler gives the prompts of a `loop`, too
+	Definition map[string]any `json:"definition,omitempty"`
 	// `call`: started for each judgement, the context on stdin, the answer on stdout. `stream`: started once, a
 	// line of JSON in and one out for each
 	Mode *ConfigCustomMode `json:"mode,omitempty"`

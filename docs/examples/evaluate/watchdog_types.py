@@ -850,6 +850,8 @@ class _ConfigCustomRequired(TypedDict):
 
 class ConfigCustom(_ConfigCustomRequired, total=False):
     """A program of yours judges the context."""
+    # what a handler in TypeScript gets as its first argument; such a handler gives the prompts of a `loop`, too
+    definition: Dict[str, Any]
     # `call`: started for each judgement, the context on stdin, the answer on stdout. `stream`: started once, a line
     # of JSON in and one out for each
     mode: ConfigCustomMode

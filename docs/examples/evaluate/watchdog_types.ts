@@ -781,6 +781,10 @@ export type ConfigCustomMode =
 /** A program of yours judges the context. */
 export interface ConfigCustom {
   /**
+   * what a handler in TypeScript gets as its first argument; such a handler gives the prompts of a `loop`, too
+   */
+  definition?: { [key: string]: unknown };
+  /**
    * `call`: started for each judgement, the context on stdin, the answer on stdout. `stream`: started once, a line
    * of JSON in and one out for each
    */
