@@ -45,6 +45,10 @@ rules! {
     ProbeAgent = "probe_agent", "2", "Where commits and checks do not decide, the agent is asked.";
     /// Step 2, `--no-probe`.
     NoProbeByOption = "no_probe_by_option", "2", "With --no-probe nobody is asked.";
+    /// Rule 13.
+    NoAgentToAsk = "no_agent_to_ask", "rule 13", "Only a known agent is asked: a session without one is judged by git and checks, after its rescue.";
+    /// Rule 12.
+    BreakerHoldsQuestions = "breaker_holds_questions", "rule 12", "An open breaker stops starting and asking, and never reading: git and the checks decide, after a rescue.";
     /// Step 2, a claim.
     CompleteAgainstGit = "complete_against_git", "2", "A claim of complete counts beside what git shows: uncommitted work is rescued first.";
     /// Step 2, the third in a row.

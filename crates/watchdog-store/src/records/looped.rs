@@ -5,10 +5,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::breaker::BreakerV1;
 use super::refs;
 use super::row::{self, RecordType, RowsByWorktree};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
+use watchdog_core::decision::breaker::Breaker;
 use watchdog_core::decision::iteration::agent_order::{AgentHold, AgentStanding, HoldReason};
 use watchdog_core::decision::iteration::record::IterationRecord;
 use watchdog_core::decision::iteration::standing::LoopStanding;
@@ -42,6 +44,10 @@ pub struct LoopRecord {
     pub over: Option<Reason>,
     /// Names the git directory that it works in; `None` where that was not written down.
     pub birth: Option<String>,
+    /// A hash of its prompt and command line; `None` where that was not written down.
+    pub recipe: Option<String>,
+    /// Its own breaker: the strikes of its sessions, those of earlier loops with the same recipe included.
+    pub breaker: Breaker,
 }
 
 impl LoopRecord {
@@ -60,6 +66,8 @@ impl LoopRecord {
             session_id: None,
             over: None,
             birth: None,
+            recipe: None,
+            breaker: Breaker::default(),
         }
     }
 
@@ -92,6 +100,10 @@ pub(super) struct LoopV1 {
     over: Option<String>,
     #[serde(default)]
     birth: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    recipe: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    breaker: Option<BreakerV1>,
     /// Of loops with several agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     agents: Vec<AgentStandingV1>,
@@ -164,6 +176,8 @@ impl RecordType for LoopRecord {
             session_id: self.session_id.clone(),
             over: self.over.map(|reason| reason.as_str().to_owned()),
             birth: self.birth.clone(),
+            recipe: self.recipe.clone(),
+            breaker: (self.breaker != Breaker::default()).then(|| self.breaker.to_disk()),
             agents: agents.iter().map(agent_to_disk).collect(),
             chosen,
             ran,
@@ -194,6 +208,8 @@ impl RecordType for LoopRecord {
             session_id: disk.session_id,
             over: disk.over.as_deref().map(reason).transpose()?,
             birth: disk.birth,
+            recipe: disk.recipe,
+            breaker: disk.breaker.map(Breaker::from_disk).transpose()?.unwrap_or_default(),
         })
     }
 }
@@ -345,6 +361,8 @@ mod tests {
             session_id: Some("s".into()),
             over: Some(Reason::ChecksPassed),
             birth: Some("1-2-3".into()),
+            recipe: Some("r".into()),
+            breaker: Breaker::Closed { strikes: 2, why: Some("spent".into()) },
         };
         assert_eq!(LoopRecord::from_disk(looped.to_disk()), Ok(looped));
     }

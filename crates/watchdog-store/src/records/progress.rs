@@ -26,6 +26,8 @@ pub struct CheckProgress {
     pub unmet: u64,
     /// The fingerprint of the uncommitted changes at the last check.
     pub fingerprint: Option<u64>,
+    /// A fingerprint of the state that the last judgement under an open breaker was about.
+    pub judged_state: Option<String>,
     /// When this was last changed.
     pub updated_at: Timestamp,
 }
@@ -42,6 +44,7 @@ impl CheckProgress {
             fruitless: 0,
             unmet: 0,
             fingerprint: None,
+            judged_state: None,
             updated_at: now,
         }
     }
@@ -67,6 +70,8 @@ pub(super) struct ProgressV1 {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unmet: Option<String>,
     fingerprint: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    judged_state: Option<String>,
     updated_at: Timestamp,
 }
 
@@ -90,6 +95,7 @@ impl RecordType for CheckProgress {
             fruitless: self.fruitless,
             unmet: (self.unmet != 0).then(|| format!("{:016x}", self.unmet)),
             fingerprint: self.fingerprint.map(|bits| format!("{bits:016x}")),
+            judged_state: self.judged_state.clone(),
             updated_at: self.updated_at,
         }
     }
@@ -105,6 +111,7 @@ impl RecordType for CheckProgress {
             fruitless: disk.fruitless,
             unmet: disk.unmet.and_then(|text| u64::from_str_radix(&text, 16).ok()).unwrap_or(0),
             fingerprint: bits.map_err(|e| format!("its fingerprint is not hexadecimal: {e}"))?,
+            judged_state: disk.judged_state,
             updated_at: disk.updated_at,
         })
     }

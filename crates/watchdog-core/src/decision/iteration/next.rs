@@ -355,11 +355,11 @@ impl LoopMachine {
         if !goes_on(outcome.reason) && !of_agent {
             return LoopAction::End(LoopEnd::Verdict);
         }
-        if outcome.breaker_open {
-            return LoopAction::End(LoopEnd::BreakerOpen);
-        }
         if self.policy.no_progress > 0 && self.standing.unchanged >= self.policy.no_progress {
             return LoopAction::End(LoopEnd::NoProgress { iterations: self.standing.unchanged });
+        }
+        if outcome.breaker_open {
+            return LoopAction::End(LoopEnd::BreakerOpen);
         }
         if let Some(stop) = may_begin(&self.policy.limits, &self.standing.spent, self.standing.finished.into(), now) {
             return LoopAction::End(LoopEnd::Stop(stop));

@@ -340,13 +340,15 @@ fn background_work_is_looked_at_again_without_a_session() {
 }
 
 #[test]
-fn an_open_breaker_ends_it_and_is_named_rather_than_the_lack_of_progress() {
-    let mut looped = looping(limits());
-    for number in 2..=3 {
-        assert_eq!(step(&mut looped, judged(Reason::MaxProbes, "at first")), LoopAction::Iterate { number });
+fn no_progress_speaks_before_the_breaker() {
+    for (work, end) in [("at first", LoopEnd::NoProgress { iterations: 3 }), ("more", LoopEnd::BreakerOpen)] {
+        let mut looped = looping(limits());
+        for number in 2..=3 {
+            assert_eq!(step(&mut looped, judged(Reason::MaxProbes, "at first")), LoopAction::Iterate { number });
+        }
+        let last = IterationOutcome { breaker_open: true, ..judged(Reason::MaxProbes, work) };
+        assert_eq!(step(&mut looped, last), LoopAction::End(end));
     }
-    let last = IterationOutcome { breaker_open: true, ..judged(Reason::MaxProbes, "at first") };
-    assert_eq!(step(&mut looped, last), LoopAction::End(LoopEnd::BreakerOpen));
 }
 
 fn any_outcome() -> impl Strategy<Value = IterationOutcome> {

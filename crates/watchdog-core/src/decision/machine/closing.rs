@@ -145,12 +145,20 @@ impl CheckMachine {
 /// The first lines with text as one: the name of the refusing program, and the start of its message.
 pub(super) fn first_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(3).collect();
-    lines.join(": ").chars().take(300).collect()
+    shortened(&lines.join(": "), 300)
+}
+
+/// A text of at most so many characters; the end of a longer one is an ellipsis.
+fn shortened(text: &str, most: usize) -> String {
+    match text.chars().nth(most) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
+    }
 }
 
 /// The first line with text, cut at 200 characters: messages are one line.
 pub(super) fn first_line(text: &str) -> String {
-    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().chars().take(200).collect()
+    shortened(text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default(), 200)
 }
 
 /// Whether a text of the agent's is more than a word for nothing.

@@ -13,7 +13,7 @@ use crate::decision::judgement_rule::JudgementRule;
 use crate::decision::session_life::SessionLife;
 
 use super::closing::{first_line, first_lines, says_something};
-use super::facts::{ConfigTrust, MachineAction};
+use super::facts::{ConfigTrust, MachineAction, UnaskedCause};
 use super::stage::ProbeStopReason;
 use super::step::CheckMachine;
 
@@ -129,10 +129,10 @@ impl CheckMachine {
         let feedback = self.unmet();
         let why = feedback.as_deref().map(|text| format!(": {}", first_line(text))).unwrap_or_default();
         let message = match reason {
-            Reason::VerifyUnrunnable => format!("a check cannot be run{why}"),
+            Reason::VerifyUnrunnable => format!("a check could not run{why}"),
             Reason::VerifyTimeout => format!("a check did not end in time{why}"),
             Reason::BackgroundWork => format!("a check waits{why}"),
-            _ => format!("a check could not tell{why}"),
+            _ => format!("a check ran without a result{why}"),
         };
         self.conclude(Verdict { feedback, ..Verdict::new(reason, message) })
     }
@@ -233,6 +233,28 @@ impl CheckMachine {
         let has_commits = self.work_left() || brought.is_some();
         let nothing = if has_commits { FINISH } else { "No new commit was made. Finish the work and commit it." };
         let feedback = self.unmet().unwrap_or_else(|| self.after_what_git_says(nothing));
+        self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Unfinished, message) })
+    }
+
+    /// No question was possible: commits and checks are all that there is to judge by.
+    pub(super) fn conclude_unasked(&mut self) -> MachineAction {
+        if self.checks_unmet() {
+            return self.conclude_checks_unmet();
+        }
+        if self.committed() {
+            if self.rescue_failed.is_some() {
+                return self.conclude_not_committed();
+            }
+            self.note_left_uncommitted();
+            return self.conclude_new_commits();
+        }
+        let left = match self.rescue_commits {
+            0 => self.leftovers().unwrap_or_default(),
+            n => format!("; {} made by rescue", plural(n, "commit")),
+        };
+        let cause = self.setup.unasked.map_or("the agent was not asked", UnaskedCause::clause);
+        let message = format!("no new commit, and {cause}{left}");
+        let feedback = self.after_what_git_says(FINISH);
         self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Unfinished, message) })
     }
 

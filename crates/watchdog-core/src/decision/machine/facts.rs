@@ -21,6 +21,8 @@ pub struct MachineSetup {
     pub no_rescue: bool,
     /// `--no-probe`: never probe the agent.
     pub no_probe: bool,
+    /// Why the agent is not asked although the options allow it.
+    pub unasked: Option<UnaskedCause>,
     /// `--once`: one round, no waiting.
     pub once: bool,
     /// Whether criteria are configured.
@@ -65,6 +67,7 @@ impl MachineSetup {
             rescue_mode: settings.rescue.mode,
             no_rescue: false,
             no_probe: false,
+            unasked: None,
             once: false,
             has_checks: false,
             checks_run_programs: false,
@@ -82,6 +85,28 @@ impl MachineSetup {
             earlier: EarlierRounds::default(),
             notes: Vec::new(),
             commands: WorktreeCommands::default(),
+        }
+    }
+}
+
+/// Why the agent is not asked although the options allow it. Git and the checks decide, after a rescue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnaskedCause {
+    /// The session ran no agent that can be asked, and none is configured.
+    NoAgent,
+    /// The breaker is open.
+    BreakerOpen,
+}
+
+impl UnaskedCause {
+    /// The causes with their words in a record.
+    pub const WORDS: [(UnaskedCause, &'static str); 2] = [(UnaskedCause::NoAgent, "no_agent"), (UnaskedCause::BreakerOpen, "breaker_open")];
+
+    /// The clause for a person.
+    pub fn clause(self) -> &'static str {
+        match self {
+            UnaskedCause::NoAgent => "this session ran no agent that can be asked",
+            UnaskedCause::BreakerOpen => "the breaker is open, so the agent was not asked",
         }
     }
 }

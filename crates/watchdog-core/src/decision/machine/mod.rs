@@ -22,6 +22,6 @@ mod tests;
 pub use drive::{DriveOutcome, MachineDriver, drive};
 pub use facts::{
     ChecksResult, ConfigTrust, CriteriaFilesRole, EarlierRounds, JudgementScope, MachineAction, MachineEvent, MachineSetup, ProbePause,
-    SurvivorFacts,
+    SurvivorFacts, UnaskedCause,
 };
 pub use step::CheckMachine;

@@ -86,6 +86,7 @@ impl CheckMachine {
                 | AfterSnapshot::Refused
                 | AfterSnapshot::Commits(_)
                 | AfterSnapshot::NoProbe
+                | AfterSnapshot::Unasked
                 | AfterSnapshot::Rescue(_) => {
                     return self.conclude_unreadable(unreadable);
                 }
@@ -105,6 +106,7 @@ impl CheckMachine {
             AfterSnapshot::ChecksUnmet => self.conclude_checks_unmet(),
             AfterSnapshot::HalfDone => self.conclude_half_done(),
             AfterSnapshot::NoProbe => self.conclude_no_probe(),
+            AfterSnapshot::Unasked => self.conclude_unasked(),
             AfterSnapshot::RateLimited => self.conclude_session_limit(),
             AfterSnapshot::Unrunnable => self.conclude_session_unrunnable(),
             AfterSnapshot::LeftWork => self.conclude_left_work(),
@@ -150,6 +152,7 @@ impl CheckMachine {
             (RescueReason::AgentStopped, _) => self.conclude_agent_stopped(),
             (RescueReason::Unmet, _) => self.conclude_checks_unmet(),
             (RescueReason::NotDone, _) => self.conclude_not_done(),
+            (RescueReason::Unasked, _) => self.conclude_unasked(),
             (RescueReason::OverLimit, _) => self.conclude_over_limit(),
             (RescueReason::Last, _) => self.out_of_probes(),
             (RescueReason::SessionCutoff, false) => self.conclude_session_cut(),
@@ -215,11 +218,15 @@ impl CheckMachine {
             RescueReason::Claim => self.conclude_not_committed(),
             RescueReason::AgentStopped => self.conclude_agent_stopped(),
             // The work stays where the next session continues it.
-            RescueReason::Unmet | RescueReason::NotDone => {
+            RescueReason::Unmet | RescueReason::NotDone | RescueReason::Unasked => {
                 if let Some(failed) = failed {
                     self.note(WarningCode::RescueFailed, failed);
                 }
-                if why == RescueReason::Unmet { self.conclude_checks_unmet() } else { self.conclude_not_done() }
+                match why {
+                    RescueReason::Unmet => self.conclude_checks_unmet(),
+                    RescueReason::Unasked => self.conclude_unasked(),
+                    _ => self.conclude_not_done(),
+                }
             }
             RescueReason::OverLimit => self.conclude_over_limit(),
             RescueReason::Last => self.out_of_probes(),

@@ -5,7 +5,7 @@ use watchdog_facts::evidence::{FaultKind, SessionEnd, UnreadableFact, WarningCod
 use crate::decision::judgement_rule::JudgementRule;
 use crate::decision::session_life::SessionLife;
 
-use super::facts::{JudgementScope, MachineAction};
+use super::facts::{JudgementScope, MachineAction, UnaskedCause};
 use super::stage::{AfterSnapshot, RescueReason};
 use super::step::CheckMachine;
 
@@ -99,6 +99,14 @@ impl CheckMachine {
             (JudgementRule::SurvivorsHold, AfterSnapshot::Survivors)
         } else if ended_early {
             (JudgementRule::SessionCutShort, AfterSnapshot::Rescue(RescueReason::SessionCutoff))
+        } else if let Some(cause) = self.setup.unasked {
+            // A person who typed the command says that the session is over; without that word or a known end nothing is committed.
+            let over = self.setup.session_over || self.setup.session.is_some() || !self.setup.once;
+            let rule = match cause {
+                UnaskedCause::NoAgent => JudgementRule::NoAgentToAsk,
+                UnaskedCause::BreakerOpen => JudgementRule::BreakerHoldsQuestions,
+            };
+            (rule, if over { AfterSnapshot::Rescue(RescueReason::Unasked) } else { AfterSnapshot::Unasked })
         } else {
             (JudgementRule::ProbeAgent, AfterSnapshot::Ask)
         };

@@ -57,6 +57,8 @@ pub(super) enum AfterSnapshot {
     HalfDone,
     /// No probe.
     NoProbe,
+    /// No agent can be asked, or the breaker is open.
+    Unasked,
     /// The session met a usage limit.
     RateLimited,
     /// The session's program cannot work.
@@ -85,6 +87,8 @@ pub(super) enum RescueReason {
     Unmet,
     /// The session is over, and its agent says that the work is not done.
     NotDone,
+    /// The session is over, and no agent can be asked, or the breaker is open.
+    Unasked,
     /// The last round is over.
     Last,
     /// The session was ended by its timeout or for silence.

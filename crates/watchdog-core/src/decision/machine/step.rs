@@ -228,6 +228,7 @@ impl CheckMachine {
             RescueReason::AgentStopped => self.conclude_agent_stopped(),
             RescueReason::Unmet => self.conclude_checks_unmet(),
             RescueReason::NotDone => self.conclude_not_done(),
+            RescueReason::Unasked => self.conclude_unasked(),
             RescueReason::OverLimit => self.conclude_over_limit(),
             RescueReason::Last => self.out_of_probes(),
         }

@@ -91,6 +91,7 @@ fn setup_words(record: &JudgementRecord) -> String {
     if !setup.survivors.is_empty() {
         words.push(format!("of it still runs: {}", short(&setup.survivors.join(", "), 160)));
     }
+    words.extend(setup.unasked.map(|cause| cause.clause().to_string()));
     let options = [(setup.no_probe, "--no-probe"), (setup.no_rescue, "--no-rescue"), (setup.once, "--once")];
     words.extend(options.into_iter().filter(|(given, _)| *given).map(|(_, word)| word.to_string()));
     words.push(format!("{} at most", plural(setup.completion.max_probes.into(), "probe")));

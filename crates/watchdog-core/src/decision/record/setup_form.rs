@@ -12,7 +12,7 @@ use super::bounds::short;
 use super::fact_form::{by_word, evidence, instant, notes, read_notes};
 use super::packed::{PackedFields, UnpackedFields};
 use crate::config::settings::{CompletionSettings, ConfigSettings, OnNoCriteria, RescueMode};
-use crate::decision::machine::{ConfigTrust, CriteriaFilesRole, EarlierRounds, JudgementScope, MachineSetup};
+use crate::decision::machine::{ConfigTrust, CriteriaFilesRole, EarlierRounds, JudgementScope, MachineSetup, UnaskedCause};
 use crate::decision::session_life::SessionLife;
 
 const RESCUES: [(RescueMode, &str); 5] = [
@@ -72,6 +72,8 @@ pub(super) fn setup(setup: &MachineSetup) -> Value {
     put("m", setup.rescue_mode != default.rescue_mode, rescue_word(setup.rescue_mode).into());
     put("nr", setup.no_rescue, true.into());
     put("np", setup.no_probe, true.into());
+    let unasked = UnaskedCause::WORDS.iter().find(|(cause, _)| Some(*cause) == setup.unasked).map(|(_, word)| *word);
+    put("ua", unasked.is_some(), unasked.into());
     put("o", setup.once, true.into());
     put("c", setup.has_checks, true.into());
     put("cp", setup.checks_run_programs, true.into());
@@ -131,6 +133,10 @@ pub(super) fn read_setup(value: &Value) -> Option<MachineSetup> {
     }
     setup.no_rescue = flag("nr");
     setup.no_probe = flag("np");
+    setup.unasked = match text("ua") {
+        None => None,
+        Some(word) => Some(UnaskedCause::WORDS.iter().find(|(_, known)| *known == word)?.0),
+    };
     setup.once = flag("o");
     setup.has_checks = flag("c");
     setup.checks_run_programs = flag("cp");

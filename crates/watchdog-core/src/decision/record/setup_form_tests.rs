@@ -25,6 +25,7 @@ fn only_what_differs_from_the_usual_setup_is_written() {
         rescue_mode: RescueMode::Off,
         no_rescue: true,
         no_probe: true,
+        unasked: Some(UnaskedCause::NoAgent),
         once: true,
         has_checks: true,
         checks_run_programs: true,
@@ -44,7 +45,7 @@ fn only_what_differs_from_the_usual_setup_is_written() {
         commands: WorktreeCommands::at(Path::new("/w")).with_state_dir(Some(Path::new("/s"))),
     };
     let written = json!({
-        "p": 2, "i": 45, "t": 1.5, "f": false, "m": "off", "nr": true, "np": true, "o": true, "c": true, "cp": true, "g": "named",
+        "p": 2, "i": 45, "t": 1.5, "f": false, "m": "off", "nr": true, "np": true, "ua": "no_agent", "o": true, "c": true, "cp": true, "g": "named",
         "ng": true, "re": "verified", "u": "watchdog trust", "s": false, "l": true, "se": ["ended", 1], "so": true, "li": ["idle", "idle"],
         "sv": ["cargo (process 7)"], "nl": 3, "e": [1, 2, 3, 4, 5, 6], "n": [["no_reflog", "none"]], "w": " -C /w", "d": " --state-dir /s",
     });

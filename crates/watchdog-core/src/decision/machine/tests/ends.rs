@@ -82,10 +82,10 @@ fn what_a_passed_check_says_is_no_feedback() {
 #[test]
 fn a_check_without_a_result_says_what_it_lacked_and_its_feedback_goes_on() {
     for (outcome, reason, what) in [
-        (CheckOutcome::Unrunnable, Reason::VerifyUnrunnable, "a check cannot be run"),
+        (CheckOutcome::Unrunnable, Reason::VerifyUnrunnable, "a check could not run"),
         (CheckOutcome::TimedOut, Reason::VerifyTimeout, "a check did not end in time"),
         (CheckOutcome::Waiting, Reason::BackgroundWork, "a check waits"),
-        (CheckOutcome::Failed, Reason::VerifyFailed, "a check could not tell"),
+        (CheckOutcome::Failed, Reason::VerifyFailed, "a check ran without a result"),
     ] {
         let verdict = verdict(World::clean().checks(Criteria::Always(outcome)));
         assert_eq!((verdict.reason, verdict.message), (reason, format!("{what}: tests fail")));

@@ -247,6 +247,7 @@ pub(super) fn setup() -> impl Strategy<Value = MachineSetup> {
                 rescue_mode,
                 no_rescue,
                 no_probe,
+                unasked: None,
                 once,
                 has_checks,
                 checks_run_programs,

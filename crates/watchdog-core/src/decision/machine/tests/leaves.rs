@@ -3,6 +3,7 @@
 use crate::config::settings::RescueMode;
 use watchdog_facts::evidence::{ActivityFacts, CheckOutcome, LeftOutReason, ProbeOutcome};
 
+use super::super::UnaskedCause;
 use super::world::*;
 
 #[test]
@@ -367,11 +368,24 @@ fn a_contradiction_is_asked_once_more_and_then_shown_to_a_person() {
 fn without_probes_git_alone_decides() {
     let none = |world: World| world.set(|setup| setup.completion.max_probes = 0);
     let no_probe = |world: World| world.set(|setup| setup.no_probe = true);
+    let no_agent = |world: World| world.set(|setup| setup.unasked = Some(UnaskedCause::NoAgent));
+    let unmet = Criteria::Always(CheckOutcome::Unmet);
     check_table([
         ("0: nothing", none(World::clean()), "timeout/max_probes"),
         ("0: commit", none(World::committed()), "complete/new_commits committed"),
         ("0: dirty", none(World::dirty()), "incomplete/unfinished rescues=1 snapshots=1"),
         ("0: dirty, rescue fails", none(World::dirty()).rescue(Salvage::Fails), "review/rescue_incomplete rescues=1 snapshots=1"),
+        ("no agent: nothing", no_agent(World::clean()), "incomplete/unfinished"),
+        ("no agent: commit", no_agent(World::committed()), "complete/new_commits committed"),
+        ("no agent: dirty", no_agent(World::dirty()), "incomplete/unfinished rescues=1 snapshots=1"),
+        ("no agent: dirty, rescue fails", no_agent(World::dirty()).rescue(Salvage::Fails), "incomplete/unfinished rescues=1 snapshots=1"),
+        ("no agent: dirty, one look", no_agent(World::dirty()).set(|setup| setup.once = true), "incomplete/unfinished snapshots=1"),
+        ("no agent: unmet", no_agent(World::clean().checks(unmet)), "incomplete/checks_unmet checks=1"),
+        (
+            "no agent: commit beside work",
+            no_agent(World::committed().after(Effect::Edit)).set(|setup| setup.read_leftovers = true),
+            "complete/new_commits committed rescues=1 snapshots=1",
+        ),
         ("--no-probe: nothing", no_probe(World::clean()), "incomplete/unfinished"),
         ("--no-probe: commit", no_probe(World::committed()), "complete/new_commits committed"),
         ("--no-probe: dirty", no_probe(World::dirty()), "incomplete/unfinished snapshots=1"),

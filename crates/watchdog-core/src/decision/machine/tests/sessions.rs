@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::decision::machine::EarlierRounds;
+use crate::decision::machine::{EarlierRounds, UnaskedCause};
 use crate::decision::rounds;
 use watchdog_facts::evidence::StopReason;
 use watchdog_facts::evidence::{CheckOutcome, Degradation, ProcessExit, SessionEnd, WarningCode};
@@ -211,6 +211,7 @@ fn nobody_is_asked_while_a_process_of_the_session_runs() {
         ("it ends, and all is done", ends(World::clean(), 2).replies([complete()]), "complete/nothing_to_do claimed probes=1 waits=2"),
         ("it ends, and more is wanted", ends(World::clean(), 1).replies([working()]), "incomplete/unfinished STRIKE probes=1 waits=1"),
         ("it ends, and checks are unmet", ends(World::clean().checks(unmet), 1), "incomplete/checks_unmet STRIKE waits=1 checks=2"),
+        ("no agent", runs(World::clean()).set(|setup| setup.unasked = Some(UnaskedCause::NoAgent)), "waiting/background_work waits=2"),
         ("no probes", runs(World::clean()).set(|setup| setup.no_probe = true), "incomplete/unfinished"),
     ]);
     let verdict = runs(World::clean()).run().verdict;

@@ -345,7 +345,7 @@ fn a_week_of_cron_asks_once_about_each_state() {
                 (session_that(limited(), NOTHING), "waiting/rate_limited"),
                 (once().says(waiting()), "waiting/background_work asked=1"),
                 (once(), "waiting/background_work"),
-                (once(), "timeout/max_probes STRIKE"),
+                (once(), "timeout/max_probes"),
                 (once(), "timeout/max_probes"),
                 (hours(2), ""),
                 (once().says(waiting()), "waiting/background_work asked=1"),

@@ -298,7 +298,7 @@ impl Story {
         let run = world.drive();
         let asked = if stands.is_some() { 0 } else { run.count("ask") };
         let mut verdict = dispute_beside(run.verdict, self.unmerged.clone(), &self.in_submodules);
-        if stands.as_ref().is_some_and(|(_, reason)| *reason == verdict.reason) {
+        if stands.is_some() {
             verdict.strike = false;
         }
         self.keep(&verdict, world.commits, work);

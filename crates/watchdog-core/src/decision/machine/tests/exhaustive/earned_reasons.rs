@@ -22,7 +22,7 @@ fn earned(it: &Situation<'_>, verdict: &Verdict) -> bool {
             let nobody_answers = ledger.answered == 0 && (it.rounds_left() == 0 || ledger.asking_ended);
             let left = setup.read_leftovers && ledger.work_left() && ledger.rescue != Some(RescueSeen::LeftOutOnPurpose);
             let claimed = ledger.claims();
-            ledger.own() && met && (!left || setup.no_probe || nobody_answers || claimed && !ledger.work_left())
+            ledger.own() && met && (!left || setup.no_probe || setup.unasked.is_some() || nobody_answers || claimed && !ledger.work_left())
         }
         Reason::Rescued => ledger.claims() && ledger.rescue == Some(RescueSeen::Committed) && (!it.has_checks() || passed_before),
         Reason::NothingToDo => nothing_to_do(it) && setup.earlier.nothing_to_do_streak < 2,
@@ -110,7 +110,7 @@ fn nothing_at_all(it: &Situation<'_>) -> bool {
 /// More work is wanted, and nothing stronger holds.
 fn unfinished(it: &Situation<'_>) -> bool {
     let (setup, ledger) = (it.setup, it.ledger);
-    let nobody_asked = (setup.no_probe || it.only_criteria()) && (it.unmet() || !ledger.own());
+    let nobody_asked = (setup.no_probe || setup.unasked.is_some() || it.only_criteria()) && (it.unmet() || !ledger.own());
     let cut = matches!(setup.session, Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. } | SessionEnd::CutShort { .. }));
     let over = ledger.session_over && ledger.answer == Some(AnswerSeen::Working) && !ledger.disputed;
     // Work was rescued, or commits stand beside work that is left, and nobody claimed it done.

@@ -74,6 +74,8 @@ long_parts! {
     long_no_probe: "--no-probe";
     long_sweep_no_probe: "sweep --no-probe";
     long_run: "run";
+    long_run_no_agent: "run without an agent";
+    long_sweep_open_breaker: "sweep under an open breaker";
     long_run_survivors: "run with survivors";
     long_run_refused: "run, refused tools";
     long_run_cut_short: "run, cut short";

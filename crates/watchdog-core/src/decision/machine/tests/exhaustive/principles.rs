@@ -35,10 +35,12 @@ fn wants_rescue(it: &Situation<'_>, verdict: &Verdict) -> bool {
         Reason::BudgetExhausted | Reason::DeadlineExceeded | Reason::Halted => true,
         // Beside own commits the next session goes on with what is left.
         Reason::ChecksUnmet if ledger.own() => cut,
+        Reason::ChecksUnmet if setup.unasked.is_some() => (ledger.session_over || !setup.once) && (last || still_open),
         Reason::ChecksUnmet => cut_short || ledger.claims() || last || ledger.session_over && (still_open || just_answered),
         Reason::Working => false,
         Reason::Unfinished if setup.no_probe => cut,
         Reason::Unfinished if cut_short => true,
+        Reason::Unfinished if setup.unasked.is_some() => (ledger.session_over || !setup.once) && (last || still_open),
         Reason::Unfinished => {
             let not_done = ledger.session_over && just_answered && ledger.answer == Some(AnswerSeen::Working);
             !goes_on && (last || not_done)

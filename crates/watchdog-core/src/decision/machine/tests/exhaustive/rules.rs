@@ -80,7 +80,7 @@ pub(super) const RULES: &[ContractRule] = rules! {
     "8: no more questions than rounds, and none where nobody may be asked": |it| match it.next {
         MachineAction::Ask { number, .. } => {
             let counted = *number == it.rounds_used() + 1 && it.rounds_left() > 0;
-            counted && !it.setup.no_probe && !it.only_criteria() && (!it.setup.once || it.ledger.asked < 2)
+            counted && !it.setup.no_probe && it.setup.unasked.is_none() && !it.only_criteria() && (!it.setup.once || it.ledger.asked < 2)
         }
         MachineAction::Wait(_) => !it.setup.once,
         _ => true,

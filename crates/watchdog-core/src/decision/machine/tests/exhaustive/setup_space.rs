@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::config::settings::{ConfigSettings, OnNoCriteria, RescueMode};
-use crate::decision::machine::{ConfigTrust, CriteriaFilesRole, JudgementScope, MachineSetup};
+use crate::decision::machine::{ConfigTrust, CriteriaFilesRole, JudgementScope, MachineSetup, UnaskedCause};
 use crate::decision::rounds::unmet_checks;
 use crate::decision::session_life::SessionLife;
 use watchdog_facts::evidence::{CheckOutcome, Degradation, ProcessExit, SessionEnd, StopReason, WarningCode};
@@ -38,6 +38,13 @@ pub(super) const CALLS: &[SetupPart] = &[
     ("run", |setup| {
         ran(setup, SessionEnd::Ended { exit: ProcessExit::Code(0) });
         setup.session_over = true;
+    }),
+    ("run without an agent", |setup| {
+        ran(setup, SessionEnd::Ended { exit: ProcessExit::Code(0) });
+        (setup.session_over, setup.unasked) = (true, Some(UnaskedCause::NoAgent));
+    }),
+    ("sweep under an open breaker", |setup| {
+        (setup.once, setup.read_leftovers, setup.unasked) = (true, true, Some(UnaskedCause::BreakerOpen));
     }),
     ("run with survivors", |setup| {
         ran(setup, SessionEnd::Ended { exit: ProcessExit::Code(1) });
