@@ -23,6 +23,7 @@ Placeholders in prompts: {{task}} {{criteria}} {{feedback}} {{remaining}} {{summ
 A loop that is cut short (a crash, Ctrl-C, a usage limit, a spent budget) goes on where it was when it is started again. `kill -USR1 PID` \
 asks it to pause: it ends, in the same way, once its session has been judged.
 
+  watchdog loop -p 'Add a logout button, and commit it'
   watchdog loop --prompt PROMPT.md --agent claude -- --allowedTools Bash Edit
   watchdog loop --prompt PROMPT.md --max-cost-usd 5 -- my-agent --yes
   watchdog loop --prompt PROMPT.md --agent claude --fallback codex
@@ -36,6 +37,9 @@ pub struct LoopArgs {
     /// What is to be done, as a text with placeholders; '-' reads stdin
     #[arg(long, value_name = "FILE")]
     pub prompt: Option<PathBuf>,
+    /// What is to be done, as the text itself, with placeholders
+    #[arg(short = 'p', value_name = "TEXT", conflicts_with = "prompt")]
+    pub text: Option<String>,
     /// A folder with prompts of your own: initial.md for the first session, continuation.md for the others, continuation-PHASE.md for one in that phase
     #[arg(long, value_name = "DIR")]
     pub prompts: Option<PathBuf>,
@@ -102,8 +106,8 @@ pub struct LoopArgs {
     /// How long to wait for children that outlive a session
     #[arg(long, value_name = "DUR", value_parser = duration, default_value = "10s")]
     pub child_wait: Duration,
-    /// The session: a program and its arguments; with --agent, further arguments
-    #[arg(trailing_var_arg = true, value_name = "CMD", required_unless_present = "agent")]
+    /// The session: a program and its arguments; with --agent, further arguments; without either the configured agent runs
+    #[arg(trailing_var_arg = true, value_name = "CMD")]
     pub command: Vec<OsString>,
 }
 
@@ -153,8 +157,10 @@ mod tests {
     }
 
     #[test]
-    fn a_program_or_an_agent_is_needed_and_an_agent_takes_further_arguments() {
-        assert!(read("watchdog loop --prompt p").is_err());
+    fn program_agent_or_neither_may_be_named() {
+        let configured = read("watchdog loop -p text").expect("a good line");
+        assert_eq!((configured.text.as_deref(), configured.agent, configured.command.len()), (Some("text"), None, 0));
+        assert!(read("watchdog loop -p text --prompt p").is_err());
         let agent = read("watchdog loop --agent claude --prompt p -- --model opus").expect("a good line");
         assert_eq!((agent.agent, agent.command.len()), (Some("claude".to_owned()), 2));
         let program = read("watchdog loop my-agent --max-iterations 3").expect("a good line");

@@ -8,7 +8,7 @@ use anstyle::Style;
 use serde_json::Value;
 
 use crate::judge::command_env::ProgressCallback;
-use crate::wire::verdict_json::Judgement;
+use crate::wire::verdict_json::{Judgement, to_line};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, is_hostile};
 use watchdog_facts::verdict::{Reason, Status};
 
@@ -77,15 +77,16 @@ impl CommandTerminal {
 
     /// A JSON value on stdout, on one line.
     pub fn value(&self, value: &Value) {
-        if held_back::keep(&value.to_string()) {
+        let line = to_line(value);
+        if held_back::keep(&line) {
             return;
         }
-        let _ = result_output::write(&mut io::stdout().lock(), format!("{}\n", harmless(value.to_string())).as_bytes());
+        let _ = result_output::write(&mut io::stdout().lock(), format!("{}\n", harmless(line)).as_bytes());
     }
 
     /// A JSON value on one line, fit for a terminal.
     pub fn value_to(&self, value: &Value) -> String {
-        harmless(value.to_string())
+        harmless(to_line(value))
     }
 
     /// A line of the story on stderr, unless asked to be quiet.

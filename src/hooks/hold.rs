@@ -156,9 +156,9 @@ pub fn decide(holding: HoldPoint, facts: &StopFacts, held: HoldStreak) -> HookDe
         StopFacts::Undecided { reason, feedback } => {
             let what = match reason {
                 Reason::BackgroundWork => "a check waits",
-                Reason::VerifyUnrunnable => "a check cannot be run",
+                Reason::VerifyUnrunnable => "a check could not run",
                 Reason::VerifyTimeout => "a check did not end in time",
-                _ => "a check could not tell",
+                _ => "a check ran without a result",
             };
             decision(Some(*reason), format!("{what}, so the agent was not held: {}", words(feedback)))
         }

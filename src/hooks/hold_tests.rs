@@ -105,8 +105,8 @@ fn whoever_is_let_go_with_the_work_not_shown_is_told_so() {
             judged(CheckOutcome::Waiting, "CI runs"),
             "watchdog: waiting (background_work): a check waits, so the agent was not held: CI runs",
         ),
-        (judged(CheckOutcome::Unrunnable, "no npm"), "watchdog: failed (verify_unrunnable): a check cannot be run"),
-        (judged(CheckOutcome::Failed, "odd"), "watchdog: review (verify_failed): a check could not tell"),
+        (judged(CheckOutcome::Unrunnable, "no npm"), "watchdog: failed (verify_unrunnable): a check could not run"),
+        (judged(CheckOutcome::Failed, "odd"), "watchdog: review (verify_failed): a check ran without a result"),
         (judged(CheckOutcome::TimedOut, "late"), "watchdog: review (verify_timeout): a check did not end in time"),
     ] {
         for holding in [HoldPoint::Stop, HoldPoint::Output, HoldPoint::OutputTaken { finish: true }] {

@@ -6,21 +6,25 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::session::UncommittedRule;
-use watchdog_core::decision::breaker::{BreakerAdmission, BreakerInput, BreakerView};
+use watchdog_core::config::settings::ConfigSettings;
+use watchdog_core::decision::breaker::{Breaker, BreakerAdmission, BreakerInput, BreakerView};
 use watchdog_facts::evidence::UnreadableFact;
-use watchdog_facts::shell_line::shell_word;
+use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_facts::verdict::{Reason, Verdict};
-use watchdog_git::Worktree;
+use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::journal::kind;
-use watchdog_store::{LocalStore, breaker};
+use watchdog_store::{LocalStore, baseline, breaker};
 
 use super::command_env::CommandEnv;
+use super::configuration::effective;
 use super::journal::CommandJournal;
 use super::judgement_about::about;
 use super::judgement_input::{JudgementInput, Overrides};
+use super::open_worktree::OpenWorktree;
 use super::refusal::Refusal;
 use crate::clock::now;
 use crate::wire::breaker_json::breaker_json;
+use crate::wire::verdict_json::Judgement;
 
 /// An input that is complete and not judged yet: a refusal from now on names its spec and baseline.
 pub struct PreparedJudgement {
@@ -46,6 +50,12 @@ impl PreparedJudgement {
     /// Asks the breaker whether work may begin.
     pub fn admit(&self) -> Result<(), Refusal> {
         self.unless(self.input.admit(self.store.as_ref()))
+    }
+
+    /// Notes that the breaker is open: git is read all the same, and the agent is not asked.
+    pub fn note_open_breaker(&mut self) -> Result<(), Refusal> {
+        self.input.open_breaker = self.input.admit(self.store.as_ref()).map_err(|unreadable| self.unreadable(unreadable))?;
+        Ok(())
     }
 
     /// Goes on unless there is a verdict, or finding one failed.
@@ -87,21 +97,7 @@ impl JudgementInput {
         if changed != recorded {
             admission = breaker::update(store, &self.worktree_id, &self.spec, |breaker| breaker.admit(at, settings))?;
         }
-        match admission {
-            BreakerAdmission::Go | BreakerAdmission::Trial => Ok(None),
-            BreakerAdmission::Refused { until, since, why, strikes, trial_under_way } => {
-                let message = if trial_under_way {
-                    format!("the breaker is half-open since {since:.0} and its one trial is under way")
-                } else {
-                    let reset = self.commands.watchdog(&format!("breaker --spec {} reset", shell_word(&self.spec)));
-                    format!(
-                        "the breaker is open since {since:.0}, after {strikes} strikes: {why}; one trial is let through at {until:.0}, \
-                         or close it now with: {reset}"
-                    )
-                };
-                Ok(Some(Verdict { retry_at: Some(until), ..Verdict::new(Reason::BreakerOpen, message) }))
-            }
-        }
+        Ok(refusal_of(admission, &self.commands, &self.spec))
     }
 
     /// The breaker at this moment, for the verdict.
@@ -125,6 +121,56 @@ impl JudgementInput {
         }
         Ok(view)
     }
+}
+
+/// The verdict to give where the breaker lets no work begin.
+fn refusal_of(admission: BreakerAdmission, commands: &WorktreeCommands, spec: &str) -> Option<Verdict> {
+    let BreakerAdmission::Refused { until, since, why, strikes, trial_under_way } = admission else { return None };
+    let message = if trial_under_way {
+        format!("the breaker is half-open since {since:.0} and its one trial is under way")
+    } else {
+        let reset = commands.watchdog(&format!("breaker --spec {} reset", shell_word(spec)));
+        format!(
+            "the breaker is open since {since:.0}, after {strikes} strikes: {why}; one trial is let through at {until:.0}, \
+             or close it now with: {reset}"
+        )
+    };
+    Some(Verdict { retry_at: Some(until), ..Verdict::new(Reason::BreakerOpen, message) })
+}
+
+/// Refuses a session under an open breaker. Call it before anything is recorded: the refusal changes the journal alone.
+pub fn refuse_open_breaker(command_env: &CommandEnv, open: &OpenWorktree, spec: &str, begun: Timestamp) -> Result<(), Refusal> {
+    let breaker = breaker::of(open.store.as_ref(), &open.worktree_id, spec)?;
+    if matches!(breaker, Breaker::Closed { .. }) {
+        return Ok(());
+    }
+    let settings = effective(command_env, open, Some(spec), Some(&open.worktree.head()?))?.settings;
+    refuse_while_open(command_env, open, (spec, &settings), breaker, begun)
+}
+
+/// The same for this breaker.
+pub fn refuse_while_open(
+    command_env: &CommandEnv,
+    open: &OpenWorktree,
+    (spec, settings): (&str, &ConfigSettings),
+    mut breaker: Breaker,
+    begun: Timestamp,
+) -> Result<(), Refusal> {
+    let at = now();
+    let view = breaker.state(at, &settings.breaker);
+    let Some(verdict) = refusal_of(breaker.admit(at, &settings.breaker), &open.commands, spec) else { return Ok(()) };
+    let recorded = baseline::of(open.store.as_ref(), &open.worktree_id, spec)?;
+    let judgement = Judgement {
+        worktree: open.root().display().to_string(),
+        spec: Some(spec.to_owned()),
+        branch: open.worktree.branch(),
+        baseline: recorded.map(|record| record.commit.unwrap_or_else(|| HistoryPoint::Unborn.as_str().to_owned())),
+        breaker: Some(view),
+        ..about(command_env, None, verdict, begun)
+    };
+    let journal = CommandJournal::telling((&open.worktree_id, spec), open.root(), &settings.notify, command_env, &open.store);
+    journal.write(kind::VERDICT, judgement.to_event_data(None));
+    Err(Refusal::Judgement(Box::new(judgement)))
 }
 
 /// Refuses to start a session in the middle of a rebase or a merge, unless the session is to finish it. Call it before anything is

@@ -24,6 +24,7 @@ use watchdog_store::{LocalStore, StoreError};
 use super::executor::ActionExecutor;
 use super::probe_history::JudgementProbes;
 use super::question_slot::{QuestionSlot, SlotRequest};
+use super::session_agent::SightedAgent;
 use super::session_cost::cost_beyond_the_last_end;
 use super::shared_account::{QuestionRefusal, agent_of_question, held, hold_for_question, in_words, limit_met, question_ended};
 use crate::clock::{now, since};
@@ -80,6 +81,18 @@ impl ActionExecutor {
         self.asking.standing.is_some()
     }
 
+    /// Whether the session ran no known agent, and none is configured: neither its command, its processes, its output nor a hook named
+    /// one, and no conversation of this folder grew during it.
+    pub fn knows_no_agent(&self) -> bool {
+        let configured = self.input.names_agent || self.agent.probe.is_some() || self.command_env.agent_program.is_some();
+        if configured || self.ran != SightedAgent::default() {
+            return false;
+        }
+        let whom = self.whom();
+        // Without conversations recorded at a baseline, the latest is the one that was meant.
+        whom.resume.is_none() && (whom.expected.is_none() || whom.has_grown == Some(false))
+    }
+
     /// The cost of plans and judges, without probes.
     pub fn spent_beside(&self) -> ProbeUsage {
         self.sent_probe().beside
@@ -97,7 +110,7 @@ impl ActionExecutor {
         let whom = sent.whom.as_ref()?;
         let answered = sent.last.as_ref().and_then(|(_, record)| record.session_id.clone());
         let id = whom.resume.clone().or(answered).or_else(|| whom.expected.clone());
-        Some(JudgedSession { id, agent: self.ran.agent.clone(), known_by: whom.known_by.as_str(), idle_seconds: None })
+        Some(JudgedSession { id, agent: self.ran.agent.clone(), known_by: whom.known_by.as_str(), idle_seconds: None, ended: None })
     }
 
     /// The session to probe. Found once and then cached, except for the latest conversation, which may grow.
@@ -316,7 +329,7 @@ impl ActionExecutor {
     }
 
     /// A fingerprint of everything that an answer is about; `None` where something of it cannot be read.
-    fn state(&self, facts: &(Option<Commits>, Option<Changes>)) -> Option<String> {
+    pub(super) fn state(&self, facts: &(Option<Commits>, Option<Changes>)) -> Option<String> {
         let head = match &facts.0 {
             Some(commits) => commits.head.clone(),
             None => match self.worktree(|worktree| worktree.head()).ok()? {
@@ -383,6 +396,8 @@ impl ActionExecutor {
             return Ok(false);
         }
         let Some(standing) = self.asking.standing.as_ref().filter(|_| stood) else { return Ok(false) };
+        // A round that reuses an answer counts nothing again.
+        (verdict.strike, verdict.not_a_strike_because) = (false, Some("unchanged"));
         if standing.reason != verdict.reason.as_str() {
             // The rounds of `--once` ended: report that once.
             let ended = StandingAnswer { reason: verdict.reason.as_str().to_owned(), last_word: is_last_word(verdict), ..standing.clone() };
@@ -394,7 +409,6 @@ impl ActionExecutor {
             // The rounds before it are over; this one is all there is.
             verdict.probes_used = u32::try_from(verdict.probes.len()).unwrap_or(u32::MAX);
         }
-        (verdict.strike, verdict.not_a_strike_because) = (false, Some("unchanged"));
         let next = stands_until(&standing.outcome, standing.at, standing.pauses, JudgementTrigger::Again, now());
         let next = next.map(|at| format!(", and the agent is asked again at {at:.0}")).unwrap_or_default();
         verdict.message.push_str(&format!("; nothing changed since {:.0}{next}", standing.since));

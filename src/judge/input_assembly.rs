@@ -57,6 +57,7 @@ impl JudgementInput {
             trust: effective.trust,
             notes,
             commands: open.commands,
+            open_breaker: None,
         }
     }
 

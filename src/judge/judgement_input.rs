@@ -14,6 +14,7 @@ use watchdog_facts::display::plural;
 use watchdog_facts::evidence::Degradation;
 use watchdog_facts::session_work::SessionEdgeFiles;
 use watchdog_facts::shell_line::WorktreeCommands;
+use watchdog_facts::verdict::Verdict;
 use watchdog_git::{HistoryPoint, KnownRefs, OriginEvidence, Worktree};
 use watchdog_store::anchor::CriteriaAnchor;
 
@@ -98,6 +99,8 @@ pub struct JudgementInput {
     pub notes: Vec<Degradation>,
     /// Commands for a person to type about the worktree.
     pub commands: WorktreeCommands,
+    /// The verdict of the open breaker, under which the judgement asks nobody.
+    pub open_breaker: Option<Verdict>,
 }
 
 impl JudgementInput {

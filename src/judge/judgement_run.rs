@@ -6,18 +6,19 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tracing::Span;
 
-use watchdog_core::decision::machine::{EarlierRounds, MachineSetup};
+use watchdog_core::decision::machine::{EarlierRounds, MachineSetup, UnaskedCause};
 use watchdog_core::decision::rounds;
 use watchdog_facts::agent_source::AgentSource;
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::evidence::{Degradation, SessionEnd, WarningCode};
 use watchdog_facts::refused_tool::ToolRefusals;
+use watchdog_facts::session_exit::SessionExit;
 use watchdog_facts::session_work::ContentIds;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::Worktree;
 use watchdog_process::SurvivingProcess;
 use watchdog_store::journal::{kind, tidy, tidy_is_due};
-use watchdog_store::{LocalStore, before, uncommitted};
+use watchdog_store::{LocalStore, before, session, uncommitted};
 
 use super::admission::PreparedJudgement;
 use super::command_env::CommandEnv;
@@ -27,6 +28,7 @@ use super::journal::CommandJournal;
 use super::judgement_about::about;
 use super::judgement_input::JudgementInput;
 use super::machine_log;
+use super::open_breaker::name_open_breaker;
 use super::origins::{keep_judged_head, settle_beside, settle_clone};
 use super::sensors::read_halt;
 use super::session_agent::{SightedAgent, settings_for};
@@ -45,6 +47,8 @@ use crate::wire::verdict_json::{JudgedSession, Judgement, OutlivedProcess};
 pub struct ObservedSession {
     /// How it ended.
     pub end: Option<SessionEnd>,
+    /// How its process ended.
+    pub exit: Option<SessionExit>,
     /// The agent's own name for it.
     pub session_id: Option<String>,
     /// The agent that it was, by the name or path of its preset; `None` where that is unknown.
@@ -80,6 +84,7 @@ pub struct JudgementRun {
     /// The session that lives here, where one does.
     live_session: Option<JudgedSession>,
     refused: ToolRefusals,
+    exit: Option<SessionExit>,
     begun: Timestamp,
     /// The span of all its log lines.
     pub span: Span,
@@ -109,6 +114,7 @@ impl JudgementRun {
         };
         let agent = settings_for(&input.settings.agent, ran.agent.as_deref());
         let context = load_session_context(&input, store.as_ref(), &command_env, (session.context, &agent));
+        let exit = session.exit.or_else(|| recorded_exit(store.as_ref(), &input));
         let mut input = input;
         if session.uncommitted_at_end.is_some() {
             input.work.end = session.uncommitted_at_end;
@@ -125,6 +131,13 @@ impl JudgementRun {
             Ok(executor) => executor,
             Err(error) => return Err(Box::new(about(&command_env, Some(&input), Verdict::unreadable(error.into()), begun))),
         };
+        if let Some(refusal) = input.open_breaker.clone().filter(|_| executor.is_as_judged(store.as_ref())) {
+            let verdict = executor.read_beside(refusal);
+            let mut judgement = about(&command_env, Some(&input), verdict, begun);
+            judgement.breaker = input.breaker(store.as_ref());
+            journal.write(kind::VERDICT, judgement.to_event_data(None));
+            return Err(Box::new(judgement));
+        }
         let (halt, unread_sensors) = read_halt(&input, &executor, &context);
         let end = halt.map(|stop| SessionEnd::OverLimit { stop }).or(session.end);
         let mut setup = input.setup(earlier_for_machine, end, ran_a_session || in_sweep);
@@ -143,6 +156,14 @@ impl JudgementRun {
         setup.life = life.life;
         // A look that saw the work move spends no round.
         setup.completion.max_probes = setup.completion.max_probes.saturating_add(u32::from(executor.gate.has_moved));
+        setup.unasked = match input.open_breaker {
+            Some(_) => Some(UnaskedCause::BreakerOpen),
+            None if input.overrides.from_inside => None,
+            None => executor.knows_no_agent().then_some(UnaskedCause::NoAgent),
+        };
+        if setup.unasked.is_some() {
+            executor.ask_nobody();
+        }
         let judgement_run = JudgementRun {
             command_env,
             input,
@@ -154,6 +175,7 @@ impl JudgementRun {
             survivors: session.survivors,
             live_session: life.session,
             refused: session.refused,
+            exit,
             begun,
             span,
         };
@@ -173,6 +195,7 @@ impl JudgementRun {
         if self.input.overrides.from_inside {
             return self.unrecorded(verdict);
         }
+        let verdict = name_open_breaker(self.input.open_breaker.as_ref(), verdict);
         keep_judged_head(&self.input, &verdict);
         // A sweep judges many worktrees, and searches for helpers only after a `complete`.
         if !self.input.overrides.once || verdict.status() == Status::Complete {
@@ -190,6 +213,9 @@ impl JudgementRun {
         {
             verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
         }
+        if let Some(clause) = self.exit.and_then(SessionExit::clause).filter(|clause| !verdict.message.contains(clause.as_str())) {
+            verdict.message = format!("{}; {clause}", verdict.message);
+        }
         let stands = self.executor.settle_answer(self.store.as_ref(), &mut verdict).unwrap_or_else(|error| {
             verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
             false
@@ -202,6 +228,10 @@ impl JudgementRun {
         let recorded = (self.input.leave(self.store.as_ref(), left, self.executor.fingerprint()))
             .and_then(|()| Ok(self.executor.record_state(self.store.as_ref(), &verdict)?))
             .and_then(|()| self.input.feed_breaker(self.store.as_ref(), &verdict, &self.journal));
+        let recorded = recorded.and_then(|breaker| {
+            self.executor.record_judged_state(self.store.as_ref(), &breaker)?;
+            Ok(breaker)
+        });
         if verdict.status() == Status::Complete {
             self.completed(&verdict);
         }
@@ -217,7 +247,8 @@ impl JudgementRun {
         let mut judgement = about(&self.command_env, Some(&self.input), verdict, self.begun);
         judgement.breaker = breaker.ok().or_else(|| self.input.breaker(self.store.as_ref()));
         judgement.log = self.log.as_ref().map(|path| path.display().to_string());
-        judgement.session = self.session_of(&judgement.verdict);
+        judgement.session = self.session_of(&judgement.verdict).or_else(|| self.exit.map(|_| JudgedSession::unknown()));
+        judgement.session.iter_mut().for_each(|session| session.ended = self.exit);
         let outlived = |(survivor, still_runs): (&SurvivingProcess, bool)| OutlivedProcess { shown: survivor.to_string(), still_runs };
         judgement.survivors = survivors.into_iter().map(outlived).collect();
         judgement.refused = self.refused.clone();
@@ -228,6 +259,12 @@ impl JudgementRun {
         }
         judgement
     }
+}
+
+/// How the process of the last session since the baseline ended, where watchdog ran it.
+fn recorded_exit(store: &dyn LocalStore, input: &JudgementInput) -> Option<SessionExit> {
+    let at = input.record_at?;
+    session::of(store, &input.worktree_id, &input.spec).ok().flatten().filter(|session| at <= session.started_at)?.exit
 }
 
 impl JudgementRun {

@@ -59,7 +59,7 @@ impl SessionLiveness {
     pub fn to_session(self, record: &SessionRecord) -> JudgedSession {
         let known_by = if record.log.is_some() { "output" } else { "hook" };
         let idle_seconds = self.idle.map(|idle| idle.as_secs());
-        JudgedSession { id: record.session_id.clone(), agent: record.agent.clone(), known_by, idle_seconds }
+        JudgedSession { id: record.session_id.clone(), agent: record.agent.clone(), known_by, idle_seconds, ended: None }
     }
 
     /// A clause about it for a sentence; may be empty.
@@ -232,6 +232,7 @@ mod tests {
                 pid: Some(child.pid()),
                 started_at,
                 ended_at: None,
+                exit: None,
                 log: Some(log),
                 idle_limit: None,
                 survivors: Vec::new(),

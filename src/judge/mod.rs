@@ -25,6 +25,7 @@ pub mod line_checkers;
 pub(crate) mod live_agents;
 pub mod live_session;
 pub(crate) mod machine_log;
+mod open_breaker;
 pub(crate) mod open_worktree;
 pub(crate) mod origins;
 pub mod panicked;

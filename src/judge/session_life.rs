@@ -98,7 +98,7 @@ fn describe(command_env: &CommandEnv, root: &Path, session: LivingSession, turn:
         }
         LivingSession::Agent(AgentInside { agent, pid, .. }) => {
             let name = format!("{agent} (process {pid})");
-            let judged = JudgedSession { id: None, agent: Some(agent), known_by: "process", idle_seconds: None };
+            let judged = JudgedSession { id: None, agent: Some(agent), known_by: "process", idle_seconds: None, ended: None };
             (name.clone(), format!("{name} works in this worktree"), judged)
         }
     };

@@ -101,9 +101,9 @@ pub fn judge_worktree(
     begun: Timestamp,
 ) -> Result<Judgement, Refusal> {
     let store = Arc::clone(&open.store);
-    let prepared = PreparedJudgement::new(command_env, judgement_input(command_env, open, request)?, store, begun);
+    let mut prepared = PreparedJudgement::new(command_env, judgement_input(command_env, open, request)?, store, begun);
     if !request.overrides.from_inside {
-        prepared.admit()?;
+        prepared.note_open_breaker()?;
     }
     // What is recorded rests on more than the processes of a moment.
     let input = &prepared.input;

@@ -103,6 +103,7 @@ fn what_needs_a_person_comes_first_and_what_is_gone_comes_last() {
         pid: Some(std::process::id()),
         started_at: Timestamp::now(),
         ended_at: None,
+        exit: None,
         log: None,
         idle_limit: None,
         survivors: Vec::new(),

@@ -13,6 +13,7 @@ use watchdog_core::decision::record::{JudgementRecord, bound_verdict, form};
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::refused_tool::{RefusedTool, ToolRefusals};
 use watchdog_facts::secret_members::mask_value;
+use watchdog_facts::session_exit::SessionExit;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_store::verdict_parts::{changes_json, check_json, commits_json};
 pub use watchdog_store::verdict_parts::{left_out_json, millis, note_json, probe_json, reply_json, reply_of, retry_at_of, usage_json};
@@ -70,6 +71,15 @@ pub struct JudgedSession {
     pub known_by: &'static str,
     /// For how long it has been silent, in whole seconds, where that was checked.
     pub idle_seconds: Option<u64>,
+    /// How its process ended, where watchdog ran it.
+    pub ended: Option<SessionExit>,
+}
+
+impl JudgedSession {
+    /// A session that no id and no agent is known of.
+    pub fn unknown() -> Self {
+        JudgedSession { id: None, agent: None, known_by: "latest", idle_seconds: None, ended: None }
+    }
 }
 
 /// The loop that a verdict ends.
@@ -186,6 +196,63 @@ impl Judgement {
     }
 }
 
+/// The keys of a verdict, in the order of the contract.
+const KEYS: [&str; 42] = [
+    "schema",
+    "status",
+    "reason",
+    "complete",
+    "evidence",
+    "message",
+    "feedback",
+    "retry_at",
+    "worktree",
+    "spec",
+    "branch",
+    "baseline",
+    "head",
+    "new_commits",
+    "made_here",
+    "imported_commits",
+    "net_change",
+    "commits",
+    "changes",
+    "rescued",
+    "rescue",
+    "probes_used",
+    "probes",
+    "checks",
+    "claims",
+    "session",
+    "inherited",
+    "changed_since_end",
+    "unchanged_since",
+    "helpers",
+    "probe_usage",
+    "strike",
+    "not_a_strike_because",
+    "breaker",
+    "degraded",
+    "notes",
+    "log",
+    "survivors",
+    "refused_tools",
+    "duration_ms",
+    "iterations",
+    "loop",
+];
+
+/// A value as text on one line: a verdict has its keys in the order of the contract, and further ones behind them.
+pub fn to_line(value: &Value) -> String {
+    let Some(object) = value.as_object().filter(|object| object.contains_key("reason") && object.contains_key("evidence")) else {
+        return value.to_string();
+    };
+    let ours = KEYS.iter().filter_map(|key| Some((*key, object.get(*key)?)));
+    let further = object.iter().map(|(key, member)| (key.as_str(), member)).filter(|(key, _)| !KEYS.contains(key));
+    let members: Vec<String> = ours.chain(further).map(|(key, member)| format!("{}:{member}", json!(key))).collect();
+    format!("{{{}}}", members.join(","))
+}
+
 /// Each tool with the option that allows it, so that a reader of one needs no other key.
 fn refused_json(refused: &ToolRefusals) -> Vec<Value> {
     let of = |tool: &RefusedTool| json!({"tool": tool.tool, "cause": tool.cause.as_str(), "allow_with": refused.allow_with});
@@ -193,7 +260,14 @@ fn refused_json(refused: &ToolRefusals) -> Vec<Value> {
 }
 
 fn session_json(session: &JudgedSession) -> Value {
-    json!({"id": session.id, "agent": session.agent, "known_by": session.known_by, "idle_seconds": session.idle_seconds})
+    let ended = session.ended.map(|ended| json!({"exit_code": ended.exit_code(), "signal": ended.signal(), "by": ended.by.as_str()}));
+    json!({
+        "id": session.id,
+        "agent": session.agent,
+        "known_by": session.known_by,
+        "idle_seconds": session.idle_seconds,
+        "ended": ended,
+    })
 }
 
 fn rescue_json(verdict: &Verdict) -> Value {
@@ -206,4 +280,18 @@ fn rescue_json(verdict: &Verdict) -> Value {
         "branch": verdict.rescue_branch,
         "left_out": verdict.left_out.iter().map(left_out_json).collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_a_verdict_stand_in_the_contracts_order() {
+        let verdict = json!({"reason": "working", "a": 1, "evidence": "none", "message": "m \" {", "status": "incomplete", "schema": 1});
+        let line = to_line(&verdict);
+        assert_eq!(line, r#"{"schema":1,"status":"incomplete","reason":"working","evidence":"none","message":"m \" {","a":1}"#);
+        assert_eq!(serde_json::from_str::<Value>(&line).expect("JSON"), verdict);
+        assert_eq!(to_line(&json!({"b": 1, "a": 2})), r#"{"a":2,"b":1}"#);
+    }
 }

@@ -71,7 +71,7 @@ esac
     env.install("watchdog", std::path::Path::new(env!("CARGO_BIN_EXE_watchdog")));
     let out = env.command("sh", repo.path()).args(["-c", &text]).run().expect(0);
     assert!(out.stdout.ends_with("done\n"), "{out}");
-    assert!(out.stderr.contains("incomplete (working)") && out.stderr.contains("complete (new_commits)"), "{out}");
+    assert!(out.stderr.contains("incomplete (unfinished)") && out.stderr.contains("complete (new_commits)"), "{out}");
     assert_eq!(repo.subjects_since("HEAD~2"), ["feat: done", "chore(auth): rescue uncommitted work"]);
 }
 

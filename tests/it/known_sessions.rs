@@ -64,7 +64,9 @@ fn the_one_session_that_was_begun_in_this_folder_is_asked_by_its_id() {
     });
     codex(&env, &[(FIRST, &folder), (SECOND, "/elsewhere")]);
     let out = run(&repo, &env).expect(0);
-    assert_eq!(out.json()["session"], json!({"id": FIRST, "agent": "codex", "known_by": "transcript", "idle_seconds": null}), "{out}");
+    let ended = json!({"exit_code": 0, "signal": null, "by": "itself"});
+    let session = json!({"id": FIRST, "agent": "codex", "known_by": "transcript", "idle_seconds": null, "ended": ended});
+    assert_eq!(out.json()["session"], session, "{out}");
     assert!(calls(&env).iter().all(|call| call.contains(&format!("fork {FIRST}"))) && !calls(&env).is_empty(), "{:?}\n{out}", calls(&env));
 }
 

@@ -89,10 +89,14 @@ fn an_interrupted_loop_leaves_nothing_running_keeps_the_work_and_goes_on_later()
     assert_eq!((out.verdict().as_str(), &out.json()["loop"]["over"]), ("stopped/interrupted", &json!(false)), "{out}");
     env.assert_nothing_left();
     assert!(repo.snapshots().iter().any(|snapshot| repo.file_in(snapshot, "half.txt").is_some()), "{out}");
-    let plan = repo.watchdog(&["loop", "--json", "--dry-run", "--", "x"]).expect(0).json();
+    assert!(out.json()["message"].as_str().is_some_and(|text| text.contains("type the same loop command again")), "{out}");
+    let planned =
+        |more: &[&str], agent: &[&str]| repo.watchdog(&[&["loop", "--json", "--dry-run"], more, &["--"], agent].concat()).expect(0).json();
+    let same = [agent[0].as_str(), agent[1].as_str()];
+    let plan = planned(&[], &same);
     assert_eq!((&plan["resumed"], &plan["iteration"]), (&json!(true), &json!(1)), "{plan:#}");
-    let anew = repo.watchdog(&["loop", "--json", "--dry-run", "--restart", "--", "x"]).expect(0).json();
-    assert_eq!(anew["resumed"], json!(false));
+    assert_eq!(planned(&["--restart"], &same)["resumed"], json!(false));
+    assert_eq!(planned(&[], &["x"])["resumed"], json!(false), "another command line is another loop");
 }
 
 #[test]
@@ -170,7 +174,7 @@ fn a_loop_that_was_cut_short_begins_anew_where_the_repository_was_made_anew() {
     wait_until("the session runs", LONG, || up.exists());
     running.signal(Signal::INT);
     running.wait().expect(14);
-    let plan = || repo.watchdog(&["loop", "--json", "--dry-run", "--", "x"]).expect(0).json();
+    let plan = || repo.watchdog(&["loop", "--json", "--dry-run", "--", &agent[0], &agent[1]]).expect(0).json();
     assert_eq!(plan()["resumed"], json!(true));
     std::fs::remove_dir_all(repo.path().join(".git")).expect("a folder");
     repo.git(&["init", "-q", "-b", "main"]);

@@ -135,6 +135,10 @@ mod hostile_repository;
 mod explain;
 // Recorded verdicts by the rules of today and by another configuration.
 mod replay;
+// What an open breaker stops, and what it does not.
+mod open_breaker;
+// Sessions without an agent that can be asked.
+mod unasked_sessions;
 // The rows of a judgement: small, without a fact twice, and read as they were written.
 mod verdict_rows;
 // Refs that keep what was judged.

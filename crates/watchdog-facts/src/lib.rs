@@ -24,6 +24,7 @@ mod secret_rules;
 mod secret_rules_tests;
 pub mod secret_shapes;
 pub mod session_event;
+pub mod session_exit;
 pub mod session_work;
 pub mod shell_line;
 pub mod shortage;

@@ -246,6 +246,25 @@ const (
 	VerdictSessionKnownByLatest     VerdictSessionKnownBy = "latest"
 )
 
+// VerdictSessionEndedBy is a part of what its name begins with.
+type VerdictSessionEndedBy string
+
+// The values of VerdictSessionEndedBy that this version knows.
+const (
+	VerdictSessionEndedByItself    VerdictSessionEndedBy = "itself"
+	VerdictSessionEndedByTimeout   VerdictSessionEndedBy = "timeout"
+	VerdictSessionEndedBySilence   VerdictSessionEndedBy = "silence"
+	VerdictSessionEndedByLimit     VerdictSessionEndedBy = "limit"
+	VerdictSessionEndedByInterrupt VerdictSessionEndedBy = "interrupt"
+)
+
+// VerdictSessionEnded is: how the process of the session ended, where watchdog ran it
+type VerdictSessionEnded struct {
+	ExitCode *int64                `json:"exit_code"`
+	Signal   *int64                `json:"signal"`
+	By       VerdictSessionEndedBy `json:"by"`
+}
+
 // VerdictSession is: the session that a question goes to
 type VerdictSession struct {
 	Id *string `json:"id"`
@@ -253,6 +272,8 @@ type VerdictSession struct {
 	Agent       *string               `json:"agent,omitempty"`
 	KnownBy     VerdictSessionKnownBy `json:"known_by"`
 	IdleSeconds *int64                `json:"idle_seconds"`
+	// how the process of the session ended, where watchdog ran it
+	Ended *VerdictSessionEnded `json:"ended,omitempty"`
 }
 
 // VerdictProbeUsage is: what questions to the agent cost; a figure that it does not tell is null

@@ -214,6 +214,21 @@ VerdictSessionKnownBy = Literal[
     "latest",
 ]
 
+VerdictSessionEndedBy = Literal[
+    "itself",
+    "timeout",
+    "silence",
+    "limit",
+    "interrupt",
+]
+
+
+class VerdictSessionEnded(TypedDict):
+    """how the process of the session ended, where watchdog ran it"""
+    exit_code: Optional[int]
+    signal: Optional[int]
+    by: VerdictSessionEndedBy
+
 
 class _VerdictSessionRequired(TypedDict):
     id: Optional[str]
@@ -225,6 +240,8 @@ class VerdictSession(_VerdictSessionRequired, total=False):
     """the session that a question goes to"""
     # the agent that ran it, by the name or path of its preset
     agent: Optional[str]
+    # how the process of the session ended, where watchdog ran it
+    ended: Optional[VerdictSessionEnded]
 
 
 class VerdictProbeUsage(TypedDict):

@@ -191,6 +191,20 @@ export type VerdictSessionKnownBy =
   | "transcript"
   | "latest";
 
+export type VerdictSessionEndedBy =
+  | "itself"
+  | "timeout"
+  | "silence"
+  | "limit"
+  | "interrupt";
+
+/** how the process of the session ended, where watchdog ran it */
+export interface VerdictSessionEnded {
+  exit_code: number | null;
+  signal: number | null;
+  by: VerdictSessionEndedBy;
+}
+
 /** the session that a question goes to */
 export interface VerdictSession {
   id: string | null;
@@ -198,6 +212,8 @@ export interface VerdictSession {
   agent?: string | null;
   known_by: VerdictSessionKnownBy;
   idle_seconds: number | null;
+  /** how the process of the session ended, where watchdog ran it */
+  ended?: VerdictSessionEnded | null;
 }
 
 /** what questions to the agent cost; a figure that it does not tell is null */

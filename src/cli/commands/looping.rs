@@ -62,9 +62,14 @@ pub fn repeat(command_env: &CommandEnv, terminal: &CommandTerminal, args: LoopAr
 }
 
 fn request(command_env: &CommandEnv, args: LoopArgs, vars: &BTreeMap<String, String>) -> Result<LoopRequest, CommandFailure> {
-    let task = args.prompt.as_deref().map(|path| read_prompt(path).map(|text| (path.display().to_string(), text))).transpose()?;
-    if task.is_none() && args.prompts.is_none() && args.agent.is_some() {
-        return Err(CommandFailure::usage("--agent needs to be told what to do").hint("name a text with --prompt FILE"));
+    let task = match (args.text.clone(), args.prompt.as_deref()) {
+        (Some(text), _) if text.trim().is_empty() => return Err(CommandFailure::usage("the text of -p is empty")),
+        (Some(text), _) => Some(("-p".to_owned(), text)),
+        (None, path) => path.map(|path| read_prompt(path).map(|text| (path.display().to_string(), text))).transpose()?,
+    };
+    if task.is_none() && args.prompts.is_none() && (args.agent.is_some() || args.command.is_empty()) {
+        let why = if args.agent.is_some() { "--agent needs to be told what to do" } else { "the loop has neither a prompt nor a program" };
+        return Err(CommandFailure::usage(why).hint("name a text with -p TEXT or --prompt FILE"));
     }
     let of_set = |name: &str| -> Result<Option<(String, String)>, CommandFailure> {
         let Some(folder) = &args.prompts else { return Ok(None) };
@@ -88,6 +93,7 @@ fn request(command_env: &CommandEnv, args: LoopArgs, vars: &BTreeMap<String, Str
     let (fallback, program) = (args.fallback, command_env.agent_program.clone());
     let agents = match args.agent {
         Some(name) => AgentSelection::Named { name, args: args.command, program, fallback },
+        None if args.command.is_empty() => AgentSelection::Configured { program, fallback },
         None => AgentSelection::Program { argv: args.command, fallback },
     };
     Ok(LoopRequest {

@@ -50,6 +50,13 @@ pub enum AgentSelection {
         /// Who takes over at a limit, by name, in place of the entry's own `fallback`.
         fallback: Vec<String>,
     },
+    /// The agent of `completion.json`.
+    Configured {
+        /// Another file than its own program in `PATH`.
+        program: Option<OsString>,
+        /// Who takes over at a limit, by name.
+        fallback: Vec<String>,
+    },
     /// These.
     Given(Vec<LoopAgent>),
 }
@@ -63,6 +70,10 @@ impl AgentSelection {
         let (first, fallback) = match self {
             AgentSelection::Given(agents) => return Ok(agents.clone()),
             AgentSelection::Program { argv, fallback } => (LoopAgent::program(argv.clone()), fallback.clone()),
+            AgentSelection::Configured { program, fallback } => {
+                let model = settings.agent.model.iter().flat_map(|model| ["--model".into(), model.as_str().into()]).collect();
+                (LoopAgent::preset(&settings.agent.preset, presets, model, program.clone())?, fallback.clone())
+            }
             AgentSelection::Named { name, args, program, fallback } => {
                 let own = entry(settings, name).map(|entry| entry.fallback.clone()).unwrap_or_default();
                 (by_name(settings, presets, name, args, program.as_ref())?, if fallback.is_empty() { own } else { fallback.clone() })

@@ -10,9 +10,11 @@ use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git as git;
 use watchdog_git::{HistoryPoint, Worktree};
-use watchdog_store::LocalStore;
 use watchdog_store::journal::event_id;
 use watchdog_store::looped::{self, LoopRecord};
+use watchdog_store::{LocalStore, breaker};
+
+use super::request::LoopRequest;
 
 /// Bytes of a feedback that are kept.
 const FEEDBACK: usize = 16 * 1024;
@@ -28,22 +30,28 @@ pub struct PersistedLoop {
 }
 
 impl PersistedLoop {
-    /// The loop of a spec that is not over, or a new one from here.
+    /// The loop of a spec with this prompt and command line that is not over, or a new one from here. Its strikes count on either way,
+    /// until its breaker is reset.
     pub fn open(
         store: &Arc<dyn LocalStore>,
         worktree: &Worktree,
         spec: &str,
-        restart: bool,
+        request: &LoopRequest,
         at: Timestamp,
     ) -> Result<Self, UnreadableFact> {
-        let worktree_id = worktree.worktree_id();
-        let found = if restart { None } else { looped::of(store.as_ref(), &worktree_id, spec)?.filter(|found| found.over.is_none()) };
-        let found = found.filter(|found| is_of(worktree, found));
+        let (worktree_id, recipe) = (worktree.worktree_id(), request.recipe());
+        let is_same = |last: &LoopRecord| is_of(worktree, last) && last.recipe.as_ref().is_none_or(|known| *known == recipe);
+        let last = looped::of(store.as_ref(), &worktree_id, spec)?.filter(is_same);
+        // A strike of a loop counts in the breaker of its spec, too: without one there, a reset or a complete came since.
+        let strikes = breaker::of(store.as_ref(), &worktree_id, spec)?.strikes();
+        let own_breaker = last.as_ref().map(|last| last.breaker.clone()).filter(|_| strikes > 0).unwrap_or_default();
+        let found = last.filter(|last| last.over.is_none() && !request.restart);
         let resumed = found.is_some();
         let record = match found {
             Some(found) => found,
             None => begin(worktree, at)?,
         };
+        let record = LoopRecord { recipe: Some(recipe), breaker: own_breaker, ..record };
         Ok(PersistedLoop { store: Arc::clone(store), worktree_id, spec: spec.to_owned(), record, resumed })
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use watchdog_core::config::PresetName;
-use watchdog_core::decision::breaker::BreakerState;
+use watchdog_core::decision::breaker::{BreakerInput, BreakerView};
 
 use crate::agent::ConversationChoice;
 use crate::session::{AnewBy, begin_anew, spec_of_new_session};
@@ -25,7 +25,7 @@ use watchdog_store::journal::kind;
 use watchdog_store::lock::WorktreeLock;
 
 use crate::clock::{now, since};
-use crate::judge::admission::PreparedJudgement;
+use crate::judge::admission::{PreparedJudgement, refuse_while_open};
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
 use crate::judge::journal::CommandJournal;
@@ -113,7 +113,7 @@ impl LoopRun {
         let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, request.spec.as_deref())?;
         // Saying so is a courtesy to others.
         let _ = lock.set_spec(&spec);
-        let memory = PersistedLoop::open(&open.store, &open.worktree, &spec, request.restart, begun)?;
+        let memory = PersistedLoop::open(&open.store, &open.worktree, &spec, &request, begun)?;
         // One that was cut off is this loop's own, and waited for.
         if memory.record().under_way.is_none()
             && let Some(running) = RunningSession::of(command_env, open.store.as_ref(), (&open.worktree_id, open.root()), Some(&spec))?
@@ -132,6 +132,7 @@ impl LoopRun {
             return Err(Verdict::new(Reason::Untrusted, why).into());
         }
         effective.settings.limits = request.limits.over(&effective.settings.limits);
+        refuse_while_open(command_env, &open, (&spec, &effective.settings), memory.record().breaker.clone(), begun)?;
         let presets = |name: &PresetName| command_env.preset_to_start(name);
         let agents = request.agents.resolve(&effective.settings, &presets).map_err(|why| Verdict::new(Reason::ConfigError, why))?;
         let context = LoopContext {
@@ -271,7 +272,6 @@ impl LoopRun {
         }
 
         let prepared = self.prepared(self.context.input_of_new_session(number)?, begun);
-        prepared.admit()?;
         let prepared = refuse_what_passes(prepared, signals).await?;
         let records = &self.memory.record().records;
         let (mut prepared, texts) = read_described_prompt(prepared, (number, records), &self.context, signals).await?;
@@ -327,7 +327,8 @@ impl LoopRun {
         tracing::info!(target: "watchdog::session", iteration = number, max_iterations = at_most, "begins an iteration");
         let with = chosen.filter(|_| self.context.agents.len() > 1).map(|name| format!(" with {name}")).unwrap_or_default();
         self.tell(&format!("iteration {number} of at most {at_most} begins{with}"));
-        (self.status.iteration, self.status.breaker) = (number, breaker_of(&prepared.input, self.context.store.as_ref()));
+        let breaker = self.memory.record().breaker.state(begun, &self.context.settings().breaker);
+        (self.status.iteration, self.status.breaker) = (number, Some((breaker.state, breaker.strikes, breaker.limit)));
         self.status.tap = Some(options.tap.clone());
         self.show(LoopPhase::Session { since: begun });
         Ok(options)
@@ -373,7 +374,8 @@ impl LoopRun {
         seen.context.iteration = Some(number.into());
         seen.context.summaries = self.memory.record().records.iter().map(IterationRecord::summary).collect();
         let begun = prepared.begun;
-        let judgement = prepared.judge(seen, signals).await;
+        let mut judgement = prepared.judge(seen, signals).await;
+        judgement.breaker = Some(self.feed_own_breaker(&judgement.verdict));
         let settings = self.context.settings();
         let phases: Vec<&str> = self.context.request.prompts.phases().chain(settings.last_phases()).collect();
         let record = IterationRecord::new(number, begun, judgement.duration, &judgement.verdict)
@@ -385,6 +387,14 @@ impl LoopRun {
         FinishedIteration { judgement, outcome, record }
     }
 
+    /// Counts a strike of this loop, which no strike of another command adds to.
+    fn feed_own_breaker(&mut self, verdict: &Verdict) -> BreakerView {
+        let (at, settings, outcome) = (now(), self.context.settings().breaker.clone(), BreakerInput::of(verdict));
+        // The record of the standing, which follows, says where it cannot be written.
+        let _ = self.memory.keep(|record| record.breaker.record(at, &settings, outcome));
+        self.memory.record().breaker.state(at, &settings)
+    }
+
     /// Takes an event, and returns the next step.
     fn next(&mut self, came: LoopStepInput) -> LoopAction {
         self.refresh_account();
@@ -394,11 +404,15 @@ impl LoopRun {
             LoopStepInput::Played(played) => *played,
         };
         let FinishedIteration { judgement, outcome, record } = played;
-        self.tell(&in_words(&record, &judgement.verdict.message));
+        let line = in_words(&record, &judgement.verdict.message);
         self.journal.write(kind::ITERATION, record_json(&record));
         self.status.breaker = judgement.breaker.as_ref().map(|breaker| (breaker.state, breaker.strikes, breaker.limit));
         let (before, interrupted) = (self.machine.standing().finished, outcome.reason == Reason::Interrupted);
         let action = self.machine.step(now(), self.wall(), LoopEvent::Judged(Box::new(outcome)));
+        // The verdict of the loop says how its last iteration ended.
+        if !matches!(action, LoopAction::End(_)) {
+            self.tell(&line);
+        }
         let standing = self.machine.standing().clone();
         let kept = match (interrupted, standing.finished == before) {
             // The process that resumes this loop judges it again: its commits count then.
@@ -480,8 +494,4 @@ impl LoopRun {
         });
         change.map_or(prompt.clone(), |change| handed_over(&self.context, change, last.as_ref(), &prompt))
     }
-}
-
-fn breaker_of(input: &JudgementInput, store: &dyn watchdog_store::LocalStore) -> Option<(BreakerState, u32, u32)> {
-    input.breaker(store).map(|breaker| (breaker.state, breaker.strikes, breaker.limit))
 }

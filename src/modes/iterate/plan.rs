@@ -30,7 +30,7 @@ use super::request::LoopRequest;
 pub fn plan_loop(command_env: &CommandEnv, request: &LoopRequest) -> Result<LoopPlan, UnreadableFact> {
     let open = OpenWorktree::open(command_env)?;
     let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, request.spec.as_deref())?;
-    let memory = PersistedLoop::open(&open.store, &open.worktree, &spec, request.restart, now())?;
+    let memory = PersistedLoop::open(&open.store, &open.worktree, &spec, request, now())?;
     let origin = memory.origin();
     let effective = match &request.effective {
         Some(effective) => effective.clone(),

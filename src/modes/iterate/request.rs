@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use sha2::{Digest as _, Sha256};
+
 use watchdog_core::config::settings::Limits;
 use watchdog_core::decision::iteration::prompt::PromptSet;
 use watchdog_core::decision::silence::USUAL_LIMIT;
@@ -53,6 +55,17 @@ pub struct LoopRequest {
 }
 
 impl LoopRequest {
+    /// A hash of the prompt and the command line: a loop with others is another loop. A queue that names the agent of each task may name
+    /// another one for the same work.
+    pub fn recipe(&self) -> String {
+        let agents = match &self.agents {
+            AgentSelection::Given(_) => String::new(),
+            named => format!("{named:?}"),
+        };
+        let text = format!("{:?} {agents} {}", self.prompts, self.same_conversation);
+        Sha256::digest(text.as_bytes())[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// How long a session may be silent before watchdog ends it, given the configured limit; `None` = no limit. A loop runs unattended, so
     /// that it has a limit by default, too.
     pub fn idle_timeout(&self, configured: Option<Duration>) -> Option<Duration> {

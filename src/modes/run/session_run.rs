@@ -24,6 +24,7 @@ use watchdog_facts::context::{SessionContext, SessionUsage};
 use watchdog_facts::display::log_millis;
 use watchdog_facts::evidence::StopReason;
 use watchdog_facts::evidence::{Degradation, ProcessExit, SessionEnd, WarningCode};
+use watchdog_facts::session_exit::{EndedBy, SessionExit};
 use watchdog_facts::session_work::ContentIds;
 use watchdog_process::own_stdin::stdin_may_bring_more;
 use watchdog_process::{
@@ -285,7 +286,15 @@ async fn run_in_span(
     }
     let survivors = seen.survivors.iter().map(|survivor| (survivor.pid, survivor.name.clone())).collect();
     let (agent, agent_source) = (seen.agent.clone(), seen.agent_source);
-    let ended = SessionRecord { agent, agent_source, session_id: seen.session_id.clone(), ended_at: Some(now()), survivors, ..started };
+    let ended = SessionRecord {
+        agent,
+        agent_source,
+        session_id: seen.session_id.clone(),
+        ended_at: Some(now()),
+        exit: seen.exit,
+        survivors,
+        ..started
+    };
     if session::record(store.as_ref(), &input.worktree_id, &input.spec, &ended).is_err() {
         command_env.tell("the session's end could not be recorded");
     }
@@ -366,8 +375,16 @@ fn see(
         (None, Some(SilenceCause::Finished(_))) => ended.with_exit(ProcessExit::Code(i32::from(summary.error.is_some()))).end(),
         (None, None) => ended.end(),
     };
+    let by = match (cut.silent, outcome.cancelled) {
+        _ if outcome.timed_out => EndedBy::Timeout,
+        (Some(_), true) => EndedBy::Silence,
+        (None, true) if cut.over_budget => EndedBy::Limit,
+        (None, true) => EndedBy::Interrupt,
+        (_, false) => EndedBy::Itself,
+    };
     ObservedSession {
         end: Some(end),
+        exit: outcome.exit.map(|exit| SessionExit { exit, by }),
         session_id,
         agent: None,
         agent_source: None,

@@ -24,8 +24,7 @@ use super::session_run::{SessionOptions, run_session};
 use super::session_share::{SessionShare, give_back};
 use super::view::{RunPhase, RunView};
 use crate::clock::now;
-use crate::judge::admission::PreparedJudgement;
-use crate::judge::admission::refuse_half_done;
+use crate::judge::admission::{PreparedJudgement, refuse_half_done, refuse_open_breaker};
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
@@ -75,6 +74,9 @@ async fn try_run(command_env: &CommandEnv, request: RunRequest, signals: &mut Si
     let mut lock = open.lock(command_env, "watchdog run", true)?;
     refuse_half_done(&open.worktree, &request.overrides)?;
     refuse_beside_live_session(command_env, &open, request.spec.as_deref())?;
+
+    let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, request.spec.as_deref())?;
+    refuse_open_breaker(command_env, &open, &spec, begun)?;
 
     let store = Arc::clone(&open.store);
     let prepared = PreparedJudgement::new(command_env, judgement_input(command_env, open, &request, begun)?, store, begun);

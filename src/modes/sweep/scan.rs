@@ -172,9 +172,9 @@ impl SweepShared<'_> {
             Ok(input) => input,
             Err(outcome) => return Ok(SweepScanOutcome::Row(SweepRow { worktree: found.root.clone(), outcome })),
         };
-        let prepared = PreparedJudgement::new(&around, input, Arc::clone(&self.store), begun);
+        let mut prepared = PreparedJudgement::new(&around, input, Arc::clone(&self.store), begun);
         prepared.journal.join(&self.batcher);
-        if let Err(refusal) = prepared.admit() {
+        if let Err(refusal) = prepared.note_open_breaker() {
             return end(refusal.into_judgement(&around, begun));
         }
         let (judgement_run, setup) = match JudgementRun::begin(prepared, ObservedSession::default(), true) {
@@ -186,7 +186,8 @@ impl SweepShared<'_> {
         match drive(&mut machine, MachineEvent::Start, &mut self.driver(&judgement_run, &|_| false)) {
             DriveOutcome::Ended(mut verdict) => {
                 // The message says why the agent was not asked, also where the probe budget was spent before this judgement began.
-                if spent && self.request.max_probes_total > 0 && !self.request.overrides.no_probe && verdict.reason == Reason::Unfinished {
+                let asks = self.request.max_probes_total > 0 && !self.request.overrides.no_probe && setup.unasked.is_none();
+                if spent && asks && verdict.reason == Reason::Unfinished {
                     verdict.degraded.push(self.rationed());
                 }
                 let mut judgement = self.settle(&judgement_run, *verdict);

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use watchdog_core::decision::survivor_quiet::QuietPeriod;
 use watchdog_facts::agent_source::AgentSource;
+use watchdog_facts::evidence::ProcessExit;
+use watchdog_facts::session_exit::{EndedBy, SessionExit};
 
 use super::row::{self, RecordType, RowsByWorktree};
 use crate::codec::{path_from_text, path_to_text};
@@ -32,6 +34,8 @@ pub struct SessionRecord {
     pub started_at: Timestamp,
     /// When it ended; `None` while it runs, or when watchdog was killed before it could know.
     pub ended_at: Option<Timestamp>,
+    /// How its process ended, where watchdog ran it.
+    pub exit: Option<SessionExit>,
     /// Where its output is kept.
     pub log: Option<PathBuf>,
     /// How long it may be silent before it counts as stalled, where watchdog ran it with such a limit.
@@ -67,6 +71,9 @@ pub(super) struct SessionV1 {
     pid: Option<u32>,
     started_at: Timestamp,
     ended_at: Option<Timestamp>,
+    /// The exit code, the signal, and what ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    exit: Option<(Option<i32>, Option<i32>, String)>,
     log: Option<String>,
     #[serde(default)]
     idle_limit_ms: Option<u64>,
@@ -79,6 +86,13 @@ pub(super) struct SessionV1 {
 /// A word that is not known must not count for more than one that is.
 fn read_source(word: &str) -> Result<AgentSource, String> {
     AgentSource::from_word(word).ok_or_else(|| format!("unknown source of an agent: {word:?}"))
+}
+
+/// An end that this version does not know is none.
+fn read_exit((code, signal, by): (Option<i32>, Option<i32>, String)) -> Option<SessionExit> {
+    let exit = code.map(ProcessExit::Code).or(signal.map(ProcessExit::Signal))?;
+    let by = EndedBy::ALL.into_iter().find(|known| known.as_str() == by)?;
+    Some(SessionExit { exit, by })
 }
 
 impl RecordType for SessionRecord {
@@ -95,6 +109,7 @@ impl RecordType for SessionRecord {
             pid: self.pid,
             started_at: self.started_at,
             ended_at: self.ended_at,
+            exit: self.exit.map(|exit| (exit.exit_code(), exit.signal(), exit.by.as_str().to_owned())),
             log: self.log.as_deref().map(path_to_text),
             idle_limit_ms: self.idle_limit.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
             survivors: self.survivors.clone(),
@@ -111,6 +126,7 @@ impl RecordType for SessionRecord {
             pid: disk.pid,
             started_at: disk.started_at,
             ended_at: disk.ended_at,
+            exit: disk.exit.and_then(read_exit),
             log: disk.log.as_deref().map(path_from_text),
             idle_limit: disk.idle_limit_ms.map(Duration::from_millis),
             survivors: disk.survivors,

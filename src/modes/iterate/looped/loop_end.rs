@@ -37,7 +37,7 @@ impl LoopRun {
     }
 
     pub(super) fn paused(&mut self) -> Judgement {
-        self.ended_between("paused between two iterations, as was asked for; the same loop command goes on")
+        self.ended_between("paused between two iterations, as was asked for")
     }
 
     fn ended_between(&mut self, why: &str) -> Judgement {
@@ -68,6 +68,9 @@ impl LoopRun {
         let context = unknown(&self.context.settings().limits, &self.machine.standing().spent);
         verdict.degraded.extend(context.filter(|note| verdict.degraded.iter().all(|known| known.code != note.code)));
         let over = is_over(end, &verdict);
+        if verdict.reason == Reason::Interrupted {
+            verdict.message.push_str("; to go on, type the same loop command again");
+        }
         verdict.degraded.extend(unknown_agent_budget(self.machine.policy(), self.machine.standing()));
         if *end == LoopEnd::LimitTooLong && (self.machine.policy().has_choice() || verdict.retry_at.is_none()) {
             // The first of them that may work again, and not the last that met its limit.

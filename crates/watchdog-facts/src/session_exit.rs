@@ -1,0 +1,85 @@
+//! How the process of a session ended, and what ended it.
+
+use super::evidence::ProcessExit;
+
+/// The end of a session's process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionExit {
+    /// The code or signal, as the operating system reported it.
+    pub exit: ProcessExit,
+    /// What ended it.
+    pub by: EndedBy,
+}
+
+/// What ended the process of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndedBy {
+    /// It ended by itself.
+    Itself,
+    /// watchdog ended it at its timeout.
+    Timeout,
+    /// watchdog ended it for its silence.
+    Silence,
+    /// watchdog ended it at a budget or the deadline.
+    Limit,
+    /// watchdog ended it because it was interrupted itself.
+    Interrupt,
+}
+
+impl EndedBy {
+    /// All of them.
+    pub const ALL: [EndedBy; 5] = [EndedBy::Itself, EndedBy::Timeout, EndedBy::Silence, EndedBy::Limit, EndedBy::Interrupt];
+
+    /// The word used in JSON and in records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EndedBy::Itself => "itself",
+            EndedBy::Timeout => "timeout",
+            EndedBy::Silence => "silence",
+            EndedBy::Limit => "limit",
+            EndedBy::Interrupt => "interrupt",
+        }
+    }
+}
+
+impl SessionExit {
+    /// The exit code, unless a signal ended it.
+    pub fn exit_code(self) -> Option<i32> {
+        match self.exit {
+            ProcessExit::Code(code) => Some(code),
+            ProcessExit::Signal(_) => None,
+        }
+    }
+
+    /// The signal that ended it.
+    pub fn signal(self) -> Option<i32> {
+        match self.exit {
+            ProcessExit::Code(_) => None,
+            ProcessExit::Signal(signal) => Some(signal),
+        }
+    }
+
+    /// A clause for a message, where the session ended badly by itself.
+    pub fn clause(self) -> Option<String> {
+        let bad = self.by == EndedBy::Itself && !self.exit.success();
+        let with = if self.signal().is_some() { "by" } else { "with" };
+        bad.then(|| format!("the session ended {with} {}", self.exit))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_bad_end_by_itself_is_a_clause() {
+        for (exit, by, clause) in [
+            (ProcessExit::Code(3), EndedBy::Itself, Some("the session ended with exit code 3")),
+            (ProcessExit::Signal(9), EndedBy::Itself, Some("the session ended by signal 9")),
+            (ProcessExit::Code(0), EndedBy::Itself, None),
+            (ProcessExit::Signal(15), EndedBy::Timeout, None),
+        ] {
+            assert_eq!(SessionExit { exit, by }.clause().as_deref(), clause, "{exit} {by:?}");
+        }
+    }
+}
