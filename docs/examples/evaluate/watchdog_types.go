@@ -244,6 +244,7 @@ const (
 	VerdictSessionKnownByHook       VerdictSessionKnownBy = "hook"
 	VerdictSessionKnownByTranscript VerdictSessionKnownBy = "transcript"
 	VerdictSessionKnownByLatest     VerdictSessionKnownBy = "latest"
+	VerdictSessionKnownByProcess    VerdictSessionKnownBy = "process"
 )
 
 // VerdictSessionEndedBy is a part of what its name begins with.

@@ -212,6 +212,7 @@ VerdictSessionKnownBy = Literal[
     "hook",
     "transcript",
     "latest",
+    "process",
 ]
 
 VerdictSessionEndedBy = Literal[

@@ -189,7 +189,8 @@ export type VerdictSessionKnownBy =
   | "output"
   | "hook"
   | "transcript"
-  | "latest";
+  | "latest"
+  | "process";
 
 export type VerdictSessionEndedBy =
   | "itself"

@@ -5,12 +5,11 @@ use jiff::Timestamp;
 use crate::config::settings::OnNoCriteria;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{
-    CheckOutcome, CheckResult, HeldRescue, OutcomeBeforeWork, ProbeOutcome, Reply, ReplyStatus, SessionEnd, UnreadableFact, WarningCode,
+    CheckOutcome, CheckResult, OutcomeBeforeWork, ProbeOutcome, Reply, ReplyStatus, SessionEnd, UnreadableFact, WarningCode,
 };
 use watchdog_facts::verdict::{Evidence, Reason, Verdict};
 
 use crate::decision::judgement_rule::JudgementRule;
-use crate::decision::session_life::SessionLife;
 
 use super::closing::{first_line, first_lines, says_something};
 use super::facts::{ConfigTrust, MachineAction, UnaskedCause};
@@ -335,26 +334,6 @@ impl CheckMachine {
         let named = self.setup.survivors.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
         let message = format!("work that the session began still runs: {named}; the agent is asked when it has ended{}", self.kept_in());
         self.conclude_with(Reason::BackgroundWork, message)
-    }
-
-    /// A session lives, or its work moves.
-    pub(super) fn conclude_session_active(&mut self) -> MachineAction {
-        let words = match &self.setup.life {
-            SessionLife::Busy { words } | SessionLife::Idle { words } | SessionLife::Moved { words } => words.clone(),
-            SessionLife::Absent => String::new(),
-        };
-        let work = self.changes.as_ref().map_or(0, |changes| changes.work);
-        let left = if work > 0 { format!(", {} not committed", plural(work, "file")) } else { String::new() };
-        let message = format!("{words}{left}{}", self.kept_in());
-        self.conclude(Verdict { feedback: self.unmet(), ..Verdict::new(Reason::SessionActive, message) })
-    }
-
-    /// The agent says complete, and its work may not be committed yet.
-    pub(super) fn conclude_held_back(&mut self, held: &HeldRescue) -> MachineAction {
-        let work = self.changes.as_ref().map_or(0, |changes| changes.work);
-        let message =
-            format!("the agent says that everything is done; {} not committed yet: {}{}", plural(work, "file"), held.why, self.kept_in());
-        self.conclude(Verdict { retry_at: held.retry_at, ..Verdict::new(Reason::SessionActive, message) })
     }
 
     pub(super) fn note_left_uncommitted(&mut self) {

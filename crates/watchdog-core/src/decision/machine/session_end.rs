@@ -1,6 +1,8 @@
 //! How the end of the session decides: before the first fact, and in place of a question to the agent.
 
-use watchdog_facts::evidence::{FaultKind, SessionEnd, UnreadableFact, WarningCode};
+use watchdog_facts::display::plural;
+use watchdog_facts::evidence::{FaultKind, HeldRescue, SessionEnd, UnreadableFact, WarningCode};
+use watchdog_facts::verdict::{Reason, Verdict};
 
 use crate::decision::judgement_rule::JudgementRule;
 use crate::decision::session_life::SessionLife;
@@ -127,5 +129,25 @@ impl CheckMachine {
     /// Whether watchdog ended the session, by its timeout or for silence.
     pub(super) fn cut_short(&self) -> bool {
         matches!(self.setup.session, Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }))
+    }
+
+    /// A session lives, or its work moves.
+    pub(super) fn conclude_session_active(&mut self) -> MachineAction {
+        let words = match &self.setup.life {
+            SessionLife::Busy { words } | SessionLife::Idle { words } | SessionLife::Moved { words } => words.clone(),
+            SessionLife::Absent => String::new(),
+        };
+        let work = self.changes.as_ref().map_or(0, |changes| changes.work);
+        let left = if work > 0 { format!(", {} not committed", plural(work, "file")) } else { String::new() };
+        let message = format!("{words}{left}{}", self.kept_in());
+        self.conclude(Verdict { feedback: self.unmet(), ..Verdict::new(Reason::SessionActive, message) })
+    }
+
+    /// The agent says complete, and its work may not be committed yet.
+    pub(super) fn conclude_held_back(&mut self, held: &HeldRescue) -> MachineAction {
+        let work = self.changes.as_ref().map_or(0, |changes| changes.work);
+        let message =
+            format!("the agent says that everything is done; {} not committed yet: {}{}", plural(work, "file"), held.why, self.kept_in());
+        self.conclude(Verdict { retry_at: held.retry_at, ..Verdict::new(Reason::SessionActive, message) })
     }
 }
