@@ -1,20 +1,103 @@
-//! The hour. Everything else takes the time as a parameter.
+//! The hour, and how long it is since. Everything else takes the time as a parameter.
 
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
-use jiff::{Timestamp, Zoned};
+use jiff::{SignedDuration, Timestamp, ToSpan as _, Zoned};
 
-/// The wall clock.
+/// The wall clock is set where it moves by more than this against the time since boot.
+const JUMP: SignedDuration = SignedDuration::from_secs(1);
+/// How many settings of the clock are remembered.
+const REMEMBERED: usize = 64;
+
+/// What this process saw of its wall clock.
+static SETTINGS: Mutex<ClockSettings> = Mutex::new(ClockSettings(Vec::new()));
+
+/// The wall clock. One that stands beyond what dates can be reckoned with stands at the last such hour.
 pub fn now() -> Timestamp {
-    Timestamp::now()
+    read_clocks().0
 }
 
 /// The wall clock in the zone of this machine: that of `TZ`, or the system's.
 pub fn local_now() -> Zoned {
-    Zoned::now()
+    now().to_zoned(jiff::tz::TimeZone::system())
 }
 
-/// Wall time since an instant; zero where the clock was set back.
+/// Time since an instant of the wall clock, by the time since boot: setting the clock changes nothing, and a suspend counts.
 pub fn since(at: Timestamp) -> Duration {
-    Duration::try_from(now().duration_since(at)).unwrap_or_default()
+    let (_, steady) = read_clocks();
+    let settings = SETTINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    Duration::try_from(steady.saturating_sub(settings.steady_time(at))).unwrap_or_default()
+}
+
+/// The wall clock and the time since boot.
+fn read_clocks() -> (Timestamp, SignedDuration) {
+    // A year is more than anything adds to the hour.
+    let last = Timestamp::MAX - (366 * 24).hours();
+    let wall = Timestamp::try_from(SystemTime::now()).unwrap_or(last).min(last);
+    let steady = SignedDuration::try_from(watchdog_system::time_since_boot()).unwrap_or(SignedDuration::MAX);
+    SETTINGS.lock().unwrap_or_else(PoisonError::into_inner).note(wall, steady);
+    (wall, steady)
+}
+
+/// The settings of a wall clock: each with the time since boot at which it was seen, and how far the clock is before that time since.
+struct ClockSettings(Vec<(SignedDuration, SignedDuration)>);
+
+impl ClockSettings {
+    fn note(&mut self, wall: Timestamp, steady: SignedDuration) {
+        let offset = wall.as_duration().saturating_sub(steady);
+        if self.0.last().is_none_or(|(_, last)| offset.saturating_sub(*last).abs() > JUMP) {
+            if self.0.len() == REMEMBERED {
+                self.0.remove(0);
+            }
+            self.0.push((steady, offset));
+        }
+    }
+
+    /// When an instant of the wall clock was. One that stands under several settings, as after the clock was set back, is of the latest.
+    fn steady_time(&self, at: Timestamp) -> SignedDuration {
+        let by = |offset: SignedDuration| at.as_duration().saturating_sub(offset);
+        let latest = self.0.iter().rev().find(|(seen, offset)| by(*offset) >= seen.saturating_sub(JUMP));
+        latest.or(self.0.first()).map_or(SignedDuration::ZERO, |(_, offset)| by(*offset))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn setting_the_clock_changes_no_duration() {
+        let seconds = SignedDuration::from_secs;
+        let wall = |second: i64| Timestamp::from_second(second).unwrap();
+        // Boot at 1,000 of the wall clock, which is put forward by an hour at 100 s and back by ten minutes at 200 s.
+        let mut settings = ClockSettings(Vec::new());
+        for (second, steady) in [(1_010, 10), (1_050, 50), (4_700, 100), (4_750, 150), (4_200, 200), (4_250, 250)] {
+            settings.note(wall(second), seconds(steady));
+        }
+        assert_eq!(settings.0.len(), 3);
+        for (at, steady) in [(1_010, 10), (1_099, 99), (4_700, 100), (4_250, 250), (900, -100)] {
+            assert_eq!(settings.steady_time(wall(at)), seconds(steady), "{at}");
+        }
+    }
+
+    #[test]
+    fn a_slow_clock_is_followed() {
+        let mut settings = ClockSettings(Vec::new());
+        for hour in 0..10_000 {
+            settings.note(Timestamp::from_second(hour * 3_601).unwrap(), SignedDuration::from_secs(hour * 3_600));
+        }
+        assert!(settings.0.len() <= REMEMBERED);
+        let last = Timestamp::from_second(9_999 * 3_601).unwrap();
+        assert!((settings.steady_time(last) - SignedDuration::from_secs(9_999 * 3_600)).abs() <= JUMP);
+    }
+
+    #[test]
+    fn an_instant_of_now_is_as_old_as_it_is() {
+        let at = now();
+        std::thread::sleep(Duration::from_millis(20));
+        let age = since(at);
+        assert!(age >= Duration::from_millis(20) && age < Duration::from_secs(20), "{age:?}");
+        assert_eq!(since(at + SignedDuration::from_hours(1)), Duration::ZERO, "what is to come");
+    }
 }

@@ -42,7 +42,8 @@ pub fn log_path(logs: &Path, worktree_id: &str, started: Timestamp) -> PathBuf {
     let folder = logs.join(worktree_id);
     if DirBuilder::new().recursive(true).mode(0o700).create(&folder).is_ok() {
         let mut bytes = 0_u64;
-        for (at, log) in logs_of(logs, worktree_id).into_iter().enumerate() {
+        // Logs that cannot be listed are not removed.
+        for (at, log) in logs_of(logs, worktree_id).unwrap_or_default().into_iter().enumerate() {
             bytes = bytes.saturating_add(log.size);
             let is_old = log.began.is_some_and(|began| began < days_before(started));
             if is_old || (at + 1 >= KEPT && bytes > KEPT_BYTES) {
@@ -54,11 +55,20 @@ pub fn log_path(logs: &Path, worktree_id: &str, started: Timestamp) -> PathBuf {
 }
 
 /// The logs of a worktree, the newest first.
-pub fn logs_of(logs: &Path, worktree_id: &str) -> Vec<SessionLog> {
-    let entries = fs::read_dir(logs.join(worktree_id)).into_iter().flatten().flatten().take(FILES_READ);
-    let mut found: Vec<SessionLog> = entries.filter_map(|entry| session_log(&entry.path())).collect();
-    found.sort_by(|a, b| b.id.cmp(&a.id));
-    found
+///
+/// # Errors
+/// Where its folder is there and cannot be read.
+pub fn logs_of(logs: &Path, worktree_id: &str) -> io::Result<Vec<SessionLog>> {
+    let entries = match fs::read_dir(logs.join(worktree_id)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        read => read?,
+    };
+    let mut found = Vec::new();
+    for entry in entries.take(FILES_READ) {
+        found.extend(session_log(&entry?.path()));
+    }
+    found.sort_by(|a: &SessionLog, b| b.id.cmp(&a.id));
+    Ok(found)
 }
 
 fn session_log(path: &Path) -> Option<SessionLog> {
@@ -174,7 +184,7 @@ mod tests {
         }
         let path = log_path(logs, "w", at("2026-03-04T05:06:07.123Z"));
         assert_eq!(path, logs.join("w/20260304T050607.123Z.log"));
-        let left: Vec<SessionLog> = logs_of(logs, "w");
+        let left: Vec<SessionLog> = logs_of(logs, "w").unwrap();
         assert_eq!(left.iter().map(|log| (log.id.as_str(), log.size)).collect::<Vec<_>>(), [("20260220T000000.000Z", 1)]);
         assert_eq!(left[0].began, Some(at("2026-02-20T00:00:00Z")));
         assert!(logs.join("w/notes").exists() && !logs.join("w/20260201T000000.000Z.log.1").exists());
@@ -199,7 +209,7 @@ mod tests {
             File::options().write(true).open(&path).and_then(|file| file.set_len(60 << 20)).expect("it grows");
         }
         log_path(logs, "w", at("2026-03-04T05:06:07Z"));
-        assert_eq!(logs_of(logs, "w").len(), KEPT - 1, "with the new one they are as many as are kept");
+        assert_eq!(logs_of(logs, "w").unwrap().len(), KEPT - 1, "with the new one they are as many as are kept");
     }
 
     #[test]

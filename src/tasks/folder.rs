@@ -53,7 +53,12 @@ pub struct TaskFolder {
 /// program.
 fn locate(root: &Path, configured: &str) -> Option<PathBuf> {
     let names: &[&str] = if configured == OWN { &[OWN, OTHER] } else { &[configured] };
-    names.iter().map(|name| root.join(name)).find(|path| path.is_dir())
+    // One that the system does not show is there: to read it says why it cannot be read.
+    let is_folder = |path: &PathBuf| {
+        let is_absent = |error: io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+        path.metadata().map_or_else(|error| !is_absent(error), |about| about.is_dir())
+    };
+    names.iter().map(|name| root.join(name)).find(is_folder)
 }
 
 /// Reads every task of a work tree. `configured` is `tasks.dir`.

@@ -106,7 +106,7 @@ const OWNED: &[(&str, &[&str])] = &[
         ],
     ),
     (r"\benv::vars?(_os)?\b", &["agent", "process", "git", "store", "rescue", "embed", "cli", "conformance", "fuzz"]),
-    (r"\bSystemTime::now\b", &["git", "agent", "process", "store"]),
+    (r"\bSystemTime::now\b", &["clock", "git", "agent", "process", "store"]),
     (
         r"\bTimestamp::now\b",
         &["clock", "store", "fleet", "rescue", "agent", "process", "judge", "modes", "notify", "session", "cli", "conformance"],

@@ -285,6 +285,8 @@ mod session_reading;
 mod sessions_side_by_side;
 // Two users in one repository: watchdog and plain git.
 mod shared_repository;
+// Wall clocks that are set while a command runs.
+mod set_clocks;
 // Sessions that fall silent, and what outlives one.
 mod silence;
 // Snapshots of uncommitted work: complete, harmless, restorable.

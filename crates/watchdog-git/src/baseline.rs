@@ -6,6 +6,7 @@ use gix::bstr::ByteSlice;
 use super::error::Error;
 use super::known_refs::RefTip;
 use super::open::Worktree;
+use super::own_refs::require_readable;
 
 /// A place in history: a commit, or the void before the first one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,6 +148,7 @@ impl Worktree {
     fn ref_tips_now(&self, every: bool) -> Result<Vec<RefTip>, Error> {
         self.refresh()?;
         let doing = || format!("list the refs of {}", self.common_dir().display());
+        require_readable(&self.repo, "refs")?;
         let refs = self.repo.references().map_err(|e| Error::read(doing(), e))?;
         let mut tips = Vec::new();
         for reference in refs.all().map_err(|e| Error::read(doing(), e))? {

@@ -5,6 +5,7 @@ use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
 
 use super::error::Error;
 use super::open::Worktree;
+use super::own_refs::require_readable;
 use super::path_text::decode;
 use super::shared_modes::edit_refs;
 use super::snapshot::spec_for_ref;
@@ -104,6 +105,7 @@ impl Worktree {
     fn kept_baselines_now(&self) -> Result<Vec<KeptBaseline>, Error> {
         let doing = || "read the baseline refs".to_string();
         self.refresh()?;
+        require_readable(&self.repo, PREFIX)?;
         let platform = self.repo.references().map_err(|e| Error::read(doing(), e))?;
         let mut kept = Vec::new();
         for reference in platform.prefixed(PREFIX).map_err(|e| Error::read(doing(), e))? {

@@ -86,6 +86,7 @@ fn remedy_for(why: &str) -> &'static str {
     match why {
         _ if ["No space left on device", "Disk quota exceeded"].iter().any(|full| why.contains(full)) => "make room on that disk",
         _ if ["Permission denied", "Read-only file system"].iter().any(|shut| why.contains(shut)) => "give this user access to it",
+        _ if why.contains("Input/output error") => "see the system's log for that disk",
         _ => "see `git fsck`",
     }
 }

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 
 use super::error::Error;
 use super::open::Worktree;
+use super::own_refs::require_readable;
 use super::shared_modes::edit_refs;
 use super::snapshot::{delete_ref, spec_for_ref};
 
@@ -98,6 +99,7 @@ impl Worktree {
 
     fn refs_below(&self, prefix: &str) -> Result<Vec<(String, ObjectId)>, Error> {
         let doing = || format!("list the refs below {prefix}");
+        require_readable(&self.repo, prefix)?;
         let platform = self.repo.references().map_err(|e| Error::read(doing(), e))?;
         let mut found = Vec::new();
         for reference in platform.prefixed(prefix).map_err(|e| Error::read(doing(), e))? {

@@ -102,9 +102,14 @@ impl Worktree {
     /// The index as it is on disk.
     pub(super) fn index(&self) -> gix::Result<gix::worktree::Index> {
         let path = self.git_dir.join("index");
-        // A link that leads nowhere is not the same as no index.
-        if path.is_symlink() {
-            path.metadata().or_error()?;
+        // gix takes an index that the system does not show for none, and every file for one that git does not know.
+        match path.symlink_metadata() {
+            // A link that leads nowhere is not the same as no index.
+            Ok(about) if about.is_symlink() => {
+                path.metadata().or_error()?;
+            }
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error).or_error(),
+            Ok(_) | Err(_) => {}
         }
         if !self.from_sibling {
             return self.repo.index_or_empty();

@@ -68,6 +68,16 @@ pub struct OwnRef {
     pub object: String,
 }
 
+/// Refuses where the folder of these refs cannot be read: gix takes one that it cannot look into for one that is not there.
+pub(crate) fn require_readable(repo: &gix::Repository, prefix: &str) -> Result<(), Error> {
+    let folder = repo.common_dir().join(prefix.trim_end_matches('/'));
+    let refusal = |error: std::io::Error| Error::Read { doing: format!("list the refs in {}", folder.display()), why: error.to_string() };
+    match fs::read_dir(&folder).and_then(|entries| entries.collect::<std::io::Result<Vec<_>>>()) {
+        Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Err(refusal(error)),
+        Err(_) | Ok(_) => Ok(()),
+    }
+}
+
 impl Worktree {
     /// Every ref that watchdog keeps in this repository, sorted by name.
     ///
@@ -80,6 +90,7 @@ impl Worktree {
     fn own_refs_now(&self) -> Result<Vec<OwnRef>, Error> {
         let doing = || format!("list the refs below {PREFIX}");
         self.refresh()?;
+        require_readable(&self.repo, PREFIX)?;
         let platform = self.repo.references().map_err(|e| Error::read(doing(), e))?;
         let mut found = Vec::new();
         for reference in platform.prefixed(PREFIX).map_err(|e| Error::read(doing(), e))? {

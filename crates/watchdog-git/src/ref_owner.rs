@@ -133,7 +133,7 @@ impl Worktree {
 
 /// The git directories of all worktrees of a repository, the main one first. One that cannot be seen could be anybody's, so that a failed
 /// look is an error and no repository without worktrees.
-fn git_dirs(common_dir: &Path) -> Result<Vec<PathBuf>, Error> {
+pub(super) fn git_dirs(common_dir: &Path) -> Result<Vec<PathBuf>, Error> {
     let linked = entries(&common_dir.join("worktrees"))?;
     Ok([common_dir.to_owned()].into_iter().chain(linked.into_iter().map(|entry| entry.path())).collect())
 }
@@ -146,11 +146,11 @@ fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>, Error> {
     }
 }
 
-fn is_gone(error: &io::Error) -> bool {
+pub(super) fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-fn unread(path: &Path, error: &io::Error) -> Error {
+pub(super) fn unread(path: &Path, error: &io::Error) -> Error {
     Error::Read { doing: format!("read {}", path.display()), why: error.to_string() }
 }
 

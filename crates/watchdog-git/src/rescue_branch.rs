@@ -4,6 +4,7 @@ use gix::bstr::ByteSlice;
 
 use super::error::Error;
 use super::open::Worktree;
+use super::ref_owner::{git_dirs, is_gone, unread};
 use super::snapshot::spec_for_ref;
 use watchdog_system::read_regular_file;
 
@@ -38,7 +39,7 @@ impl Worktree {
         self.refresh()?;
         let taken = match &self.served {
             Some(served) => served.checked_out()?,
-            None => self.checked_out(),
+            None => self.checked_out()?,
         };
         let free = (1..=NAMES)
             .map(|n| if n == 1 { plain.clone() } else { format!("{plain}-{n}") })
@@ -67,12 +68,16 @@ impl Worktree {
     }
 
     /// The branches that HEAD of any worktree of this repository names, whole.
-    fn checked_out(&self) -> Vec<String> {
-        let worktrees = std::fs::read_dir(self.common_dir().join("worktrees")).into_iter().flatten().flatten();
-        let heads = worktrees.map(|entry| entry.path().join("HEAD")).chain([self.common_dir().join("HEAD"), self.git_dir().join("HEAD")]);
-        heads
-            .filter_map(|head| String::from_utf8(read_regular_file(&head, 4096).ok()?).ok())
-            .filter_map(|text| Some(text.strip_prefix("ref:")?.trim().to_owned()))
-            .collect()
+    fn checked_out(&self) -> Result<Vec<String>, Error> {
+        let mut branches = Vec::new();
+        for git_dir in git_dirs(self.common_dir())?.into_iter().chain([self.git_dir().to_owned()]) {
+            let head = git_dir.join("HEAD");
+            match read_regular_file(&head, 4096) {
+                Ok(text) => branches.extend(text.to_str_lossy().strip_prefix("ref:").map(|name| name.trim().to_owned())),
+                Err(error) if is_gone(&error) => {}
+                Err(error) => return Err(unread(&head, &error)),
+            }
+        }
+        Ok(branches)
     }
 }

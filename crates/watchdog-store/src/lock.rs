@@ -142,12 +142,15 @@ pub fn named_holder(dir: &StateDir, worktree_id: &str) -> Option<LockHolder> {
 }
 
 /// The lock files that name a holder, with that holder. Takes no lock; a holder may have died since, which its process id shows.
-pub fn named_holders(dir: &StateDir) -> Vec<(PathBuf, LockHolder)> {
-    let paths = fs::read_dir(dir.locks()).into_iter().flatten().flatten().map(|entry| entry.path());
-    let locks = paths.filter(|path| path.extension().is_some_and(|extension| extension == "lock"));
+///
+/// # Errors
+/// Where the folder of locks cannot be read.
+pub fn named_holders(dir: &StateDir) -> io::Result<Vec<(PathBuf, LockHolder)>> {
+    let entries: Vec<fs::DirEntry> = fs::read_dir(dir.locks())?.collect::<io::Result<_>>()?;
+    let locks = entries.iter().map(fs::DirEntry::path).filter(|path| path.extension().is_some_and(|extension| extension == "lock"));
     let mut found: Vec<_> = locks.filter_map(|path| read_holder(&path).map(|holder| (path, holder))).collect();
     found.sort_by(|a, b| a.0.cmp(&b.0));
-    found
+    Ok(found)
 }
 
 /// Deletes a lock file that a holder left behind; `false` where somebody holds it by now, or it is gone.
@@ -234,7 +237,7 @@ mod tests {
         drop(held(WorktreeLock::try_acquire(&dir, "freed", me("watchdog run")).unwrap()));
         let left = dir.locks().join("left.lock");
         fs::copy(&lock.path, &left).unwrap();
-        let named: Vec<PathBuf> = named_holders(&dir).into_iter().map(|(path, _)| path).collect();
+        let named: Vec<PathBuf> = named_holders(&dir).unwrap().into_iter().map(|(path, _)| path).collect();
         assert_eq!(named, [lock.path.clone(), left.clone()]);
         assert!(!remove_left(&lock.path).unwrap() && lock.path.exists());
         assert!(remove_left(&left).unwrap() && !left.exists());

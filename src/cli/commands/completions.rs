@@ -100,7 +100,7 @@ fn candidates(completed: &CompletedValue) -> Option<Vec<Candidate>> {
         CandidateKind::Spec => specs(&worktree(completed)?),
         CandidateKind::SpecOrLog => {
             let worktree = worktree(completed)?;
-            let logs = state(completed).map(|state| logs_of(&state.logs(), &worktree.worktree_id())).unwrap_or_default();
+            let logs = state(completed).and_then(|state| logs_of(&state.logs(), &worktree.worktree_id()).ok()).unwrap_or_default();
             let logs = logs.into_iter().map(|log| (log.id, size(log.size)));
             Some(specs(&worktree).into_iter().flatten().chain(logs).collect())
         }

@@ -14,6 +14,7 @@ use crate::wire::log_event_json::ListedLog;
 use crate::wire::session_events::ran_by;
 use watchdog_core::config::nearest_hint;
 use watchdog_facts::display::escape_to_one_line;
+use watchdog_facts::verdict::Reason;
 use watchdog_process::still_runs;
 use watchdog_store::engine::{EventCursor, StoredEvent};
 use watchdog_store::journal::kind;
@@ -94,7 +95,7 @@ fn is_running(record: &SessionRecord) -> bool {
 /// The log that a word names; without one, that of the last session.
 pub fn choose(command_env: &CommandEnv, open: &OpenWorktree, name: Option<&str>) -> Result<ChosenLog, CommandFailure> {
     let store = open.store.as_ref();
-    let logs = logs_of(&command_env.state.logs(), &open.worktree_id);
+    let logs = read_logs(command_env, open)?;
     let Some(name) = name else {
         if let Some((spec, record)) = session::latest(store, &open.worktree_id)? {
             return of_record(command_env, open, spec, record);
@@ -233,9 +234,18 @@ fn agent_of(open: &OpenWorktree, logs: &[SessionLog], log: &SessionLog) -> Resul
     Ok(found)
 }
 
+fn read_logs(command_env: &CommandEnv, open: &OpenWorktree) -> Result<Vec<SessionLog>, CommandFailure> {
+    let folder = command_env.state.logs();
+    logs_of(&folder, &open.worktree_id).map_err(|error| {
+        let folder = folder.join(&open.worktree_id);
+        CommandFailure::new(Reason::StoreError, format!("cannot list the logs in {}: {error}", folder.display()))
+            .hint("make it readable for you, or name another state directory with --state-dir")
+    })
+}
+
 /// The logs of the worktree, the newest first.
 pub fn list(command_env: &CommandEnv, open: &OpenWorktree) -> Result<Vec<ListedLog>, CommandFailure> {
-    let logs = logs_of(&command_env.state.logs(), &open.worktree_id);
+    let logs = read_logs(command_env, open)?;
     let records = records(open)?;
     let facts = facts_of(open, &logs)?;
     let listed = logs.into_iter().zip(facts).map(|(log, (spec, end))| {

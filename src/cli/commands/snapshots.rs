@@ -251,8 +251,8 @@ fn resolve(open: &OpenWorktree, id: &str) -> Result<String, CommandFailure> {
 
 fn note(terminal: &CommandTerminal, open: &OpenWorktree, kind: &str, data: Value) {
     let noted = event(now(), &open.worktree_id, None, kind, data);
-    if open.store.append(&[noted], None).is_err() {
-        terminal.complain("watchdog: this could not be written into the journal");
+    if let Err(error) = open.store.append(&[noted], None) {
+        terminal.complain(&format!("watchdog: this could not be written into the journal: {}", escape_to_one_line(&error.to_string())));
     }
 }
 

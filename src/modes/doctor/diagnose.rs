@@ -8,7 +8,7 @@ use super::agent_survey::{AgentSurvey, FoundAgent};
 use super::config_findings::{ConfiguredAgent, agent_finding, config_findings};
 use super::cron_findings::crontab_finding;
 use super::finding::DoctorFinding;
-use super::git_findings::{clone_finding, git_finding, lock_findings, worktree_finding};
+use super::git_findings::{clone_finding, git_finding, lock_findings, repository_findings, worktree_finding};
 use super::hook_findings::hook_findings;
 use super::state_findings::state_findings;
 use crate::judge::command_env::CommandEnv;
@@ -66,6 +66,7 @@ fn gather(command_env: &CommandEnv, request: &DoctorRequest) -> (Vec<DoctorFindi
     let worktree = opened.ok();
     let mut agent = ConfiguredAgent::usual();
     if let Some(worktree) = &worktree {
+        findings.extend(repository_findings(worktree));
         findings.extend(lock_findings(worktree));
         findings.extend(clone_finding(&command_env.state, worktree, commands));
         let (found, named) = config_findings(command_env, worktree, commands);

@@ -1,12 +1,14 @@
 //! Looks at git: the program, the worktree, and locks that a git left behind.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::finding::DoctorFinding;
 use super::program_version::{ProgramVersion, version_of};
+use super::state_findings::room;
 use crate::rescue::lock_owner;
 use crate::session::is_another_clone;
+use rustix::fs::{Access, access};
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
 use watchdog_git::{Error, Worktree};
 use watchdog_store::{StateDir, open_store};
@@ -63,6 +65,18 @@ pub(super) fn clone_finding(state: &StateDir, worktree: &Worktree, commands: &Wo
         }
         Err(unreadable) => Some(DoctorFinding::wrong("clone", unreadable.why, commands.git("fsck"))),
     }
+}
+
+/// Whether snapshots and commits can be written: the rights of the repository's folders, and the room on its disk.
+pub(super) fn repository_findings(worktree: &Worktree) -> Vec<DoctorFinding> {
+    let common = worktree.common_dir();
+    let folders = [worktree.git_dir().to_owned(), common.join("objects"), common.join("refs")];
+    let refusal = |folder: &PathBuf| {
+        let error = access(folder, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).err()?;
+        let detail = format!("cannot read and write {}: {}", folder.display(), std::io::Error::from(error));
+        Some(DoctorFinding::wrong("repository", detail, "give this user access to it"))
+    };
+    folders.iter().filter_map(refusal).chain(room(common, "free some space there")).collect()
 }
 
 /// Locks of git. They are named and never removed: only a person knows that no git works there.

@@ -46,7 +46,7 @@ pub(super) fn state_findings(state: &StateDir, worktree: Option<&Worktree>, comm
     }
     findings.extend(lost_records(state, store.as_ref(), worktree, commands));
     findings.extend(rights(state, open));
-    findings.extend(room(state.root()));
+    findings.extend(room(state.root(), "free some space there, or name another directory with --state-dir"));
     findings.extend(left_locks(state, commands));
     findings.extend(waiting_notices(store.as_ref(), commands, now()));
     findings
@@ -120,11 +120,11 @@ fn rights(state: &StateDir, open: Vec<PathBuf>) -> Option<DoctorFinding> {
     Some(DoctorFinding::wrong("permissions", detail, mend).mended_by(SafeMend::Close(open)))
 }
 
-fn room(root: &Path) -> Option<DoctorFinding> {
+/// Too little room on the disk of a folder.
+pub(super) fn room(root: &Path, mend: &str) -> Option<DoctorFinding> {
     let disk = rustix::fs::statvfs(root).ok()?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     let detail = format!("{} MiB are left on the disk of {}", free >> 20, root.display());
-    let mend = "free some space there, or name another directory with --state-dir";
     match free {
         0..TOO_LITTLE => Some(DoctorFinding::wrong("room", detail, mend)),
         TOO_LITTLE..LITTLE => Some(DoctorFinding::note("room", detail, mend)),
@@ -134,7 +134,14 @@ fn room(root: &Path) -> Option<DoctorFinding> {
 
 /// The kernel frees a lock whose holder dies, so what is left of it does no harm.
 fn left_locks(state: &StateDir, commands: &WorktreeCommands) -> Option<DoctorFinding> {
-    let left: Vec<_> = lock::named_holders(state).into_iter().filter(|(_, holder)| !still_runs(holder.pid, holder.since)).collect();
+    let holders = match lock::named_holders(state) {
+        Ok(holders) => holders,
+        Err(error) => {
+            let detail = format!("cannot list {}: {error}", state.locks().display());
+            return Some(DoctorFinding::wrong("locks", detail, "make it readable for you"));
+        }
+    };
+    let left: Vec<_> = holders.into_iter().filter(|(_, holder)| !still_runs(holder.pid, holder.since)).collect();
     let (_, holder) = left.first()?;
     let count = plural(left.len() as u64, "lock file");
     let detail =

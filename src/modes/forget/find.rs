@@ -33,7 +33,7 @@ pub fn find_leftovers(command_env: &CommandEnv, open: &OpenWorktree, options: &F
         counts: Vec::new(),
         records: Vec::new(),
         kept: Vec::new(),
-        notes: Vec::new(),
+        notes: known.unreadable().collect(),
         owners,
         settings: Vec::new(),
         grants: Vec::new(),
@@ -128,9 +128,18 @@ impl KnownWorktrees {
         Ok(owners([self.own.clone()].into(), alone))
     }
 
+    /// The worktrees that are there and cannot be read, for a person.
+    fn unreadable(&self) -> impl Iterator<Item = String> {
+        self.there.values().filter_map(|found| match &found.standing {
+            WorktreeState::Broken { why } | WorktreeState::Unlisted { why } => Some(format!("{}: {why}", found.root.display())),
+            WorktreeState::There | WorktreeState::Gone { .. } | WorktreeState::Nothing { .. } => None,
+        })
+    }
+
     fn meant(&self, id: &str) -> TargetWorktree {
         let listed = self.there.get(id);
-        let there = listed.is_some_and(|found| found.standing == WorktreeState::There);
+        // One that cannot be read is not gone.
+        let there = listed.is_some_and(|found| !matches!(found.standing, WorktreeState::Gone { .. }));
         let root = listed.map(|found| found.root.clone()).or_else(|| self.recorded.get(id).cloned());
         TargetWorktree { id: id.to_owned(), root, there }
     }
@@ -265,7 +274,12 @@ fn files(command_env: &CommandEnv, found: &mut Leftovers, counts: &mut BTreeMap<
     let size = |path: &Path| fs::metadata(path).map_or(0, |meta| meta.len());
     let (mut logs, mut prompts) = (Vec::new(), Vec::new());
     for id in &found.owners.worktrees {
-        logs.extend(fs::read_dir(command_env.state.logs().join(id)).into_iter().flatten().flatten().map(|entry| entry.path()));
+        let folder = command_env.state.logs().join(id);
+        match fs::read_dir(&folder).and_then(Iterator::collect::<std::io::Result<Vec<_>>>) {
+            Ok(entries) => logs.extend(entries.into_iter().map(|entry| entry.path())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => found.notes.push(format!("the logs in {} stay, as they cannot be listed: {error}", folder.display())),
+        }
         prompts.extend([command_env.state.prompts().join(format!("{id}.md"))].into_iter().filter(|path| path.exists()));
     }
     counts.insert(LeftoverKind::Logs, sized(logs.len(), logs.iter().map(|path| size(path)).sum()));

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::clock::now;
 use crate::clock::pauses;
+use crate::clock::{now, since};
 use crate::judge::signals::{SignalState, SignalUrgency};
 use watchdog_core::decision::iteration::next::PauseLength;
 
@@ -28,14 +28,18 @@ pub fn end_of(length: PauseLength, from: Timestamp) -> Timestamp {
 
 /// Waits until then, and shows now and then how long that still is; `false` if a signal came first.
 pub async fn wait_until(until: Timestamp, signals: &mut SignalState, tell: impl Fn(Duration)) -> bool {
-    let mut reported_at = now();
+    let begun = now();
+    let length = Duration::try_from(until.duration_since(begun)).unwrap_or_default();
+    let mut reported_after = Duration::ZERO;
     loop {
-        let left = Duration::try_from(until.duration_since(now())).unwrap_or_default();
+        // A clock that is set meanwhile makes no pause shorter or longer.
+        let waited = since(begun);
+        let left = length.saturating_sub(waited);
         if left.is_zero() {
             return true;
         }
-        if Duration::try_from(now().duration_since(reported_at)).unwrap_or_default() >= TELL {
-            reported_at = now();
+        if waited.saturating_sub(reported_after) >= TELL {
+            reported_after = waited;
             tell(left);
         }
         tokio::select! {

@@ -2,7 +2,8 @@
 //! says without it.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use super::ground::InjectionGround;
@@ -19,6 +20,34 @@ struct InjectedCause {
 }
 
 const CAUSES: &[InjectedCause] = &[
+    InjectedCause {
+        name: "unreadable snapshots",
+        words: &["Permission denied"],
+        lay: |ground| close(&[ground.repo().join(".git/refs/watchdog")], 0o000),
+    },
+    InjectedCause {
+        name: "unreadable logs",
+        words: &["Permission denied"],
+        lay: |ground| close(&[ground.env.state().join("logs")], 0o000),
+    },
+    InjectedCause {
+        name: "unreadable records",
+        words: &["Permission denied"],
+        lay: |ground| close(&[ground.env.state().join("watchdog.db")], 0o000),
+    },
+    InjectedCause {
+        name: "unreadable index",
+        words: &["Permission denied", "permission denied"],
+        lay: |ground| close(&[ground.repo().join(".git/index")], 0o000),
+    },
+    InjectedCause {
+        name: "unwritable objects",
+        words: &["Permission denied"],
+        lay: |ground| close(&folders(&ground.repo().join(".git/objects")), 0o500),
+    },
+    InjectedCause { name: "full records", words: &["No space left on device", "disk is full"], lay: |ground| full(&ground.env.state()) },
+    InjectedCause { name: "full repository", words: &["No space left on device"], lay: |ground| full(&ground.repo().join(".git")) },
+    InjectedCause { name: "read-only repository", words: &["Read-only file system"], lay: |ground| read_only(&ground.repo().join(".git")) },
     InjectedCause { name: "damaged records", words: &["doctor --rebuild"], lay: damage_records },
     InjectedCause {
         name: "read-only records",
@@ -42,6 +71,30 @@ fn damage_records(ground: &InjectionGround) -> Vec<String> {
     Vec::new()
 }
 
+/// Takes rights away, and the capability that lets root do without.
+fn close(paths: &[PathBuf], mode: u32) -> Vec<String> {
+    for path in paths.iter().filter(|path| path.exists()) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+    }
+    ["setpriv", "--bounding-set=-all", "--inh-caps=-all"].map(str::to_owned).into()
+}
+
+/// A folder and those below it.
+fn folders(top: &Path) -> Vec<PathBuf> {
+    let inner = fs::read_dir(top).expect("it is ours").map(|entry| entry.expect("it is ours").path()).filter(|path| path.is_dir());
+    inner.collect::<Vec<_>>().iter().flat_map(|path| folders(path)).chain([top.to_owned()]).collect()
+}
+
+/// Puts what a folder holds on a file system of its own without any room, for the command alone.
+fn full(folder: &Path) -> Vec<String> {
+    let name = folder.to_str().expect("UTF-8");
+    let script = format!(
+        "cp -a {name} {name}.copy && mount -t tmpfs -o size=3m tmpfs {name} && cp -a {name}.copy/. {name} && rm -r {name}.copy && \
+         {{ cat /dev/zero >{name}/filler 2>/dev/null; exec \"$@\"; }}"
+    );
+    ["unshare", "-rm", "sh", "-c", &script, "sh"].map(str::to_owned).into()
+}
+
 /// Mounts a folder read-only, for the command alone.
 fn read_only(folder: &Path) -> Vec<String> {
     let name = folder.to_str().expect("UTF-8");
@@ -49,8 +102,11 @@ fn read_only(folder: &Path) -> Vec<String> {
     ["unshare", "-rm", "sh", "-c", &script, "sh"].map(str::to_owned).into()
 }
 
-/// Output without what differs from run to run: numbers, ids, times.
-fn normal(text: &str) -> String {
+/// Output without what differs from run to run: numbers, ids, times, ages and the columns that they take.
+pub fn normal(text: &str) -> String {
+    let ages = regex::Regex::new(r"just now|\d+ \w+ ago").expect("a right pattern");
+    let columns = regex::Regex::new(r" {2,}").expect("a right pattern");
+    let text = columns.replace_all(&ages.replace_all(text, "AGE"), "  ").into_owned();
     let mut words = String::new();
     for word in text.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {
         let is_number = word.chars().any(|c| c.is_ascii_digit());
@@ -72,7 +128,7 @@ fn every_command_names_the_injected_cause() {
     let scenes: Mutex<Vec<Scene>> = Mutex::new(all.collect());
     let silent = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
-        for _ in 0..4 {
+        for _ in 0..6 {
             scope.spawn(|| {
                 let mut ground = InjectionGround::new();
                 while let Some(scene) = { scenes.lock().expect("no worker panicked").pop() } {

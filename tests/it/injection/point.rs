@@ -1,13 +1,16 @@
 //! One point: a scene with a fault, played and judged.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs;
 use std::path::Path;
 
-use super::calls::{FAMILIES, Injection};
+use super::calls::{CallFault, FAMILIES, Injection};
+use super::causes::normal;
 use super::ground::InjectionGround;
 use super::proof::AfterPoint;
 use super::scene::Scene;
+use crate::support::CommandOutput;
 use crate::support::random_tree::Dice;
 
 /// How a point ended.
@@ -60,7 +63,7 @@ fn strace_arguments(trace: &Path, traced: &str, inject: Option<&Injection>) -> V
     arguments.extend(["-e".to_owned(), traced.to_owned()]);
     match inject {
         // With the filter in the kernel strace sends no signals.
-        Some(injection) if injection.fault == super::calls::CallFault::Kill => {}
+        Some(injection) if injection.fault == CallFault::Kill => {}
         _ => arguments.push("--seccomp-bpf".to_owned()),
     }
     if let Some(injection) = inject {
@@ -74,6 +77,49 @@ fn strace_arguments(trace: &Path, traced: &str, inject: Option<&Injection>) -> V
 fn cannot_be(line: &str) -> bool {
     let is_none = [r#", "\1\0\0\0\0\0\0\0", 8)"#, "F_UNLCK", "LOCK_UN"].iter().any(|words| line.contains(words));
     is_none && line.contains("(INJECTED)")
+}
+
+/// Plays a point of a command that only reads; returns what is wrong with it. Success without a word must come with the same output.
+pub fn play_read(
+    ground: &mut InjectionGround,
+    undisturbed: &mut BTreeMap<Scene, (CallCounts, CommandOutput)>,
+    scene: Scene,
+    dice: &mut Dice,
+) -> Option<String> {
+    let trace = ground.env.root().join("tmp/trace");
+    if let Entry::Vacant(unplayed) = undisturbed.entry(scene) {
+        ground.lay(scene);
+        let all: Vec<&str> = FAMILIES.iter().map(|family| family.calls).collect();
+        let out = ground.call(scene, &strace_arguments(&trace, &format!("trace={}", all.join(",")), None)).expect("it ends");
+        let counts = counts(&fs::read_to_string(&trace).expect("strace wrote it"));
+        unplayed.insert((counts, out));
+    }
+    let (counts, well) = &undisturbed[&scene];
+    for _ in 0..20 {
+        let family = dice.pick(FAMILIES);
+        let Some(most) = counts.get(family.name) else { continue };
+        let injection = Injection::random(dice, family, *most);
+        if injection.fault == CallFault::Kill {
+            continue;
+        }
+        ground.lay(scene);
+        let out = match ground.call(scene, &strace_arguments(&trace, &format!("trace={}", family.calls), Some(&injection))) {
+            Ok(out) => out,
+            Err(hung) => return Some(format!("{}: {hung}", scene.name())),
+        };
+        let traced = fs::read_to_string(&trace).unwrap_or_default();
+        if !traced.contains("(INJECTED)") || traced.lines().any(cannot_be) {
+            continue;
+        }
+        let said = |of: &CommandOutput| (normal(&of.stdout), normal(&of.stderr));
+        let is_silent = out.code == Some(0) && normal(&out.stderr) == normal(&well.stderr);
+        let is_broken = out.code == Some(70) || is_silent && said(&out) != said(well);
+        let line = traced.lines().find(|line| line.contains("(INJECTED)")).unwrap_or_default();
+        let what =
+            format!("{} with {} at {} {}: {line}\n{out}\nundisturbed: {well}", scene.name(), injection.word(), family.name, injection.at);
+        return is_broken.then_some(what);
+    }
+    None
 }
 
 /// Plays a point.

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::calls::{CallFault, FAMILIES, Injection};
 use super::ground::InjectionGround;
-use super::point::{CallCounts, PointOutcome, count_calls, play};
-use super::scene::{SCENES, Scene};
+use super::point::{CallCounts, PointOutcome, count_calls, play, play_read};
+use super::scene::{READS, SCENES, Scene};
 use crate::support::random_tree::Dice;
 use crate::torture::Tally;
 
@@ -77,6 +77,32 @@ fn a_session_does_not_start_where_the_disk_fails_while_its_predecessors_work_is_
         }
     }
     assert!(held_back > 0, "no read of a snapshot was hit");
+}
+
+/// Commands that only read, with one failing call each.
+#[test]
+fn reads_that_fail_are_not_silent() {
+    let (first, points) = (number("WATCHDOG_INJECT_SEED", 1), number("WATCHDOG_INJECT_READS", 200));
+    let (next, broken) = (AtomicU64::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..2 * std::thread::available_parallelism().map_or(2, usize::from) {
+            scope.spawn(|| {
+                let mut ground = InjectionGround::new();
+                let mut undisturbed = BTreeMap::new();
+                loop {
+                    let point = next.fetch_add(1, Ordering::Relaxed);
+                    if point >= points {
+                        return;
+                    }
+                    let scene = Scene::Read(READS[point as usize % READS.len()]);
+                    let told = play_read(&mut ground, &mut undisturbed, scene, &mut Dice::new(first + point));
+                    broken.lock().expect("no worker panicked with it").extend(told.map(|what| format!("seed {}: {what}", first + point)));
+                }
+            });
+        }
+    });
+    let broken = broken.into_inner().expect("no worker panicked with it");
+    assert!(broken.is_empty(), "{} points are broken:\n{}", broken.len(), broken.join("\n"));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use super::SnapshotSummary;
 use super::record::{self, StoredSnapshot};
 use super::restore_result::RestoreError;
 use super::spec_name::{PREFIX, PRIVATE_PREFIX, path_text, sequence};
+use crate::own_refs::require_readable;
 use crate::shared_modes::edit_refs;
 use crate::{Error, Worktree};
 
@@ -80,6 +81,7 @@ impl Worktree {
 
     fn orphans(&self, before: Timestamp) -> Result<Vec<(String, ObjectId)>, Error> {
         let doing = "list the private parts of snapshots";
+        require_readable(&self.repo, PRIVATE_PREFIX)?;
         let platform = self.repo.references().map_err(|e| Error::read(doing, e))?;
         let mut orphans = Vec::new();
         for reference in platform.prefixed(PRIVATE_PREFIX).map_err(|e| Error::read(doing, e))? {

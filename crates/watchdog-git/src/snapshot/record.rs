@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::spec_name::{PREFIX, PRIVATE_PREFIX, path_text};
 use super::{SnapshotSummary, blobs::ObjectSink};
 use crate::Error;
+use crate::own_refs::require_readable;
 use watchdog_facts::evidence::LeftOut;
 
 /// The record in a snapshot's commit.
@@ -167,6 +168,7 @@ impl StoredSnapshot {
 /// All snapshots of a repository, oldest name first. A ref that is not ours is skipped.
 pub(super) fn all(repo: &gix::Repository) -> Result<Vec<StoredSnapshot>, Error> {
     let doing = "list the snapshots";
+    require_readable(repo, PREFIX)?;
     let platform = repo.references().map_err(|e| Error::read(doing, e))?;
     let mut found = Vec::new();
     for reference in platform.prefixed(PREFIX).map_err(|e| Error::read(doing, e))? {

@@ -41,6 +41,13 @@ pub(super) fn in_place(worktree: &Worktree, stored: &StoredSnapshot) -> Result<R
         None => ObjectId::empty_tree(repo.object_hash()),
     };
     let (plan, mut left_out) = plan(repo, start, whole.tree)?;
+    // Without an index that can be read nobody can tell what is staged; one that is damaged has nothing to lose.
+    let opened = repo.index_path().symlink_metadata().and_then(|_| std::fs::File::open(repo.index_path()));
+    if let Err(error) = opened.map(drop)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        return Err(Error::read(format!("read {}", repo.index_path().display()), error).into());
+    }
     let (index, _) = read_index(repo, head_tree)?;
     refuse_unclean(worktree, repo, &index, head_tree, &plan)?;
     refuse_moved(repo, head_tree, &plan)?;

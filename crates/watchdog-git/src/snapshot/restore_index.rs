@@ -32,7 +32,10 @@ pub(super) fn restore_index(
         gix::lock::File::acquire_to_update_resource(&path, gix::lock::acquire::Fail::Immediately, None, SharedModes::of(repo).for_lock());
     let lock = match lock {
         Ok(lock) => lock,
-        Err(_) => return Ok((false, Some("the index is left as it is: another git holds index.lock".into()))),
+        Err(_) if path.with_extension("lock").exists() => {
+            return Ok((false, Some("the index is left as it is: another git holds index.lock".into())));
+        }
+        Err(error) => return Ok((false, Some(format!("the index is left as it is: {}", Error::read("lock it", error))))),
     };
     let current = match repo.open_index() {
         Ok(index) => index,

@@ -15,6 +15,7 @@ use super::record::{self, SnapshotRecord, StoredSnapshot};
 use super::spec_name::{PREFIX, PRIVATE_PREFIX, for_ref, path_text, sequence};
 use super::take::{create, utc_of};
 use super::{PrivacyClassifier, SnapshotCandidate, SnapshotSummary, diff, tree};
+use crate::own_refs::require_readable;
 use crate::{Error, Worktree};
 
 /// How far the clock of another machine may be ahead.
@@ -183,6 +184,7 @@ impl Worktree {
         let doing = "list the private parts of snapshots";
         let repo = &self.repo;
         let empty = ObjectId::empty_tree(repo.object_hash());
+        require_readable(repo, PRIVATE_PREFIX)?;
         let platform = repo.references().map_err(|e| Error::read(doing, e))?;
         let mut found = HashSet::new();
         for reference in platform.prefixed(PRIVATE_PREFIX).map_err(|e| Error::read(doing, e))? {

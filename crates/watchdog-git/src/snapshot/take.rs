@@ -77,6 +77,8 @@ impl Worktree {
         let quiet = nested::quiet(&self.repo)?;
         // A later round relies on what an earlier one wrote, which is guarded until a ref leads to it.
         let mut packs = Vec::new();
+        let why = "its objects vanish while it is taken; is a garbage collection with --prune=now running?";
+        let mut failure = Error::Read { doing: "keep a snapshot".into(), why: why.into() };
         for _ in 0..ROUNDS {
             let repo = quiet.clone().with_object_memory();
             let mut blobs = ObjectSink::gathering(&repo);
@@ -92,16 +94,16 @@ impl Worktree {
             if !gix::odb::at(objects, repo.object_hash()).map_or(true, |fresh| blobs.vanished(&fresh)) {
                 return result;
             }
-            // A ref to a missing object would break the repository for git.
-            if let Ok(Some(broken)) = &result
-                && !broken.reused
-            {
-                super::list::delete_both(self, &broken.name, &broken.commit, request.at)?;
+            match result {
+                // A ref to a missing object would break the repository for git.
+                Ok(Some(broken)) if !broken.reused => super::list::delete_both(self, &broken.name, &broken.commit, request.at)?,
+                Ok(_) => {}
+                // Objects that were never written are missing as well.
+                Err(error) => failure = error,
             }
             packs.extend(blobs.into_pack());
         }
-        let why = "its objects vanish while it is taken; is a garbage collection with --prune=now running?";
-        Err(Error::Read { doing: "keep a snapshot".into(), why: why.into() })
+        Err(failure)
     }
 
     fn attempt(
