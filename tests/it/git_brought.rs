@@ -57,7 +57,7 @@ const DIVERGED: &str = "git checkout -q -b old; sed -i '1s/.*/first/' base.txt; 
 
 #[test]
 fn brought_content_completes_nothing() {
-    let old = "git checkout -q -b old; echo old > old.txt; git add .; git commit -q -m old; git checkout -q main";
+    let old = "git checkout -q -b old; seq 40 > old.txt; git add .; git commit -q -m old; git checkout -q main";
     let stashes = "echo one >> base.txt; git stash -q; echo two > two.txt; git add .; git stash -q";
     for (before, session, place) in [
         ("echo mine > mine.txt", "git add .; git commit -q -m done", "uncommitted before the session"),
@@ -136,6 +136,10 @@ fn honest_commits_complete() {
         ("echo mine > mine.txt", "echo new > new.txt; git add .; git commit -q -m done"),
         ("echo mine > mine.txt", "echo more >> mine.txt; git add .; git commit -q -m done"),
         ("echo mine > mine.txt", "git rm -q base.txt; git commit -q -m done"),
+        (
+            "git checkout -q -b old; echo old > old.txt; git add .; git commit -q -m old; git checkout -q main",
+            "echo old > new.txt; git add .; git commit -q -m done",
+        ),
         (DIVERGED, "sed -i '3s/.*/third/' base.txt; git commit -q -a -m done"),
         (DIVERGED, "sed -i '1s/.*/another/' base.txt; git commit -q -a -m done"),
         (DIVERGED, "git merge -q --no-edit old; sed -i '3s/.*/third/' base.txt; git commit -q -a -m done"),

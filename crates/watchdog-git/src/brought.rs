@@ -23,13 +23,20 @@ use super::origin_evidence::OriginEvidence;
 use super::path_text::escape_path;
 use super::tree_change::{self, ChangedFile, FileEntry};
 use super::walk::CommitHistory;
+use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::session_work::is_dropping;
+
+/// How many recorded objects are searched.
+const MAX_OBJECTS: usize = 5_000;
 
 /// How many versions of one file are compared by their hunks.
 const MAX_VERSIONS: usize = 64;
 
 /// How many changed files of recorded trees are searched for content at another path.
 const MAX_INDEXED: usize = 5_000;
+
+/// From this size on, in bytes, content that a recorded tree has at another path is the same file: shorter ones are alike by chance.
+const MIN_TELLING: u64 = 64;
 
 /// How many commits before the baseline are searched for reverts.
 const MAX_REVERTS_SEARCHED: usize = 200;
@@ -173,7 +180,8 @@ impl<'a> BroughtSearch<'a> {
         if let Some(recorded) = self.find_patched(file, new, &versions)? {
             return Ok(Some(recorded.source.clone()));
         }
-        if file.old.is_some() {
+        let is_telling = || tree_change::size(self.worktree, new.1).map(|size| size.is_some_and(|size| size >= MIN_TELLING));
+        if file.old.is_some() || !is_telling()? {
             return Ok(None);
         }
         if self.by_content.is_none() {
@@ -208,6 +216,9 @@ impl<'a> BroughtSearch<'a> {
     fn read_trees(&self, tips: &[(String, String)]) -> Result<Vec<RecordedTree>, Error> {
         let (mut trees, mut seen) = (Vec::new(), HashSet::new());
         for (name, hex) in tips {
+            if seen.len() >= MAX_OBJECTS {
+                break;
+            }
             let Some(commit) = ObjectId::from_hex(hex.as_bytes()).ok().filter(|id| seen.insert(*id)) else { continue };
             let is_stash = name.starts_with("refs/stash");
             let source = if is_stash { "in a stash".to_owned() } else { format!("on {}", escape_path(name.as_bytes())) };
@@ -323,6 +334,17 @@ impl<'a> BroughtSearch<'a> {
         }
         Ok(contents)
     }
+}
+
+/// The warning where not all recorded refs are searched.
+pub(super) fn note_unsearched(evidence: &OriginEvidence) -> Result<Option<Degradation>, Error> {
+    let objects = evidence.refs.as_ref().map_or(Ok(0), |refs| refs.objects().map(<[ObjectId]>::len))?;
+    Ok((objects > MAX_OBJECTS).then(|| Degradation {
+        code: WarningCode::OriginUnproved,
+        detail: format!(
+            "content is looked for on the first {MAX_OBJECTS} of {objects} recorded refs; new content of the others counts as made"
+        ),
+    }))
 }
 
 /// The removed and the added lines of a hunk.

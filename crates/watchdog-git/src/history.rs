@@ -6,6 +6,7 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
 use super::baseline::HistoryPoint;
+use super::brought;
 use super::error::Error;
 use super::known_refs::KnownRefs;
 use super::net_change::{self, CommitsByOrigin, NetEffect};
@@ -102,6 +103,9 @@ impl Worktree {
         if twins > 0 && (made.is_empty() || effect != NetEffect::Change) {
             let named = origins.twins.iter().map(|node| history.id(*node).to_hex_with_len(12).to_string());
             effect = NetEffect::Brought(named.map(|id| (id, "the same commit on a recorded ref".to_owned())).collect());
+        }
+        if effect == NetEffect::Change && !made.is_empty() {
+            commits.degraded.extend(brought::note_unsearched(evidence)?);
         }
         let ours = commits.made_here + commits.rescued > 0;
         commits.net_change = ours && matches!(effect, NetEffect::Change | NetEffect::Brought(_));

@@ -4,8 +4,6 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use gix::ObjectId;
-
 use super::error::Error;
 use super::known_refs::RefTip;
 use super::open::Worktree;
@@ -29,6 +27,8 @@ impl Worktree {
     /// # Errors
     /// [`Error::Read`] where the reflog of HEAD cannot be read.
     pub fn left_behind(&self) -> Result<Vec<String>, Error> {
+        // git reads no log of a HEAD without a commit.
+        let Some(head) = self.head_id()? else { return Ok(Vec::new()) };
         let log = match &self.served {
             Some(served) => served.head_log()?,
             None => self.git_dir().join("logs/HEAD"),
@@ -38,7 +38,7 @@ impl Worktree {
             entries_read.set(entries_read.get() + 1);
             entries_read.get() >= MAX_ENTRIES
         })?;
-        let mut seen: HashSet<ObjectId> = self.head_id()?.into_iter().collect();
+        let mut seen = HashSet::from([head]);
         let leaves = |entry: &&reflog::ReflogEntry| (!entry.action.makes() || entry.amends) && !entry.old.is_null();
         let left = tail.entries.iter().rev().filter(leaves).filter(|entry| seen.insert(entry.old));
         Ok(left.take(MAX_COMMITS).map(|entry| entry.old.to_hex().to_string()).collect())

@@ -83,7 +83,7 @@ pub(super) fn file(worktree: &Worktree, tree: ObjectId, path: &BStr) -> Result<O
 pub(super) fn verify(worktree: &Worktree, file: Option<FileEntry>) -> Result<(), Error> {
     let Some((mode, id)) = file.filter(|(mode, _)| !mode.is_commit()) else { return Ok(()) };
     debug_assert!(!mode.is_tree());
-    match header(worktree, id)? {
+    match size(worktree, id)? {
         // A partial clone may lack the object; its name is known all the same.
         None if is_partial(&worktree.repo) => Ok(()),
         _ => verify_blob(&worktree.repo.objects, &id).map_err(|e| Error::read(format!("read object {id}"), e)),
@@ -114,7 +114,7 @@ pub(super) fn each_new(
 
 /// The bytes of a blob of at most `limit` bytes.
 pub(super) fn read_blob(worktree: &Worktree, id: ObjectId, limit: u64) -> Result<Option<Vec<u8>>, Error> {
-    if header(worktree, id)?.is_none_or(|size| size > limit) {
+    if size(worktree, id)?.is_none_or(|size| size > limit) {
         return Ok(None);
     }
     let mut buffer = Vec::new();
@@ -155,7 +155,8 @@ pub(super) fn text(worktree: &Worktree, file: Option<FileEntry>) -> Result<Optio
     Ok(read_blob(worktree, id, LINES_UP_TO)?.filter(|bytes| !is_binary(bytes)))
 }
 
-fn header(worktree: &Worktree, id: ObjectId) -> Result<Option<u64>, Error> {
+/// The size of an object; `None` where it is missing.
+pub(super) fn size(worktree: &Worktree, id: ObjectId) -> Result<Option<u64>, Error> {
     let header = worktree.repo.objects.try_header(&id).map_err(|e| Error::read(format!("read object {id}"), e))?;
     Ok(header.map(|header| header.size))
 }
