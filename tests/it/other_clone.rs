@@ -153,3 +153,18 @@ fn live_session_keeps_its_records_in_another_clone() {
     assert_eq!(out.verdict(), "error/git_error");
     assert!(out.stdout.contains("another clone is at this place while the session of 'main' runs"), "{out}");
 }
+
+#[test]
+fn linked_worktree_replaced_by_a_clone_completes_nothing() {
+    let env = TestEnv::new();
+    let repo = cloned(&env);
+    repo.git(&["worktree", "add", "-q", "../side", "-b", "side"]);
+    let side = Repo::new(&env, env.root().join("side"));
+    let config = json!({"rescue": {"mode": "single"}, "checks": [{"type": "command", "run": "test -f work.txt"}]});
+    let config = env.write("config/completion.json", config.to_string());
+    let script = format!("cd ..; mv side kept; git clone -q upstream side; cd side; {WORK}");
+    let args = ["run", "--json", "--no-probe", "--config", config.to_str().expect("UTF-8"), "--", "sh", "-c", &script];
+    let out = side.watchdog(&args);
+    assert_ne!(out.json()["status"], "complete", "{out}");
+    assert!(warns(&out), "{out}");
+}
