@@ -5,7 +5,6 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::bytes::{Regex, RegexBuilder};
 
 /// The published rules; the licence stands in front.
@@ -28,7 +27,11 @@ const OWN_RULES: [OwnRule; 38] = [
     ("openai-key", &["sk-"], r"\bsk-(?:(?:proj|svcacct|admin)-[A-Za-z0-9_-]{32,}|[A-Za-z0-9]{48}\b)"),
     ("github-token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], r"\bgh[pousr]_[A-Za-z0-9]{36,}"),
     ("github-fine-grained-token", &["github_pat_"], r"\bgithub_pat_[A-Za-z0-9_]{50,}"),
-    ("gitlab-token", &["gl"], r"\bgl(?:pat|dt|rt|cbt|ptt|ft|soat)-[A-Za-z0-9_-]{20,}"),
+    (
+        "gitlab-token",
+        &["glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-"],
+        r"\bgl(?:pat|dt|rt|cbt|ptt|ft|soat)-[A-Za-z0-9_-]{20,}",
+    ),
     ("slack-token", &["xox"], r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
     ("slack-webhook", &["hooks.slack.com"], r"hooks\.slack\.com/services/T[A-Z0-9]{6,}/B[A-Z0-9]{6,}/[A-Za-z0-9]{20,}"),
     ("stripe-key", &["k_live_"], r"\b[sr]k_live_[A-Za-z0-9]{16,}"),
@@ -158,23 +161,50 @@ pub(super) static RULES: LazyLock<Vec<SecretRule>> = LazyLock::new(|| {
     own.chain(published).chain(TEXT_RULES.iter().map(|rule| SecretRule::own(rule, true))).collect()
 });
 
-/// The words of all rules in one pass, large or small, and the rule of each: a session may print gigabytes.
-static WORDS: LazyLock<(AhoCorasick, Vec<usize>)> = LazyLock::new(|| {
-    let words_of = |(n, rule): (usize, &'static SecretRule)| rule.words.iter().map(move |word| (*word, n));
-    let (words, rules): (Vec<&str>, Vec<usize>) = RULES.iter().enumerate().flat_map(words_of).unzip();
-    let automaton = AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(words);
-    (automaton.expect("the words are constants"), rules)
+/// The shortest word of a rule: so many letters lead to the words that begin with them.
+const START: usize = 3;
+
+/// The words of all rules by their beginning. Made in less time than an automaton, which a short command would build for one line.
+struct WordTable {
+    /// The position of each beginning in `words`; zero, where no word is, for most of them.
+    starts: Vec<u16>,
+    words: Vec<Vec<(&'static [u8], usize)>>,
+}
+
+static WORDS: LazyLock<WordTable> = LazyLock::new(|| {
+    let mut table = WordTable { starts: vec![0; 1 << (5 * START)], words: vec![Vec::new()] };
+    let words = RULES.iter().enumerate().flat_map(|(n, rule)| rule.words.iter().map(move |word| (word.as_bytes(), n)));
+    for (word, n) in words {
+        let group = &mut table.starts[start_of(word)];
+        if *group == 0 {
+            *group = u16::try_from(table.words.len()).expect("the words are few");
+            table.words.push(Vec::new());
+        }
+        table.words[usize::from(*group)].push((word, n));
+    }
+    table
 });
+
+/// The first letters of a text as a number, large and small ones alike: five bits of each.
+fn start_of(text: &[u8]) -> usize {
+    text.iter().take(START).fold(0, |number, byte| number << 5 | usize::from(byte & 31))
+}
 
 /// The rules of which a word is in the text, in their order.
 pub(super) fn due(text: &[u8]) -> Vec<&'static SecretRule> {
-    let (words, rules) = &*WORDS;
+    let table = &*WORDS;
     let mut is_due = Vec::new();
-    for word in words.find_overlapping_iter(text) {
-        if is_due.is_empty() {
-            is_due = vec![false; RULES.len()];
+    for (at, start) in text.windows(START).enumerate() {
+        let group = table.starts[start_of(start)];
+        if group == 0 {
+            continue;
         }
-        is_due[rules[word.pattern().as_usize()]] = true;
+        for (word, n) in &table.words[usize::from(group)] {
+            if text.get(at..at + word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word)) {
+                is_due.resize(RULES.len(), false);
+                is_due[*n] = true;
+            }
+        }
     }
     is_due.iter().zip(RULES.iter()).filter_map(|(is_due, rule)| is_due.then_some(rule)).collect()
 }
