@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use watchdog_facts::display::plural;
+pub use watchdog_facts::display::size;
 
 /// How long ago an instant was: `12 minutes ago`. Never more than one unit, as nobody needs the rest.
 pub fn age(at: Timestamp, now: Timestamp) -> String {
@@ -18,23 +19,6 @@ pub fn age(at: Timestamp, now: Timestamp) -> String {
         _ => (seconds / 31_536_000, "year"),
     };
     format!("{} ago", plural(count.unsigned_abs(), unit))
-}
-
-/// A number of bytes: `1.4 MiB`.
-pub fn size(bytes: u64) -> String {
-    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    if bytes < 1024 {
-        return format!("{bytes} B");
-    }
-    #[expect(clippy::cast_precision_loss, reason = "one digit after the point is shown")]
-    let mut left = bytes as f64 / 1024.0;
-    let mut unit = 0;
-    // What would be shown as 1024.0 belongs to the next unit.
-    while left >= 1023.95 {
-        left /= 1024.0;
-        unit += 1;
-    }
-    format!("{left:.1} {}", UNITS[unit])
 }
 
 /// A count with its thousands apart: `1,234,567`.
@@ -78,21 +62,6 @@ mod tests {
     fn thousands_stand_apart() {
         for (count, want) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
             assert_eq!(grouped(count), want);
-        }
-    }
-
-    #[test]
-    fn sizes_have_one_digit_after_the_point() {
-        for (bytes, want) in [
-            (0, "0 B"),
-            (1023, "1023 B"),
-            (1024, "1.0 KiB"),
-            (1536, "1.5 KiB"),
-            (1_048_575, "1.0 MiB"),
-            (52_428_800, "50.0 MiB"),
-            (u64::MAX, "16.0 EiB"),
-        ] {
-            assert_eq!(size(bytes), want);
         }
     }
 }

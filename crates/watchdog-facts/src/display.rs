@@ -82,15 +82,38 @@ pub fn log_millis(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
 }
 
-/// A length of time in the largest unit in which it is whole: `2 h`, `90 min`, `45 s`. Parts of a second are shown.
+/// A length of time in the largest unit in which it is whole: `2 h`, `90 min`, `45 s`. Parts of a second are shown below ten seconds, to the
+/// millisecond.
 pub fn time_span(length: Duration) -> String {
-    match (length.as_secs(), length.subsec_nanos()) {
-        (0, _) | (_, 1..) => format!("{} s", length.as_secs_f64()),
-        (seconds, 0) if seconds % 3600 == 0 => format!("{} h", seconds / 3600),
-        (seconds, 0) if seconds % 60 == 0 => format!("{} min", seconds / 60),
-        (seconds, 0) => format!("{seconds} s"),
+    if length < Duration::from_secs(10) {
+        return format!("{} s", (length.as_secs_f64() * 1e3).round() / 1e3);
+    }
+    match length.as_secs() + u64::from(length.subsec_millis() >= 500) {
+        seconds if seconds % 3600 == 0 => format!("{} h", seconds / 3600),
+        seconds if seconds % 60 == 0 => format!("{} min", seconds / 60),
+        seconds => format!("{seconds} s"),
     }
 }
+
+/// A number of bytes: `1.4 MiB`.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    #[expect(clippy::cast_precision_loss, reason = "one digit after the point is shown")]
+    let mut left = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    // What would be shown as 1024.0 belongs to the next unit.
+    while left >= 1023.95 {
+        left /= 1024.0;
+        unit += 1;
+    }
+    format!("{left:.1} {}", UNITS[unit])
+}
+
+/// From this size on the room that snapshots need is told.
+pub const LARGE: u64 = 100_000_000;
 
 /// A count with its noun, which forms its plural with an s.
 pub fn plural(n: u64, noun: &str) -> String {
@@ -115,6 +138,24 @@ mod tests {
             (7_200_000, "2 h"),
         ] {
             assert_eq!(time_span(Duration::from_millis(millis)), said);
+        }
+        for (nanos, said) in [(1_234_567_891, "1.235 s"), (9_999_999_999, "10 s"), (45_123_456_789, "45 s"), (3_599_987_654_321, "1 h")] {
+            assert_eq!(time_span(Duration::from_nanos(nanos)), said);
+        }
+    }
+
+    #[test]
+    fn sizes_have_one_digit_after_the_point() {
+        for (bytes, want) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (1536, "1.5 KiB"),
+            (1_048_575, "1.0 MiB"),
+            (52_428_800, "50.0 MiB"),
+            (u64::MAX, "16.0 EiB"),
+        ] {
+            assert_eq!(size(bytes), want);
         }
     }
 
