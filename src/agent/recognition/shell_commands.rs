@@ -14,7 +14,7 @@ const DEPTH: usize = 4;
 const KEYWORDS: [&str; 11] = ["if", "then", "elif", "else", "while", "until", "do", "!", "{", "}", "coproc"];
 
 /// The commands of a line: each its words, without quotes, assignments before it, and redirections.
-pub(super) fn commands_of(line: &str) -> Vec<Vec<String>> {
+pub fn commands_of(line: &str) -> Vec<Vec<String>> {
     let end = line.floor_char_boundary(LINE.min(line.len()));
     let mut reader = ShellReader { rest: line[..end].chars().collect(), at: 0, depth: 0, found: Vec::new() };
     reader.read(None);

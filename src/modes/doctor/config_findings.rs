@@ -7,10 +7,11 @@ use std::sync::Arc;
 use super::finding::DoctorFinding;
 use super::program_version::{ProgramVersion, version_of};
 use crate::agent::preset::{AgentPreset, PresetCatalog};
+use crate::agent::recognition::commands_of;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{FILE, config_without_anchor};
 use crate::modes::init::is_in_path;
-use watchdog_core::config::settings::{CheckKind, CheckSpec, CommandCriterion, CommandSuccess, ConfigSettings};
+use watchdog_core::config::settings::{CheckKind, CheckSpec, CommandCriterion, CommandLine, CommandSuccess, ConfigSettings};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::evidence::WarningCode;
@@ -59,7 +60,7 @@ pub(super) fn config_findings(
     let effective = match config_without_anchor(command_env, worktree) {
         Ok(effective) => effective,
         Err(unreadable) => {
-            let mend = format!("edit it (docs/configuration.md names every key), then: {}", commands.watchdog("trust"));
+            let mend = format!("edit it (`man completion.json` names every key), then: {}", commands.watchdog("trust"));
             return (vec![DoctorFinding::wrong("configuration", unreadable.why, mend)], ConfiguredAgent::usual());
         }
     };
@@ -82,6 +83,9 @@ pub(super) fn config_findings(
         let detail = format!("'{name}' passes where its output has \"{text}\" anywhere, as a program may print it of something else");
         DoctorFinding::note("configuration", detail, "have it exit with another code than 0 where it fails, and leave `success` out")
     }));
+    if effective.file.is_some() {
+        findings.extend(self_search_findings(&effective.settings.checks));
+    }
     let named = effective.names_agent;
     // That the configuration itself is not trusted is said above; here are the files that it names.
     for note in effective.notes.iter().filter(|note| note.code == WarningCode::Untrusted && effective.trust == ConfigTrust::Settled) {
@@ -104,6 +108,63 @@ fn counts_in_output(checks: &[CheckSpec]) -> Vec<(String, String)> {
         CheckSpec::Single { .. } => Vec::new(),
     };
     checks.iter().flat_map(of).collect()
+}
+
+/// Warns of command checks that search the file that configures them: it has the pattern, so that they match once it is committed.
+fn self_search_findings(checks: &[CheckSpec]) -> Vec<DoctorFinding> {
+    let mut findings = Vec::new();
+    for check in checks {
+        match check {
+            CheckSpec::Group { checks, .. } => findings.extend(self_search_findings(checks)),
+            CheckSpec::Single { name, criterion: CheckKind::Command(command) } if searches_own_file(command) => {
+                let detail = format!("the check '{name}' searches {FILE} as well, which has what it searches for");
+                findings.push(DoctorFinding::note("configuration", detail, format!("name the paths, such as: -- ':!{FILE}'")));
+            }
+            CheckSpec::Single { .. } => {}
+        }
+    }
+    findings
+}
+
+fn searches_own_file(command: &CommandCriterion) -> bool {
+    // Below a folder, or in a checkout, other files are there; the file itself stands at the root.
+    if command.cwd.as_deref().is_some_and(|folder| folder != ".") {
+        return false;
+    }
+    let commands = match &command.run {
+        CommandLine::Argv(argv) => vec![argv.clone()],
+        CommandLine::Shell(line) => commands_of(line),
+    };
+    commands.iter().any(|words| is_search_of_all(words))
+}
+
+/// Whether a command searches every file for a plain word, which therefore stands in the file that has the command.
+fn is_search_of_all(words: &[String]) -> bool {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (recursive, arguments) = match words.as_slice() {
+        ["git", "grep", arguments @ ..] | ["rg", arguments @ ..] => (true, arguments),
+        ["grep", arguments @ ..] => (false, arguments),
+        _ => return false,
+    };
+    let (mut recursive, mut pattern, mut paths, mut after_dashes) = (recursive, None, Vec::new(), false);
+    let mut arguments = arguments.iter();
+    while let Some(word) = arguments.next() {
+        match word.strip_prefix('-').filter(|option| !after_dashes && !option.is_empty()) {
+            Some("-") => after_dashes = true,
+            Some("e" | "-regexp") => pattern = arguments.next(),
+            // What it leaves out, or where it looks, is not plain any more.
+            Some(option)
+                if ["-include", "-exclude", "-glob", "g", "-iglob", "t", "-type"].iter().any(|known| option.starts_with(known)) =>
+            {
+                return false;
+            }
+            Some(option) => recursive |= !option.starts_with('-') && option.contains(['r', 'R']) || option == "-recursive",
+            None if pattern.is_none() => pattern = Some(word),
+            None => paths.push(*word),
+        }
+    }
+    let plain = |pattern: &&str| !pattern.is_empty() && pattern.chars().all(|c| c.is_alphanumeric() || " _-:|".contains(c));
+    recursive && pattern.is_some_and(plain) && paths.iter().all(|path| matches!(*path, "." | "./" | FILE))
 }
 
 /// Looks whether the agent that would be asked can be run; `program` is the one that the command line or the environment names. One
@@ -153,5 +214,38 @@ pub(super) fn agent_finding(agent: &ConfiguredAgent, program: Option<&OsStr>, se
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn search_of_every_file_finds_its_own() {
+        for (line, warns) in [
+            ("git grep -q TODO && exit 1 || exit 0", true),
+            ("! git grep -q TODO", true),
+            ("! git grep -nE 'TODO|FIXME' .", true),
+            ("! git grep -q -e TODO --", true),
+            ("! grep -rn TODO .", true),
+            ("! rg -q TODO", true),
+            ("test -z \"$(git grep -l TODO)\"", true),
+            ("! git grep -q TODO -- ':!completion.json'", false),
+            ("! git grep -q TODO -- src tests", false),
+            ("! git grep -q TODO src", false),
+            ("! git grep -q 'TOD[O]'", false),
+            ("! grep -q TODO notes.md", false),
+            ("! grep -q TODO", false),
+            ("! grep -rn --include=*.rs TODO .", false),
+            ("! rg -q TODO -g '*.rs'", false),
+            ("cargo test", false),
+        ] {
+            let command = CommandCriterion::new(CommandLine::Shell(line.into()));
+            assert_eq!(searches_own_file(&command), warns, "{line}");
+        }
+        let argv = ["git", "grep", "-q", "TODO"].map(String::from).to_vec();
+        let below = CommandCriterion { cwd: Some("web".into()), ..CommandCriterion::new(CommandLine::Argv(argv.clone())) };
+        assert!(!searches_own_file(&below) && searches_own_file(&CommandCriterion::new(CommandLine::Argv(argv))));
     }
 }
