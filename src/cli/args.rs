@@ -311,7 +311,7 @@ pub struct EventsArgs {
     /// Only what happened since then: a time span such as 2h, or an instant such as 2026-03-04T05:06:07Z
     #[arg(long, value_name = "WHEN", value_parser = since)]
     pub since: Option<SinceTime>,
-    /// Only events of this kind, or verdicts of this status or reason; may be given several times. docs/events.md lists them
+    /// Only events of this kind, or verdicts of this status or reason; may be given several times; `watchdog schema event` lists them
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = event_word(), hide_possible_values = true)]
     pub kind: Vec<String>,
     /// Of every worktree, not only this one

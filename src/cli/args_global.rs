@@ -25,7 +25,7 @@ pub struct GlobalArgs {
     /// Say less: only the result
     #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub quiet: bool,
-    /// Log more to stderr: -v decisions, -vv facts, -vvv calls with their times; WATCHDOG_LOG filters by target (docs/logging.md)
+    /// Log more to stderr: -v decisions, -vv facts, -vvv calls with their times; WATCHDOG_LOG filters by target
     #[arg(short, long, action = clap::ArgAction::Count, global = true, help_heading = GLOBAL)]
     pub verbose: u8,
     /// How -v and WATCHDOG_LOG write: lines for people, or one JSON object a line

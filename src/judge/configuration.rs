@@ -9,6 +9,7 @@ use watchdog_core::config::settings::{CheckKind, CheckSpec, ConfigSettings};
 use watchdog_core::config::{ConfigError, parse_bytes};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
+use watchdog_facts::page_address;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::anchor::{self, CriteriaAnchor};
@@ -256,7 +257,11 @@ fn trusted((command_env, root): (&CommandEnv, &Path), bytes: &[u8], origin: &Pat
 
 /// A configuration error as a fact that could not be read.
 pub fn bad(error: &ConfigError) -> UnreadableFact {
-    UnreadableFact { kind: FaultKind::Config, why: error.to_string(), hint: Some("see docs/configuration.md".into()) }
+    UnreadableFact {
+        kind: FaultKind::Config,
+        why: error.to_string(),
+        hint: Some(concat!("see `man completion.json`, or ", page_address!("configuration.md")).into()),
+    }
 }
 
 /// The bytes of the file that `--config` names. Outside of the worktree it may be a pipe, as a shell's `<(…)` is.

@@ -31,3 +31,11 @@ pub mod shortage;
 pub mod verdict;
 pub mod warning_code;
 mod word_table;
+
+/// The address of a page of the documentation, which a package of the binary alone does not have.
+#[macro_export]
+macro_rules! page_address {
+    ($page:literal) => {
+        concat!("https://github.com/completion-watchdog/completion-watchdog/blob/main/docs/", $page)
+    };
+}

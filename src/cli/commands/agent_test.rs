@@ -18,6 +18,7 @@ use crate::judge::spawn_io::spawn_io;
 use crate::wire::agent_test_json::{TestedScene, agent_test_json};
 use watchdog_core::config::nearest_hint;
 use watchdog_facts::display::{escape_to_one_line, plural};
+use watchdog_facts::page_address;
 use watchdog_facts::verdict::{Reason, Status};
 use watchdog_process::CancelFlag;
 
@@ -90,8 +91,9 @@ fn unknown(name: &str) -> CommandFailure {
     let near = nearest_hint(name, known_agents());
     let failure = CommandFailure::usage(format!("cannot try '{}': no preset of this name has a local_api{near}", escape_to_one_line(name)));
     failure.hint(format!(
-        "these have one: {}; a preset of your own needs the block local_api, see docs/reliability.md",
-        known_agents().join(", ")
+        "these have one: {}; a preset of your own needs the block local_api, see {}",
+        known_agents().join(", "),
+        page_address!("reliability.md")
     ))
 }
 

@@ -10,6 +10,7 @@ use super::finding::{DoctorFinding, SafeMend};
 use crate::clock::now;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::WarningCode;
+use watchdog_facts::page_address;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
 use watchdog_git::{KeptBaseline, Worktree, is_absent};
 use watchdog_process::still_runs;
@@ -41,7 +42,7 @@ pub(super) fn state_findings(state: &StateDir, worktree: Option<&Worktree>, comm
             WarningCode::JournalUnwritable => {
                 findings[0] = DoctorFinding::wrong("state", note.detail, "make it writable for you, or name another with --state-dir");
             }
-            _ => findings.push(DoctorFinding::note("state", note.detail, "see docs/warnings.md")),
+            _ => findings.push(DoctorFinding::note("state", note.detail, concat!("see ", page_address!("warnings.md")))),
         }
     }
     findings.extend(lost_records(state, store.as_ref(), worktree, commands));
