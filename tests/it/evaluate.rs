@@ -209,3 +209,24 @@ fn the_types_for_programs_follow_the_schemas() {
     let out = env.command("python3", root).args([script, "--check"]).run();
     assert_eq!(out.code, Some(0), "run scripts/types, or these tests with UPDATE_EXPECT=1\n{out}");
 }
+
+#[test]
+fn fixture_of_other_implementations_holds() {
+    let env = TestEnv::new();
+    let repo = with_checks(&env, "repo", &json!({"checks": [{"type": "feature_list"}]}));
+    let lines = include_str!("../fixtures/completion_checks/feature_list_complete.jsonl").lines();
+    let cases: Vec<Value> = lines.map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
+    assert!(cases.len() > 10);
+    for case in cases {
+        std::fs::remove_file(repo.path().join("feature_list.json")).ok();
+        if let Some(list) = case["feature_list"].as_str() {
+            repo.write("feature_list.json", list);
+        }
+        let verdict = evaluate(&env, repo.path(), &case["context"], &["--json"]).json();
+        assert_eq!(verdict["status"], case["expected"]["status"], "{case}: {verdict}");
+        let feedback = verdict["feedback"].as_str().unwrap_or_default();
+        for part in case["expected"]["feedback_contains"].as_array().expect("a list") {
+            assert!(feedback.contains(part.as_str().expect("a text")), "{case}: {feedback}");
+        }
+    }
+}
