@@ -39,6 +39,9 @@ pub enum RescueCommand {
         /// Only those of this work
         #[arg(long = "spec", id = "of", value_name = "NAME")]
         spec: Option<String>,
+        /// Measure the room that each one alone needs
+        #[arg(long)]
+        size: bool,
     },
     /// Show what a snapshot changes: a summary, then the difference line by line
     Show {

@@ -44,7 +44,7 @@ pub fn snapshot_helpers(
             if !changes.any() || !is_due(&helper.root, changes.fingerprint) {
                 return Ok(None);
             }
-            there.take_snapshot_with_private(&SnapshotRequest { spec: &spec, at: request.at, why: request.why }, &private_rule(settings))
+            there.take_snapshot_with_private(&SnapshotRequest { spec: &spec, ..*request }, &private_rule(settings))
         };
         match keep() {
             Ok(taken) => kept.taken.extend(taken.filter(|snapshot| !snapshot.reused)),

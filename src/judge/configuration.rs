@@ -238,7 +238,7 @@ fn trusted((command_env, root): (&CommandEnv, &Path), bytes: &[u8], origin: &Pat
             "{}: behavior.completionConfig.project: missing; the type `project` needs its number, here or with --var project=N",
             origin.display()
         );
-        return Err(UnreadableFact { kind: FaultKind::Config, why, hint: Some("see docs/configuration.md".into()) });
+        return Err(unusable(why));
     }
     command_env.check_presets(&parsed, root, origin).map_err(|error| bad(&error))?;
     let mut notes: Vec<_> = parsed.notes.iter().cloned().map(|detail| Degradation { code: WarningCode::Configuration, detail }).collect();
@@ -257,9 +257,13 @@ fn trusted((command_env, root): (&CommandEnv, &Path), bytes: &[u8], origin: &Pat
 
 /// A configuration error as a fact that could not be read.
 pub fn bad(error: &ConfigError) -> UnreadableFact {
+    unusable(error.to_string())
+}
+
+fn unusable(why: String) -> UnreadableFact {
     UnreadableFact {
         kind: FaultKind::Config,
-        why: error.to_string(),
+        why,
         hint: Some(concat!("see `man completion.json`, or ", page_address!("configuration.md")).into()),
     }
 }

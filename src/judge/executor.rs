@@ -44,7 +44,7 @@ use super::rescue_sightings::{RescueGate, SharedSightings};
 use super::session_agent::SightedAgent;
 use super::session_work::{self, DividedUncommitted};
 use super::shared_account::{hold_for_question, is_held, question_ended};
-use super::snapshot_gaps::denied_sentence;
+use super::snapshot_gaps::describe_gaps;
 use super::survivors;
 use super::undone;
 use crate::clock::now;
@@ -290,7 +290,8 @@ impl ActionExecutor {
 
     pub(super) fn snapshot(&self, why: &str) -> ReadFact<Option<String>> {
         self.own_worktree()?;
-        let request = SnapshotRequest { spec: &self.input.spec, at: now(), why };
+        let max_new_bytes = self.input.settings.rescue.max_snapshot_bytes;
+        let request = SnapshotRequest { spec: &self.input.spec, at: now(), why, max_new_bytes };
         let taken =
             self.worktree(|worktree| worktree.take_snapshot_with_private(&request, &rescue::private_rule(&self.input.settings.rescue)))?;
         let name = taken.as_ref().map(|snapshot| snapshot.name.clone());
@@ -299,7 +300,7 @@ impl ActionExecutor {
         }
         // What was not kept must not meet a program that may destroy it, or not without a word where nobody may read it.
         let exposed = taken.as_ref().filter(|_| self.runs_programs());
-        if let Some(sentence) = exposed.and_then(denied_sentence) {
+        if let Some(sentence) = exposed.and_then(describe_gaps) {
             self.command_env.tell(&sentence);
         }
         let gaps = exposed.map_or(Ok(()), Snapshot::require_all_read);
@@ -317,7 +318,8 @@ impl ActionExecutor {
     /// Takes snapshots of what helpers of the session have uncommitted in other worktrees. Where that fails, watchdog warns and judges all
     /// the same.
     pub(super) fn snapshot_helpers(&self, why: &str) {
-        let request = SnapshotRequest { spec: &self.input.spec, at: now(), why };
+        let max_new_bytes = self.input.settings.rescue.max_snapshot_bytes;
+        let request = SnapshotRequest { spec: &self.input.spec, at: now(), why, max_new_bytes };
         let settings = &self.input.settings.rescue;
         let kept = self.worktree(|worktree| snapshot_helpers(worktree, &self.input.evidence, &request, settings, |_, _| true));
         for snapshot in &kept.taken {

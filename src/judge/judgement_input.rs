@@ -1,6 +1,8 @@
 //! The input of one judgement: the worktree, its baseline, and the options. `input_assembly` makes it, `admission` decides whether work
 //! on it may begin.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -10,12 +12,12 @@ use crate::session::UncommittedRule;
 use crate::session::anchor::point_of;
 use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::decision::machine::ConfigTrust;
-use watchdog_facts::display::plural;
+use watchdog_facts::display::{LARGE, plural, size};
 use watchdog_facts::evidence::Degradation;
 use watchdog_facts::session_work::SessionEdgeFiles;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Verdict;
-use watchdog_git::{HistoryPoint, KnownRefs, OriginEvidence, Worktree};
+use watchdog_git::{HistoryPoint, KnownRefs, OriginEvidence, Worktree, unescape_path};
 use watchdog_store::anchor::CriteriaAnchor;
 
 /// The options of the command line, which override the configuration.
@@ -120,9 +122,18 @@ impl JudgementInput {
             (_, UncommittedRule::Adopt) => "what is uncommitted now counts as the session's work".to_string(),
             (0, UncommittedRule::Inherit) => "nothing is uncommitted before the session".to_string(),
             (n, UncommittedRule::Inherit) => {
-                format!("{} uncommitted before the session: kept, and not its work (--adopt makes it so)", plural(n, "file"))
+                let large = Some(self.inherited_bytes()).filter(|bytes| *bytes >= LARGE);
+                let large = large.map(|bytes| format!(" ({})", size(bytes))).unwrap_or_default();
+                format!("{}{large} uncommitted before the session: kept, and not its work (--adopt makes it so)", plural(n, "file"))
             }
         }
+    }
+
+    /// The size of the inherited files as they are on disk.
+    fn inherited_bytes(&self) -> u64 {
+        let worktree = self.worktree.lock().expect("mutex poisoned");
+        let path = |text: &String| worktree.root().join(OsStr::from_bytes(&unescape_path(text)));
+        self.work.inherited.keys().filter_map(|text| Some(path(text).symlink_metadata().ok()?.len())).sum()
     }
 
     /// The commit where the session began; `None` before the first one.

@@ -106,7 +106,8 @@ fn rescue_uncommitted(
     if dry_run {
         return Ok(RescueReport::Preview(rescue::preview(&open.worktree, &settings.rescue)?));
     }
-    let request = SnapshotRequest { spec, at: now(), why: "asked for by watchdog rescue" };
+    let max_new_bytes = settings.rescue.max_snapshot_bytes;
+    let request = SnapshotRequest { spec, at: now(), why: "asked for by watchdog rescue", max_new_bytes };
     let take = || open.worktree.take_snapshot_with_private(&request, &rescue::private_rule(&settings.rescue));
     let Some(mut snapshot) = take()? else { return Ok(RescueReport::Nothing) };
     let commits = !matches!(settings.rescue.mode, RescueMode::Snapshot | RescueMode::Off);

@@ -61,7 +61,9 @@ pub(super) fn commit(
                 return Ok(());
             }
         } else if state.head != snapshot.parent || OVERTAKEN.iter().any(|text| why.contains(text)) {
-            let again = SnapshotRequest { spec: request.spec, at: Timestamp::now(), why: "a commit appeared during the rescue" };
+            let max_new_bytes = request.settings.max_snapshot_bytes;
+            let again =
+                SnapshotRequest { spec: request.spec, at: Timestamp::now(), why: "a commit appeared during the rescue", max_new_bytes };
             match worktree.take_snapshot_with_private(&again, &private_rule(request.settings))? {
                 None => {
                     outcome.failed = None;

@@ -57,7 +57,7 @@ impl ScratchWork {
     }
 
     pub fn snapshot(&self) -> Snapshot {
-        let request = SnapshotRequest { spec: "auth", at: jiff::Timestamp::UNIX_EPOCH, why: "a test" };
+        let request = SnapshotRequest { spec: "auth", at: jiff::Timestamp::UNIX_EPOCH, why: "a test", max_new_bytes: None };
         self.open().take_snapshot(&request).expect("it is readable").expect("there is work")
     }
 

@@ -3,16 +3,23 @@
 use serde_json::{Value, json};
 
 use watchdog_facts::evidence::LeftOut;
-use watchdog_git::{FileDiff, RestoreResult, SnapshotDiff, SnapshotPathKind, SnapshotSummary};
+use watchdog_git::{FileDiff, RestoreResult, SnapshotDiff, SnapshotPathKind, SnapshotSizes, SnapshotSummary};
 
 use super::verdict_json::left_out_json;
 
 /// The most paths of a list.
 pub(super) const LISTED: usize = 1000;
 
-/// `watchdog rescue list --json`.
-pub fn snapshots_json(snapshots: &[SnapshotSummary]) -> Value {
-    json!({"schema": 1, "snapshots": snapshots.iter().map(summary_json).collect::<Vec<_>>()})
+/// `watchdog rescue list --json`, with sizes where they were measured.
+pub fn snapshots_json(snapshots: &[SnapshotSummary], sizes: Option<&SnapshotSizes>) -> Value {
+    let mut value = json!({"schema": 1, "snapshots": snapshots.iter().map(summary_json).collect::<Vec<_>>()});
+    if let Some(sizes) = sizes {
+        value["bytes"] = json!(sizes.total);
+        for (at, bytes) in sizes.alone.iter().enumerate() {
+            value["snapshots"][at]["alone_bytes"] = json!(bytes);
+        }
+    }
+    value
 }
 
 fn summary_json(info: &SnapshotSummary) -> Value {

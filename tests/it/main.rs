@@ -297,6 +297,8 @@ mod snapshot_hostile;
 mod snapshot_private;
 // The way back: exact, and never over work that is in no commit.
 mod snapshot_restore;
+// The room that snapshots need.
+mod snapshot_sizes;
 // Random trees of random changes: every byte must come back.
 mod snapshot_torture;
 // Sessions that stalled, as whoever looks is told.

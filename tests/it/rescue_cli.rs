@@ -15,7 +15,7 @@ fn snapshot(repo: &Repo<'_>, spec: &str, days_ago: i64) -> String {
     let at = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(24 * days_ago);
     let worktree = Worktree::open(repo.path()).expect("a repository");
     let rule = private_rule(&ConfigSettings::default().rescue);
-    let taken = worktree.take_snapshot_with_private(&SnapshotRequest { spec, at, why: "before the storm" }, &rule);
+    let taken = worktree.take_snapshot_with_private(&SnapshotRequest { spec, at, why: "before the storm", max_new_bytes: None }, &rule);
     let name = taken.expect("it can be kept").expect("there is work").name;
     name.strip_prefix("refs/watchdog/rescue/").expect("a snapshot's name").to_owned()
 }

@@ -141,7 +141,8 @@ fn a_linked_worktree_inside_counts_by_what_is_uncommitted_in_it() {
     assert_eq!(paths(&repo, &format!("{}^3", snapshot.commit)), ["nested/.trees/one/tracked"]);
     // Seen from the linked worktree itself, it is an ordinary change, and the snapshots are shared.
     let linked = Worktree::open(&repo.path(".trees/one")).unwrap();
-    let request = watchdog_git::SnapshotRequest { spec: "one", at: crate::support::scratch_repo::instant(), why: "test" };
+    let request =
+        watchdog_git::SnapshotRequest { spec: "one", at: crate::support::scratch_repo::instant(), why: "test", max_new_bytes: None };
     let own = linked.take_snapshot(&request).unwrap().unwrap();
     assert_eq!(show(&repo, &format!("{}:tracked", own.commit)), "changed there");
     assert_eq!(repo.open().snapshots(None).unwrap().len(), 2);
@@ -300,7 +301,7 @@ fn content_that_can_be_read_and_not_be_kept_ends_the_snapshot_with_the_reason() 
         let unlimited = format!("ulimit -S -f unlimited; head -c {size} /dev/urandom >big");
         let made = std::process::Command::new("sh").args(["-c", &unlimited]).current_dir(repo.root()).status().unwrap();
         assert!(made.success());
-        let request = SnapshotRequest { spec: "auth", at: instant(), why: "test" };
+        let request = SnapshotRequest { spec: "auth", at: instant(), why: "test", max_new_bytes: None };
         let error = repo.open().take_snapshot(&request).expect_err("a snapshot without the file would let a rescue begin").to_string();
         assert!(error.contains("too large") && !error.contains("garbage collection"), "{error}");
         assert_eq!(repo.git(["for-each-ref", "refs/watchdog"]), "");

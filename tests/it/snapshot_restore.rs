@@ -193,7 +193,7 @@ fn names_of_specs_become_refs_that_git_accepts() {
     let repo = ScratchRepo::new();
     for (n, spec) in ["a b", "x.lock", "..", "", "spec/auth", "ünï", "a@{1}"].into_iter().enumerate() {
         repo.write("tracked", format!("{n}"));
-        let request = watchdog_git::SnapshotRequest { spec, at: instant(), why: "" };
+        let request = watchdog_git::SnapshotRequest { spec, at: instant(), why: "", max_new_bytes: None };
         let snapshot = repo.open().take_snapshot(&request).unwrap().unwrap();
         repo.git(["check-ref-format", &snapshot.name]);
         assert_eq!(repo.open().snapshots(Some(spec)).unwrap().len(), 1, "{spec:?}");

@@ -90,7 +90,7 @@ fn a_registered_worktree_inside_is_no_change_of_this_one() {
         assert!(inside.try_git(&["status", "--porcelain"]).stdout.len() > 10);
         // Beside a change of this one a rescue has nothing to do with it.
         repo.write("own.txt", "own\n");
-        let request = SnapshotRequest { spec: "main", at: jiff::Timestamp::UNIX_EPOCH, why: "test" };
+        let request = SnapshotRequest { spec: "main", at: jiff::Timestamp::UNIX_EPOCH, why: "test", max_new_bytes: None };
         let snapshot = open().take_snapshot(&request).unwrap().unwrap();
         let paths: Vec<String> = open().snapshot_paths(&snapshot.commit).unwrap().into_iter().map(|path| path.text).collect();
         assert_eq!(paths, ["own.txt"], "{folder}");

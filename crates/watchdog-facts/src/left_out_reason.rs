@@ -12,7 +12,7 @@ word_table! {
     NestedRepository = "nested_repository",
     /// Its name, or new content, looks like a secret.
     Secret = "secret",
-    /// It has more than `rescue.max_bytes`.
+    /// It has more than `rescue.max_bytes`, or is a new file beyond `rescue.max_snapshot_bytes`.
     TooLarge = "too_large",
     /// There are more files than `rescue.max_files`, so that none was committed.
     TooMany = "too_many",

@@ -100,7 +100,7 @@ pub use search::{SearchResult, find_worktrees};
 pub use snapshot::{
     ArrivedAs, ArrivedSnapshot, CommitMismatch, CommitReadiness, CommitSideEffects, EntryToCommit, FileBeforeAfter, FileDiff, IndexBackup,
     PrivacyClassifier, RestoreError, RestoreResult, RestoreTarget, RestoredTo, SecretFile, SharingObstacle, Snapshot, SnapshotCandidate,
-    SnapshotDiff, SnapshotPath, SnapshotPathKind, SnapshotRequest, SnapshotSummary, SnapshotToShare, UncommittedFiles,
+    SnapshotDiff, SnapshotPath, SnapshotPathKind, SnapshotRequest, SnapshotSizes, SnapshotSummary, SnapshotToShare, UncommittedFiles,
 };
 pub use stat_fingerprint::{FingerprintScope, StatFingerprints};
 pub use submodule::UnsettledSubmodule;

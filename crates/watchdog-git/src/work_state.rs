@@ -1,7 +1,5 @@
 //! Writes the state of the work as one text, to find out whether anything was done: committed and uncommitted, by content alone.
 
-use jiff::Timestamp;
-
 use super::error::Error;
 use super::open::Worktree;
 use super::snapshot::{PrivacyClassifier, SnapshotRequest};
@@ -28,11 +26,10 @@ impl Worktree {
     ///
     /// # Errors
     /// As [`Worktree::take_snapshot`].
-    pub fn work_state(&self, spec: &str, at: Timestamp, rule: PrivacyClassifier<'_>) -> Result<String, Error> {
+    pub fn work_state(&self, request: &SnapshotRequest<'_>, rule: PrivacyClassifier<'_>) -> Result<String, Error> {
         self.refresh()?;
         let committed = self.head_tree()?;
-        let request = SnapshotRequest { spec, at, why: "between two sessions" };
-        let uncommitted = self.take_snapshot_with_private(&request, rule)?.map_or_else(|| committed.to_hex().to_string(), |kept| kept.tree);
+        let uncommitted = self.take_snapshot_with_private(request, rule)?.map_or_else(|| committed.to_hex().to_string(), |kept| kept.tree);
         Ok(format!("{}-{uncommitted}", committed.to_hex()))
     }
 }

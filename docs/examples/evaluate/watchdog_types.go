@@ -1143,6 +1143,9 @@ type ConfigRescue struct {
 	MaxBytes *int64 `json:"max_bytes,omitempty"`
 	// with more changed files than this, nothing is committed
 	MaxFiles *int64 `json:"max_files,omitempty"`
+	// new files that are more than this together, in bytes, are left out of snapshots, the largest first, and
+	// named. Null keeps all
+	MaxSnapshotBytes *int64 `json:"max_snapshot_bytes,omitempty"`
 	// `plan`: the agent plans the commits, watchdog makes them; `single`: one commit of everything; `command`:
 	// yours; `snapshot`: commit nothing; `off`: not even a snapshot. All but `off` begin with a snapshot
 	Mode *ConfigRescueMode `json:"mode,omitempty"`

@@ -1095,6 +1095,9 @@ class ConfigRescue(TypedDict, total=False):
     max_bytes: int
     # with more changed files than this, nothing is committed
     max_files: int
+    # new files that are more than this together, in bytes, are left out of snapshots, the largest first, and named.
+    # Null keeps all
+    max_snapshot_bytes: Optional[int]
     # `plan`: the agent plans the commits, watchdog makes them; `single`: one commit of everything; `command`:
     # yours; `snapshot`: commit nothing; `off`: not even a snapshot. All but `off` begin with a snapshot
     mode: ConfigRescueMode

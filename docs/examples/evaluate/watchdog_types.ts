@@ -1036,6 +1036,11 @@ export interface ConfigRescue {
   /** with more changed files than this, nothing is committed */
   max_files?: number;
   /**
+   * new files that are more than this together, in bytes, are left out of snapshots, the largest first, and named.
+   * Null keeps all
+   */
+  max_snapshot_bytes?: number | null;
+  /**
    * `plan`: the agent plans the commits, watchdog makes them; `single`: one commit of everything; `command`: yours;
    * `snapshot`: commit nothing; `off`: not even a snapshot. All but `off` begin with a snapshot
    */

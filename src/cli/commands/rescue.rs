@@ -29,7 +29,7 @@ pub fn rescue(command_env: &CommandEnv, terminal: &CommandTerminal, args: Rescue
     };
     match args.command {
         None => run_rescue(command_env, terminal, &open, &RescueOptions { spec: args.spec, dry_run: args.dry_run }),
-        Some(RescueCommand::List { spec }) => list(terminal, &open, spec.or(args.spec).as_deref()),
+        Some(RescueCommand::List { spec, size }) => list(terminal, &open, spec.or(args.spec).as_deref(), size),
         Some(RescueCommand::Show { id, stat }) => show(terminal, &open, &id, stat),
         Some(RescueCommand::Restore { id, branch, into, linked, .. }) => {
             let target = match (branch, into, linked) {

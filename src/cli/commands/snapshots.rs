@@ -18,11 +18,11 @@ use crate::session::recorded;
 use crate::wire::snapshot_json::{
     change_word, dropped_data, dropped_json, restored_data, restored_json, shown_snapshot_json, snapshots_json,
 };
-use watchdog_facts::display::{escape_for_display, escape_to_one_line, plural};
+use watchdog_facts::display::{LARGE, escape_for_display, escape_to_one_line, plural};
 use watchdog_facts::evidence::LeftOut;
-use watchdog_facts::shell_line::shell_word;
+use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_facts::verdict::Reason;
-use watchdog_git::{RestoreError, RestoreResult, RestoreTarget, RestoredTo, SnapshotDiff, SnapshotSummary};
+use watchdog_git::{RestoreError, RestoreResult, RestoreTarget, RestoredTo, SnapshotDiff, SnapshotSummary, Worktree};
 use watchdog_store::journal::{event, kind};
 
 /// What stands for the newest snapshot of this worktree's spec.
@@ -35,11 +35,12 @@ const NAMED: usize = 500;
 /// Paths that a list for people names.
 pub(super) const SHOWN: usize = 20;
 
-/// Lists the snapshots, newest first.
-pub fn list(terminal: &CommandTerminal, open: &OpenWorktree, spec: Option<&str>) -> Result<u8, CommandFailure> {
+/// Lists the snapshots, newest first; `measured` with the room that each of them needs.
+pub fn list(terminal: &CommandTerminal, open: &OpenWorktree, spec: Option<&str>, measured: bool) -> Result<u8, CommandFailure> {
     let snapshots = open.worktree.snapshots(spec)?;
+    let sizes = if measured { Some(open.worktree.snapshot_sizes(&snapshots)?) } else { None };
     if terminal.json {
-        terminal.value(&snapshots_json(&snapshots));
+        terminal.value(&snapshots_json(&snapshots, sizes.as_ref()));
         return Ok(0);
     }
     if snapshots.is_empty() {
@@ -59,10 +60,42 @@ pub fn list(terminal: &CommandTerminal, open: &OpenWorktree, spec: Option<&str>)
         ]
     });
     let rows: Vec<[String; 6]> = rows.collect();
-    let table = TableColumns::new(["ID", "AGE", "SPEC", "FILES", "SIZE", "WHY"], &[], &rows).within(terminal_width());
+    let Some(sizes) = sizes else {
+        print_table(terminal, ["ID", "AGE", "SPEC", "FILES", "SIZE", "WHY"], &rows);
+        if let Some(line) = large_snapshots(&open.worktree, &open.commands) {
+            terminal.tell(&line);
+        }
+        return Ok(0);
+    };
+    let measured_rows = rows.into_iter().zip(&sizes.alone).map(|([id, age, spec, files, all, why], alone)| {
+        let alone = if *alone == 0 { "-".into() } else { size(*alone) };
+        [id, age, spec, files, all, alone, why]
+    });
+    print_table(terminal, ["ID", "AGE", "SPEC", "FILES", "SIZE", "ALONE", "WHY"], &measured_rows.collect::<Vec<_>>());
+    let drop = open.commands.watchdog("rescue drop ID");
+    terminal.tell(&format!(
+        "together {} that HEAD has not, before compression; dropping one frees what it has alone, once git collects garbage: {drop}",
+        size(sizes.total)
+    ));
+    Ok(0)
+}
+
+fn print_table<const N: usize>(terminal: &CommandTerminal, head: [&'static str; N], rows: &[[String; N]]) {
+    let table = TableColumns::new(head, &[], rows).within(terminal_width());
     terminal.line(&table.head());
     rows.iter().for_each(|row| terminal.line(&table.line(row, Style::new())));
-    Ok(0)
+}
+
+/// The room that the snapshots of a repository need, where it is large.
+pub(super) fn large_snapshots(worktree: &Worktree, commands: &WorktreeCommands) -> Option<String> {
+    let snapshots = worktree.snapshots(None).ok()?;
+    // No more than their sum, and mostly far less: the same file stands in many of them.
+    if snapshots.iter().map(|info| info.bytes).sum::<u64>() < LARGE {
+        return None;
+    }
+    let total = worktree.snapshot_sizes(&snapshots).ok()?.total;
+    let see = commands.watchdog("rescue list --size");
+    (total >= LARGE).then(|| format!("the snapshots have {} that HEAD has not; see which one could go with: {see}", size(total)))
 }
 
 /// Rows with their columns under each other.

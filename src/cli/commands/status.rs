@@ -70,6 +70,10 @@ pub fn status(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, 
     let rows: Vec<&StatusRow> = found.rows.iter().filter(|row| shown(row)).collect();
     table(terminal, &rows, &command_env.commands_here());
     terminal.tell(&summary(&found.rows, rows.len()));
+    let own = Worktree::open(&command_env.worktree).ok().filter(|_| !args.fleet);
+    if let Some(line) = own.and_then(|own| super::snapshots::large_snapshots(&own, &command_env.commands(own.root()))) {
+        terminal.tell(&line);
+    }
     machines.iter().for_each(|line| terminal.tell(line));
     Ok(code)
 }

@@ -49,7 +49,8 @@ fn work_tree_id(capabilities: &SystemCapabilities<'_>) -> Result<String, String>
         return clean.ok_or_else(|| "a clean check needs a snapshot of what is uncommitted, and rescue.mode is off".into());
     }
     worktree.to_owned_repo().map_err(refused)?;
-    let request = SnapshotRequest { spec: &input.spec, at: now(), why: "for a check in a scratch checkout" };
+    let max_new_bytes = input.settings.rescue.max_snapshot_bytes;
+    let request = SnapshotRequest { spec: &input.spec, at: now(), why: "for a check in a scratch checkout", max_new_bytes };
     let taken = worktree.take_snapshot_with_private(&request, &rescue::private_rule(&input.settings.rescue)).map_err(refused)?;
     match taken {
         // Other files existed before the session, or belong to no session.

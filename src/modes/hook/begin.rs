@@ -21,7 +21,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{EffectiveConfig, effective};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::settle_anchor;
-use crate::judge::snapshot_gaps::denied_sentence;
+use crate::judge::snapshot_gaps::describe_gaps;
 use crate::wire::hook_events::hook_session_started_data;
 use crate::wire::judgement_events::baseline_data;
 
@@ -94,7 +94,8 @@ fn keep(command_env: &CommandEnv, open: &OpenWorktree, spec: &str, settings: &Re
     if settings.mode == RescueMode::Off {
         return Ok(());
     }
-    let request = SnapshotRequest { spec, at, why: "before the session" };
+    let max_new_bytes = settings.max_snapshot_bytes;
+    let request = SnapshotRequest { spec, at, why: "before the session", max_new_bytes };
     let taken = open.worktree.take_snapshot_with_private(&request, &private_rule(settings))?;
     if let Some(taken) = taken.as_ref().filter(|taken| !taken.reused) {
         let kept = snapshot_event(at, &open.worktree_id, Some(spec), &taken.name, &taken.commit);
@@ -103,7 +104,7 @@ fn keep(command_env: &CommandEnv, open: &OpenWorktree, spec: &str, settings: &Re
         command_env.tell(&format!("kept the uncommitted work in {}", taken.name));
     }
     let Some(taken) = taken else { return Ok(()) };
-    if let Some(sentence) = denied_sentence(&taken) {
+    if let Some(sentence) = describe_gaps(&taken) {
         command_env.tell(&sentence);
     }
     Ok(taken.require_all_read()?)

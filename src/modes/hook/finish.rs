@@ -55,7 +55,8 @@ pub fn finish(command_env: &CommandEnv, input: &HookInput, hooked: HookWorktree)
     if settings.rescue.mode == RescueMode::Off {
         return Ok(HookReply::quiet());
     }
-    let request = SnapshotRequest { spec: &spec, at, why: "at the end of a session" };
+    let max_new_bytes = settings.rescue.max_snapshot_bytes;
+    let request = SnapshotRequest { spec: &spec, at, why: "at the end of a session", max_new_bytes };
     let taken = open.worktree.take_snapshot_with_private(&request, &private_rule(&settings.rescue))?;
     if let Some(taken) = taken.filter(|taken| !taken.reused) {
         let kept = snapshot_event(at, &open.worktree_id, Some(&spec), &taken.name, &taken.commit);

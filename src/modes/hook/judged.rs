@@ -39,7 +39,7 @@ use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::machine_log;
 use crate::judge::session_work;
-use crate::judge::snapshot_gaps::denied_sentence;
+use crate::judge::snapshot_gaps::describe_gaps;
 use crate::wire::hook_events::{StopAnswer, stop_answer_data};
 use crate::wire::judgement_events::check_data;
 
@@ -310,7 +310,8 @@ fn keep_work(command_env: &CommandEnv, input: &JudgementInput) -> Result<(), Str
     if input.settings.rescue.mode == RescueMode::Off {
         return Ok(());
     }
-    let request = SnapshotRequest { spec: &input.spec, at: now(), why: "before the checks of a stop" };
+    let max_new_bytes = input.settings.rescue.max_snapshot_bytes;
+    let request = SnapshotRequest { spec: &input.spec, at: now(), why: "before the checks of a stop", max_new_bytes };
     let rule = private_rule(&input.settings.rescue);
     let worktree = input.worktree.lock().expect("mutex poisoned");
     let taken = worktree.take_snapshot_with_private(&request, &rule);
@@ -319,7 +320,7 @@ fn keep_work(command_env: &CommandEnv, input: &JudgementInput) -> Result<(), Str
         if !taken.reused {
             command_env.tell(&format!("kept the uncommitted work in {}", taken.name));
         }
-        if let Some(sentence) = denied_sentence(&taken) {
+        if let Some(sentence) = describe_gaps(&taken) {
             command_env.tell(&sentence);
         }
         taken.require_all_read()

@@ -17,7 +17,7 @@ use watchdog_core::decision::iteration::standing::LoopStanding;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::evidence::{Degradation, SessionEnd, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Verdict;
-use watchdog_git::{HistoryPoint, KnownRefs, Worktree};
+use watchdog_git::{HistoryPoint, KnownRefs, SnapshotRequest, Worktree};
 use watchdog_process::StdinSource;
 use watchdog_store::LocalStore;
 use watchdog_store::account::{self, AccountLimit};
@@ -229,7 +229,11 @@ impl LoopContext {
                     let head = worktree.head()?;
                     worktree.changes().map(|changes| format!("{head}-{:016x}", changes.fingerprint))
                 }
-                _ => worktree.work_state(&spec, now(), &private_rule(&rescue)),
+                _ => {
+                    let max_new_bytes = rescue.max_snapshot_bytes;
+                    let request = SnapshotRequest { spec: &spec, at: now(), why: "between two sessions", max_new_bytes };
+                    worktree.work_state(&request, &private_rule(&rescue))
+                }
             }
         });
         match reading.await {

@@ -23,7 +23,7 @@ use watchdog_store::journal::snapshot_event;
 use crate::clock::now;
 use crate::judge::born_worktree_snapshots::snapshot_helpers;
 use crate::judge::command_env::ProgressCallback;
-use crate::judge::snapshot_gaps::denied_sentence;
+use crate::judge::snapshot_gaps::describe_gaps;
 
 /// The longest time between two scans that show whether the work tree is quiet.
 const SETTLE: Duration = Duration::from_secs(10);
@@ -127,7 +127,8 @@ impl SnapshotSubject {
         // Before the session, even a clean tree gets a snapshot: it holds small ignored settings, which are no change.
         let due = schedule.is_due(changes.any().then_some(changes.fingerprint)) || !schedule.begun;
         let at = now();
-        let request = SnapshotRequest { spec: &self.spec, at, why: schedule.why() };
+        let max_new_bytes = self.settings.max_snapshot_bytes;
+        let request = SnapshotRequest { spec: &self.spec, at, why: schedule.why(), max_new_bytes };
         self.snapshot_helpers(&worktree, &request);
         if !due {
             return Ok(());
@@ -139,7 +140,7 @@ impl SnapshotSubject {
         self.note(taken.as_ref().filter(|snapshot| !snapshot.reused), at);
         let Some(taken) = taken else { return Ok(()) };
         if !schedule.begun
-            && let Some(sentence) = denied_sentence(&taken)
+            && let Some(sentence) = describe_gaps(&taken)
         {
             (self.narrate)(&sentence);
         }

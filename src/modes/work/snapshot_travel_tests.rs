@@ -25,7 +25,7 @@ fn now() -> Timestamp {
 
 /// Takes a snapshot of T1, as a session does; its id.
 fn snapshot(clone: &Path, time: &str) -> String {
-    let request = SnapshotRequest { spec: "T1", at: at(time), why: "test" };
+    let request = SnapshotRequest { spec: "T1", at: at(time), why: "test", max_new_bytes: None };
     let taken = open(clone).take_snapshot_with_private(&request, &private_rule(&sharing().rescue)).expect("taken");
     taken.expect("something is uncommitted").name
 }

@@ -132,12 +132,14 @@ impl ScratchRepo {
 
     /// Takes a snapshot of the spec `auth`.
     pub fn try_snapshot(&self) -> Option<Snapshot> {
-        self.open().take_snapshot(&SnapshotRequest { spec: "auth", at: instant(), why: "test" }).unwrap()
+        self.open().take_snapshot(&SnapshotRequest { spec: "auth", at: instant(), why: "test", max_new_bytes: None }).unwrap()
     }
 
     /// Takes a snapshot of the spec `auth`, with what `rule` names kept apart.
     pub fn snapshot_apart(&self, rule: PrivacyClassifier<'_>) -> Option<Snapshot> {
-        self.open().take_snapshot_with_private(&SnapshotRequest { spec: "auth", at: instant(), why: "test" }, rule).unwrap()
+        self.open()
+            .take_snapshot_with_private(&SnapshotRequest { spec: "auth", at: instant(), why: "test", max_new_bytes: None }, rule)
+            .unwrap()
     }
 
     /// Takes a snapshot where there must be something to keep.

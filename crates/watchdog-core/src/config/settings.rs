@@ -147,6 +147,8 @@ pub struct RescueSettings {
     pub max_files: u64,
     /// Larger files than this many bytes are not committed.
     pub max_bytes: u64,
+    /// New files that are more than this many bytes together are left out of a snapshot, the largest first.
+    pub max_snapshot_bytes: Option<u64>,
     /// Branches (names or globs) that rescue never commits to.
     pub protect: Vec<String>,
     /// The last lines of each message of a rescue; `{spec}` and `{snapshot}` are filled in.
@@ -317,6 +319,7 @@ impl Default for ConfigSettings {
                 exclude: vec![".env".into()],
                 max_files: 500,
                 max_bytes: 52_428_800,
+                max_snapshot_bytes: None,
                 protect: Vec::new(),
                 trailers: vec!["Watchdog-Spec: {spec}".into(), "Watchdog-Snapshot: {snapshot}".into()],
                 keep_days: 30,

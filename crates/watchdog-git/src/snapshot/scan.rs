@@ -102,6 +102,8 @@ pub(super) struct DiskScan<'a, 'repo> {
     pub found: ScannedChanges,
     /// Says which ignored files are kept.
     pub rule: PrivacyClassifier<'a>,
+    /// New files that wait until their sizes are known, each with whether it is nested; `None` where each is taken at once.
+    pub new_files: Option<Vec<(BString, bool)>>,
 }
 
 impl DiskScan<'_, '_> {
@@ -290,12 +292,10 @@ impl DiskScan<'_, '_> {
                 }
                 if rules.ignores(path.as_bstr(), false) {
                     self.ignored_file(scope, full);
+                } else if let Some(waiting) = &mut self.new_files {
+                    waiting.push((full, scope.nested));
                 } else {
-                    match self.blobs.take(&mut self.below, full.as_bstr(), BlobWriteMode::Content) {
-                        Ok(Some(taken)) => self.put(scope, full, taken),
-                        Ok(None) => {}
-                        Err(error) => self.found.leave_out_unread(full.as_bstr(), &error),
-                    }
+                    self.take_new_file(full, scope.nested);
                 }
                 Ok(None)
             }

@@ -21,6 +21,7 @@ use crate::file_state::is_absent;
 use crate::shared_modes::edit_refs;
 use crate::{Error, Worktree};
 use watchdog_facts::display::log_millis;
+use watchdog_facts::evidence::LeftOutReason;
 
 /// How often a snapshot is tried, and paths are taken again that changed meanwhile.
 const ROUNDS: usize = 3;
@@ -119,7 +120,7 @@ impl Worktree {
         let head_tree = self.head_tree()?;
         let (index, readable) = read_index(repo, head_tree)?;
 
-        let found = scan(self, repo, &index, blobs, rule)?;
+        let found = scan_within(self, repo, &index, blobs, (rule, request.max_new_bytes))?;
         blobs.all_kept()?;
         let mark = blobs.mark();
         let mut parts = SnapshotTrees::build(repo, &index, &found.changes, &found.nested, blobs)?;
@@ -244,9 +245,20 @@ pub(super) fn scan(
     blobs: &mut ObjectSink<'_>,
     rule: PrivacyClassifier<'_>,
 ) -> Result<ScannedChanges, Error> {
+    scan_within(worktree, repo, index, blobs, (rule, None))
+}
+
+/// The same, with at most so many bytes of new files.
+fn scan_within(
+    worktree: &Worktree,
+    repo: &gix::Repository,
+    index: &gix::index::File,
+    blobs: &mut ObjectSink<'_>,
+    (rule, max_new_bytes): (PrivacyClassifier<'_>, Option<u64>),
+) -> Result<ScannedChanges, Error> {
     let root = worktree.root();
     let below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
-    let mut scan = DiskScan { root, below, blobs, found: ScannedChanges::default(), rule };
+    let mut scan = DiskScan { root, below, blobs, found: ScannedChanges::default(), rule, new_files: max_new_bytes.map(|_| Vec::new()) };
     let scope =
         ScannedRepository { repo, index, prefix: BString::default(), everything: false, forced: BTreeSet::new(), nested: false, depth: 0 };
     scan.run(&scope)?;
@@ -256,6 +268,7 @@ pub(super) fn scan(
     {
         scan.keep_newly_ignored(rules.find_newly_ignored(root, &passed_over).files);
     }
+    scan.take_new_files(max_new_bytes);
     for _ in 0..ROUNDS {
         let again = stale(&mut scan, repo);
         if again.is_empty() {
@@ -330,6 +343,34 @@ impl DiskScan<'_, '_> {
         self.found.changes.contains_key(path)
             || self.found.repositories.iter().any(inside)
             || self.found.left_out.iter().any(|l| l.path == text)
+    }
+
+    pub(super) fn take_new_file(&mut self, full: BString, nested: bool) {
+        match self.blobs.take(&mut self.below, full.as_bstr(), BlobWriteMode::Content) {
+            Ok(Some(taken)) if nested => drop(self.found.nested.insert(full, taken)),
+            Ok(Some(taken)) => drop(self.found.changes.insert(full, TreeEdit::Put(taken))),
+            Ok(None) => {}
+            Err(error) => self.found.leave_out_unread(full.as_bstr(), &error),
+        }
+    }
+
+    /// Takes the new files that wait, the smallest first, up to so many bytes.
+    fn take_new_files(&mut self, max_bytes: Option<u64>) {
+        let waiting = self.new_files.take().unwrap_or_default();
+        let size = |path: &BString, below: &mut FolderWalk| below.lstat(path.as_bstr()).ok().flatten().map_or(0, |stat| stat.size);
+        let mut waiting: Vec<(u64, BString, bool)> =
+            waiting.into_iter().map(|(path, nested)| (size(&path, &mut self.below), path, nested)).collect();
+        waiting.sort_unstable();
+        let mut room = max_bytes.unwrap_or(u64::MAX);
+        for (bytes, path, nested) in waiting {
+            match room.checked_sub(bytes) {
+                Some(free) => {
+                    room = free;
+                    self.take_new_file(path, nested);
+                }
+                None => self.found.leave_out(path.as_bstr(), LeftOutReason::TooLarge),
+            }
+        }
     }
 
     fn take_again(&mut self, path: &BStr, index: &gix::index::File) {

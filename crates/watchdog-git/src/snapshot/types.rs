@@ -15,6 +15,8 @@ pub struct SnapshotRequest<'a> {
     pub at: Timestamp,
     /// Why it is taken, for a person, such as `before rescue`.
     pub why: &'a str,
+    /// New files that are more than this together are left out, the largest first; `None` takes all.
+    pub max_new_bytes: Option<u64>,
 }
 
 /// A snapshot that was just taken.
@@ -60,6 +62,11 @@ impl Snapshot {
     /// Whether some files could not be read, for whatever reason.
     pub fn misses_files(&self) -> bool {
         self.left_out.iter().any(|left| left.why == LeftOutReason::Unreadable)
+    }
+
+    /// The new files beyond the request's [`SnapshotRequest::max_new_bytes`].
+    pub fn over_limit(&self) -> impl Iterator<Item = &str> {
+        self.left_out.iter().filter(|left| left.why == LeftOutReason::TooLarge).map(|left| left.path.as_str())
     }
 
     /// The paths that this user may not read, so that no snapshot can have them.

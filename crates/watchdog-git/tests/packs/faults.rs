@@ -13,7 +13,7 @@ const SUBJECT: &str = "WATCHDOG_TEST_SNAPSHOT_OF";
 fn a_snapshot_by_itself() {
     let Some(root) = std::env::var_os(SUBJECT) else { return };
     let at = "2026-01-02T03:04:05Z".parse().expect("a time");
-    let request = watchdog_git::SnapshotRequest { spec: "auth", at, why: "test" };
+    let request = watchdog_git::SnapshotRequest { spec: "auth", at, why: "test", max_new_bytes: None };
     match watchdog_git::Worktree::open(Path::new(&root)).and_then(|worktree| worktree.take_snapshot(&request)) {
         Ok(_) => {}
         Err(error) => panic!("{error}"),

@@ -60,7 +60,7 @@ impl ScratchRepo {
 
     pub fn try_snapshot(&self) -> Result<Option<Snapshot>, watchdog_git::Error> {
         let at = "2026-01-02T03:04:05Z".parse().expect("a time");
-        Worktree::open(&self.root)?.take_snapshot(&SnapshotRequest { spec: "auth", at, why: "test" })
+        Worktree::open(&self.root)?.take_snapshot(&SnapshotRequest { spec: "auth", at, why: "test", max_new_bytes: None })
     }
 
     #[track_caller]

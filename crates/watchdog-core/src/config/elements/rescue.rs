@@ -36,6 +36,8 @@ pub(in super::super) static BLOCK: KeyBlock<RescueSettings> = KeyBlock {
         "exclude" => exclude: list_of(GLOB), "names or globs that are never committed. A list given here replaces the default";
         "max_files" => max_files: whole(1..=u64::MAX), "with more changed files than this, nothing is committed";
         "max_bytes" => max_bytes: whole(1..=u64::MAX), "larger files, in bytes, are not committed, and are kept apart in snapshots";
+        "max_snapshot_bytes" => max_snapshot_bytes: nullable(whole(1..=u64::MAX)),
+            "new files that are more than this together, in bytes, are left out of snapshots, the largest first, and named. Null keeps all";
         "protect" => protect: list_of(GLOB),
             "branches, by name or glob, that rescue never commits to; the work goes to `watchdog/rescue/<spec>`";
         "trailers" => trailers: list_of(TRAILER),
@@ -87,7 +89,7 @@ mod tests {
     fn every_key_is_read() {
         let found = reads(
             r#"{"rescue": {"mode": "command", "command": ["save", "-a"], "timeout_seconds": 9, "exclude": ["*.key"], "max_files": 2,
-                "max_bytes": 3, "protect": ["main", "release/*"],
+                "max_bytes": 3, "max_snapshot_bytes": 9, "protect": ["main", "release/*"],
                 "trailers": ["Rescued-From: {snapshot}"], "keep_days": 4, "snapshot_seconds": 0,
                 "quiet_seconds": 3}}"#,
         )
@@ -101,6 +103,7 @@ mod tests {
                 exclude: vec!["*.key".into()],
                 max_files: 2,
                 max_bytes: 3,
+                max_snapshot_bytes: Some(9),
                 protect: vec!["main".into(), "release/*".into()],
                 trailers: vec!["Rescued-From: {snapshot}".into()],
                 keep_days: 4,

@@ -1,0 +1,59 @@
+//! The room that snapshots need: the content that git keeps for them alone.
+
+use std::collections::{HashMap, HashSet};
+
+use gix::ObjectId;
+
+use super::private::WholeSnapshot;
+use super::proof::{nested_files, tree_of};
+use super::{SnapshotSummary, diff};
+use crate::{Error, Worktree};
+
+/// The content that snapshots have and HEAD has not, in bytes before compression.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotSizes {
+    /// All of them together; each content counts once.
+    pub total: u64,
+    /// For each snapshot, in the order of the list: the content that no other snapshot of the list has.
+    pub alone: Vec<u64>,
+}
+
+impl Worktree {
+    /// Measures these snapshots.
+    ///
+    /// # Errors
+    /// When one of them, or HEAD, cannot be read.
+    pub fn snapshot_sizes(&self, snapshots: &[SnapshotSummary]) -> Result<SnapshotSizes, Error> {
+        let doing = "measure the snapshots";
+        let empty = ObjectId::empty_tree(self.repo.object_hash());
+        let committed = diff::changes(&self.repo, empty, self.head_tree()?)?;
+        let committed: HashSet<ObjectId> = committed.into_iter().filter_map(|entry| Some(entry.after?.1)).collect();
+        // The size of each content, and the last snapshot that has it with how many they are.
+        let mut contents: HashMap<ObjectId, (u64, usize, usize)> = HashMap::new();
+        for (at, info) in snapshots.iter().enumerate() {
+            let record = super::contents::parsed_record(&self.repo, &info.commit)?;
+            let id = ObjectId::from_hex(info.commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
+            let whole = WholeSnapshot::of(&self.repo, &record, tree_of(&self.repo, id)?)?;
+            let before = record.head.map_or(Ok(empty), |head| tree_of(&self.repo, head))?;
+            let mut ids: HashMap<ObjectId, u64> = HashMap::new();
+            for change in diff::changes(&whole.repo, before, whole.tree)? {
+                ids.extend(change.after.filter(|(mode, _)| !mode.is_commit()).map(|(_, id)| (id, change.bytes)));
+            }
+            for (_, id) in nested_files(&whole.repo, whole.extras)?.into_values() {
+                ids.insert(id, whole.repo.find_header(id).map_err(|e| Error::read(doing, e))?.size());
+            }
+            for (id, bytes) in ids.into_iter().filter(|(id, _)| !committed.contains(id)) {
+                let entry = contents.entry(id).or_insert((bytes, at, 0));
+                *entry = (bytes, at, entry.2 + 1);
+            }
+        }
+        let mut sizes = SnapshotSizes { total: 0, alone: vec![0; snapshots.len()] };
+        for (bytes, at, owners) in contents.into_values() {
+            sizes.total += bytes;
+            if owners == 1 {
+                sizes.alone[at] += bytes;
+            }
+        }
+        Ok(sizes)
+    }
+}
