@@ -234,6 +234,7 @@ mod tests {
         assert!(!adopt_orphans() && !limits_leave_plenty(1) && handles(own, Signal::TERM));
         assert_eq!(find_holder(Path::new("/"), Path::new("/"), |_| true), None);
         assert_eq!((with_variable("PATH", ""), boot_reading(), file_system_kind(Path::new("/"))), (Vec::new(), None, None));
+        assert_eq!(control_group(own), None);
         lower_thread_priority();
         limit_arenas(2);
     }
