@@ -1151,6 +1151,9 @@ type ConfigRescue struct {
 	Mode *ConfigRescueMode `json:"mode,omitempty"`
 	// branches, by name or glob, that rescue never commits to; the work goes to `watchdog/rescue/<spec>`
 	Protect []string `json:"protect,omitempty"`
+	// how long the work must have stood still before `check --once`, `sweep` and `watch` commit it where the end
+	// of the session is unknown; also how old a lock file of git must be to count as left behind
+	QuietSeconds *int64 `json:"quiet_seconds,omitempty"`
 	// shortest time between snapshots during a session; 0 takes none. One is taken at the beginning where
 	// something is uncommitted already, or an ignored file of settings is there that snapshots keep, then
 	// whenever the work tree has changed and rested for a third of this time, at most 10 s; a work tree that

@@ -1048,6 +1048,11 @@ export interface ConfigRescue {
   /** branches, by name or glob, that rescue never commits to; the work goes to `watchdog/rescue/<spec>` */
   protect?: string[];
   /**
+   * how long the work must have stood still before `check --once`, `sweep` and `watch` commit it where the end of
+   * the session is unknown; also how old a lock file of git must be to count as left behind
+   */
+  quiet_seconds?: number;
+  /**
    * shortest time between snapshots during a session; 0 takes none. One is taken at the beginning where something
    * is uncommitted already, or an ignored file of settings is there that snapshots keep, then whenever the work
    * tree has changed and rested for a third of this time, at most 10 s; a work tree that never rests is kept after
