@@ -123,6 +123,17 @@ impl CheckMachine {
         Some(format!("; {} left uncommitted{}", plural(changes.work, "file"), self.kept_in()))
     }
 
+    pub(super) fn note_left_uncommitted(&mut self) {
+        let what = match self.rescue_commits {
+            0 => format!(
+                "{} of the session's work left uncommitted",
+                plural(self.changes.as_ref().map_or(0, |changes| changes.work), "file")
+            ),
+            n => format!("{} of work that the session left uncommitted, and nobody said that it is done", plural(n, "rescue commit")),
+        };
+        self.note(WarningCode::LeftUncommitted, what);
+    }
+
     pub(super) fn kept_in(&self) -> String {
         match &self.snapshot {
             Some(name) => {

@@ -336,17 +336,6 @@ impl CheckMachine {
         self.conclude_with(Reason::BackgroundWork, message)
     }
 
-    pub(super) fn note_left_uncommitted(&mut self) {
-        let what = match self.rescue_commits {
-            0 => format!(
-                "{} of the session's work left uncommitted",
-                plural(self.changes.as_ref().map_or(0, |changes| changes.work), "file")
-            ),
-            n => format!("{} of work that the session left uncommitted, and nobody said that it is done", plural(n, "rescue commit")),
-        };
-        self.note(WarningCode::LeftUncommitted, what);
-    }
-
     /// A budget or the deadline: the verdict reports the session's results, and is no success.
     pub(super) fn conclude_over_limit(&mut self) -> MachineAction {
         let Some(SessionEnd::OverLimit { stop }) = self.setup.session.clone() else {
