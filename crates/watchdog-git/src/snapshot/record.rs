@@ -185,12 +185,27 @@ pub(super) fn read(repo: &gix::Repository, reference: &gix::Reference<'_>) -> Re
     let name = path_text(reference.name().as_bstr());
     let Some(id) = reference.target().try_id().map(ToOwned::to_owned) else { return Ok(None) };
     // A ref to nothing is a snapshot that is gone; it must not hide the others, or keep a new one from being taken.
-    let object = repo.try_find_object(id).map_err(|e| Error::read(format!("read the snapshot {name}"), e))?;
+    let doing = || format!("read the snapshot {name}");
+    let mut object = repo.try_find_object(id).map_err(|e| Error::read(doing(), e))?;
+    if object.is_none() && stands_as_file(repo, id).map_err(|e| Error::read(doing(), e))? {
+        object = repo.try_find_object(id).map_err(|e| Error::read(doing(), e))?;
+    }
     let Some(object) = object else { return Ok(None) };
     let Ok(commit) = object.try_into_commit() else { return Ok(None) };
-    let tree = commit.tree_id().map_err(|e| Error::read(format!("read the snapshot {name}"), e))?.detach();
+    let tree = commit.tree_id().map_err(|e| Error::read(doing(), e))?.detach();
     let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy());
     Ok(record.map(|record| StoredSnapshot { name, commit: id, tree, record }))
+}
+
+/// Whether an object has a file of its own. gix takes an object whose file it cannot stat for missing.
+fn stands_as_file(repo: &gix::Repository, id: ObjectId) -> std::io::Result<bool> {
+    let hex = id.to_string();
+    let (folder, name) = hex.split_at(2);
+    match std::fs::symlink_metadata(repo.objects.store_ref().path().join(folder).join(name)) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(test)]
