@@ -27,7 +27,7 @@ pub fn local_now() -> Zoned {
 pub fn since(at: Timestamp) -> Duration {
     let (_, steady) = read_clocks();
     let settings = SETTINGS.lock().unwrap_or_else(PoisonError::into_inner);
-    Duration::try_from(steady.saturating_sub(settings.steady_time(at))).unwrap_or_default()
+    Duration::try_from(steady.saturating_sub(settings.steady_time(at, steady))).unwrap_or_default()
 }
 
 /// The wall clock and the time since boot.
@@ -54,11 +54,19 @@ impl ClockSettings {
         }
     }
 
-    /// When an instant of the wall clock was. One that stands under several settings, as after the clock was set back, is of the latest.
-    fn steady_time(&self, at: Timestamp) -> SignedDuration {
+    /// When an instant of the wall clock was, seen from `now`. An instant that several settings had, as after the clock was set back, is of the
+    /// latest of them.
+    fn steady_time(&self, at: Timestamp, now: SignedDuration) -> SignedDuration {
         let by = |offset: SignedDuration| at.as_duration().saturating_sub(offset);
-        let latest = self.0.iter().rev().find(|(seen, offset)| by(*offset) >= seen.saturating_sub(JUMP));
-        latest.or(self.0.first()).map_or(SignedDuration::ZERO, |(_, offset)| by(*offset))
+        let ends = self.0.iter().skip(1).map(|(seen, _)| *seen).chain([now]);
+        let shows = |seen: SignedDuration, end: SignedDuration, offset| {
+            (seen.saturating_sub(JUMP)..=end.saturating_add(JUMP)).contains(&by(offset))
+        };
+        let within = self.0.iter().zip(ends).filter(|((seen, offset), end)| shows(*seen, *end, *offset)).last();
+        // An hour that the clock never showed is before all settings, or still to come.
+        let latest = self.0.last().filter(|(seen, offset)| by(*offset) >= *seen);
+        let setting = within.map(|(setting, _)| setting).or(latest).or(self.0.first());
+        setting.map_or(SignedDuration::ZERO, |(_, offset)| by(*offset))
     }
 }
 
@@ -77,7 +85,7 @@ mod tests {
         }
         assert_eq!(settings.0.len(), 3);
         for (at, steady) in [(1_010, 10), (1_099, 99), (4_700, 100), (4_250, 250), (900, -100)] {
-            assert_eq!(settings.steady_time(wall(at)), seconds(steady), "{at}");
+            assert_eq!(settings.steady_time(wall(at), seconds(250)), seconds(steady), "{at}");
         }
     }
 
@@ -89,7 +97,9 @@ mod tests {
         }
         assert!(settings.0.len() <= REMEMBERED);
         let last = Timestamp::from_second(9_999 * 3_601).unwrap();
-        assert!((settings.steady_time(last) - SignedDuration::from_secs(9_999 * 3_600)).abs() <= JUMP);
+        assert!(
+            (settings.steady_time(last, SignedDuration::from_secs(9_999 * 3_600)) - SignedDuration::from_secs(9_999 * 3_600)).abs() <= JUMP
+        );
     }
 
     #[test]
