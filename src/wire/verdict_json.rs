@@ -197,7 +197,7 @@ impl Judgement {
 }
 
 /// The keys of a verdict, in the order of the contract.
-const KEYS: [&str; 42] = [
+const KEYS: [&str; 43] = [
     "schema",
     "status",
     "reason",
@@ -215,6 +215,7 @@ const KEYS: [&str; 42] = [
     "made_here",
     "imported_commits",
     "net_change",
+    "brought",
     "commits",
     "changes",
     "rescued",

@@ -390,7 +390,9 @@ type Verdict struct {
 	MadeHere *int64 `json:"made_here,omitempty"`
 	// null where it could not be read: unknown is never zero
 	ImportedCommits *int64 `json:"imported_commits"`
-	NetChange       *bool  `json:"net_change"`
+	// files of a net change whose new content was all there before the session; null where it could not be read
+	Brought   *int64 `json:"brought"`
+	NetChange *bool  `json:"net_change"`
 	// newest first
 	Commits []VerdictCommitsItem `json:"commits"`
 	// null where it was not needed

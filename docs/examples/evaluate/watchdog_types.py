@@ -341,6 +341,8 @@ class _VerdictRequired(TypedDict):
     new_commits: Optional[int]
     # null where it could not be read: unknown is never zero
     imported_commits: Optional[int]
+    # files of a net change whose new content was all there before the session; null where it could not be read
+    brought: Optional[int]
     net_change: Optional[bool]
     # newest first
     commits: List[VerdictCommitsItem]

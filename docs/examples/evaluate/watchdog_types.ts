@@ -313,6 +313,8 @@ export interface Verdict {
   made_here?: number | null;
   /** null where it could not be read: unknown is never zero */
   imported_commits: number | null;
+  /** files of a net change whose new content was all there before the session; null where it could not be read */
+  brought: number | null;
   net_change: boolean | null;
   /** newest first */
   commits: VerdictCommitsItem[];
