@@ -106,7 +106,7 @@ pub struct LoopArgs {
     /// How long to wait for children that outlive a session
     #[arg(long, value_name = "DUR", value_parser = duration, default_value = "10s")]
     pub child_wait: Duration,
-    /// The session: a program and its arguments; with --agent, further arguments; without either the configured agent runs
+    /// The session's program and arguments; with --agent, further arguments
     #[arg(trailing_var_arg = true, value_name = "CMD")]
     pub command: Vec<OsString>,
 }
