@@ -99,7 +99,7 @@ impl PrivateSnapshotPart {
         let staged = if parts.index == head_tree { Vec::new() } else { diff::changes(repo, head_tree, parts.index)? };
         let blobs = RefCell::new(blobs);
         let read = |id: ObjectId| blobs.borrow_mut().content(id);
-        let earlier = earlier.map_or_else(Vec::new, |earlier| private_files(repo, earlier));
+        let earlier = earlier.map_or_else(Vec::new, |earlier| private_secrets(repo, earlier));
         let secrets = secret_files([changed, &staged], found, earlier, &read, rule);
         let ask = |path: &BStr, bytes: u64, id: ObjectId| {
             let committed = || entry_at(repo, head_tree, path).ok().flatten().and_then(|(_, id)| read(id));
@@ -207,18 +207,28 @@ impl PrivateSnapshotPart {
     }
 }
 
-/// The files of the work tree in a private commit. Best effort: without them a moved secret is not known again.
-fn private_files(repo: &gix::Repository, commit: ObjectId) -> Vec<(BString, ObjectId)> {
+/// The files of the work tree that a private commit keeps as secrets. Best effort: without them a moved secret is not known again.
+fn private_secrets(repo: &gix::Repository, commit: ObjectId) -> Vec<(BString, ObjectId)> {
     let Ok(tree) = tree_of(repo, commit) else { return Vec::new() };
+    let reasons = entry_at(repo, tree, WHY.into()).ok().flatten().and_then(|(_, id)| repo.find_blob(id).ok());
+    let reasons = reasons.map(|mut blob| parse_reasons(&blob.take_data())).unwrap_or_default();
     let files = diff::changes(repo, ObjectId::empty_tree(repo.object_hash()), tree).unwrap_or_default();
     let work = files.into_iter().filter_map(|file| {
-        let path = file.path.strip_prefix(WORK.as_bytes())?.strip_prefix(b"/")?;
-        Some((BString::from(path), file.after?.1))
+        let path = BString::from(file.path.strip_prefix(WORK.as_bytes())?.strip_prefix(b"/")?);
+        let id = file.after?.1;
+        (reasons.get(&path).is_some_and(|reason| reason == SECRET)).then_some((path, id))
     });
     work.collect()
 }
 
-/// The files of a snapshot, those that it removes, ignored ones, and those of an earlier snapshot, that are secrets by their name alone: copies of them are secrets, too.
+/// The reason of each path in a private part.
+fn parse_reasons(text: &[u8]) -> BTreeMap<BString, String> {
+    let lines = text.split(|byte| *byte == 0).filter_map(|line| line.split_once_str(" "));
+    lines.map(|(reason, path)| (BString::from(path), path_text(reason.as_bstr()))).collect()
+}
+
+/// The secrets of an earlier snapshot, and the files of this one, those that it removes, and ignored ones, that are secrets by their name
+/// alone: copies of them are secrets, too.
 fn secret_files(
     changes: [&[PathDifference]; 2],
     found: &ScannedChanges,
@@ -240,7 +250,7 @@ fn secret_files(
     let beside = found.ignored.iter().map(|(path, (taken, _))| (path.clone(), taken.id));
     let nested = found.nested.iter().map(|(path, taken)| (path.clone(), taken.id));
     let secrets: BTreeSet<(BString, ObjectId)> =
-        changed.chain(beside).chain(nested).chain(earlier).filter(|(path, _)| is_secret(path)).collect();
+        changed.chain(beside).chain(nested).filter(|(path, _)| is_secret(path)).chain(earlier).collect();
     let contents = secrets.into_iter().take(MOST_SECRETS).filter_map(|(path, id)| {
         let content = read(id).filter(|content| content.len() <= LARGEST_SECRET)?;
         Some(SecretFile { path: path_text(path.as_bstr()), content })
@@ -340,15 +350,8 @@ impl WholeSnapshot {
             } else if let Some(path) = below(INDEX) {
                 index.insert(BString::from(path), change);
             } else if entry.path == WHY {
-                let mut lines = repo.find_blob(id).map_err(|e| Error::read("read the private part of the snapshot", e))?;
-                self.private = lines
-                    .take_data()
-                    .split(|byte| *byte == 0)
-                    .filter_map(|line| {
-                        let (why, path) = line.split_once_str(" ")?;
-                        Some((BString::from(path), path_text(why.as_bstr())))
-                    })
-                    .collect();
+                let mut blob = repo.find_blob(id).map_err(|e| Error::read("read the private part of the snapshot", e))?;
+                self.private = parse_reasons(&blob.take_data());
             } else {
                 extras.insert(entry.path, change);
             }
