@@ -82,7 +82,14 @@ fn a_complete_that_the_session_itself_reached_moves_no_anchor() {
     let (go, out) = (env.root().join("go"), env.root().join("out"));
     let script = "while [ ! -e \"$GO\" ]; do sleep 0.02; done; echo login > login.txt; git add login.txt; git commit -qm login; \
         \"$WATCHDOG\" check --json -q --no-probe > \"$OUT.json\"; echo $? > \"$OUT.code\"";
-    let agent = repo.env_command("sh", &["-c", script]).env("GO", &go).env("OUT", &out).env("WATCHDOG", env!("CARGO_BIN_EXE_watchdog"));
+    // The shell has an agent's name: a recorded process that is no agent says nothing about who calls.
+    let shell = env.root().join("claude");
+    std::os::unix::fs::symlink("/bin/sh", &shell).unwrap();
+    let agent = repo
+        .env_command(shell.to_str().unwrap(), &["-c", script])
+        .env("GO", &go)
+        .env("OUT", &out)
+        .env("WATCHDOG", env!("CARGO_BIN_EXE_watchdog"));
     let agent = agent.spawn();
     let id = Worktree::open(repo.path()).unwrap().worktree_id();
     let record = SessionRecord { pid: Some(agent.pid()), ..SessionRecord::began(jiff::Timestamp::now()) };

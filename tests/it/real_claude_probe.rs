@@ -188,7 +188,11 @@ fn an_agent_that_is_not_logged_in_is_named_so() {
 fn an_agent_that_is_not_installed_is_named_so() {
     let env = crate::support::TestEnv::new();
     let repo = env.repo();
-    let out = repo.watchdog(&["check", "--json", "--baseline", "HEAD", "--probe-interval", "0"]).expect(15);
+    // Only an agent that is known is asked: this one is configured.
+    let config = env.root().join("agent.json");
+    std::fs::write(&config, r#"{"version": 1, "agent": {"preset": "claude"}}"#).unwrap();
+    let check = ["check", "--json", "--config", config.to_str().unwrap(), "--baseline", "HEAD", "--probe-interval", "0"];
+    let out = repo.watchdog(&check).expect(15);
     assert_eq!(out.verdict(), "failed/agent_unrunnable");
     assert_eq!(out.json()["probes"][0]["outcome"], "not_installed", "{out}");
     let out = repo.watchdog(&["probe", "--json"]).expect(15);

@@ -94,6 +94,8 @@ fn shop(env: &TestEnv) -> Repo<'_> {
 fn anew(repo: &Repo<'_>, start: &str) {
     repo.git(&["reset", "-q", "--hard", start]);
     repo.git(&["clean", "-q", "-fdx"]);
+    // Work of an earlier play that the reflog still has would be brought, not made.
+    repo.git(&["reflog", "expire", "--expire=all", "--all"]);
     repo.watchdog(&["forget", "--yes", "--all", "--snapshots"]).expect(0);
     repo.watchdog(&["trust"]).expect(0);
 }
