@@ -54,7 +54,7 @@ impl Worktree {
         }
         let path = self.clone_id_path();
         let doing = || format!("write {}", path.display());
-        write_id(&path).map_err(|error| Error::read(doing(), error))?;
+        write_id(&path, || self.clone_id().is_ok_and(|id| id.is_some())).map_err(|error| Error::read(doing(), error))?;
         SharedModes::of(&self.repo).adjust_path(&path, self.common_dir());
         self.clone_id()?.ok_or_else(|| Error::Read { doing: doing(), why: "another program writes it".into() })
     }
@@ -107,16 +107,18 @@ impl Worktree {
     }
 }
 
-/// Writes a new id aside and links it: of several programs at once the first one names the clone, and all read its id.
-fn write_id(path: &Path) -> std::io::Result<()> {
+/// Writes a new id aside and links it: of several programs and threads at once the first one names the clone, and all read its id.
+fn write_id(path: &Path, is_named: impl Fn() -> bool) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder)?;
-    let aside = folder.join(format!("tmp_{FILE}_{}", std::process::id()));
-    let mut file = fs::File::create(&aside)?;
     let random = || RandomState::new().hash_one(std::time::SystemTime::now());
-    file.write_all(format!("{:016x}{:016x}\n", random(), random()).as_bytes())?;
+    let id = format!("{:016x}{:016x}", random(), random());
+    let aside = folder.join(format!("tmp_{FILE}_{id}"));
+    let mut file = fs::File::create_new(&aside)?;
+    file.write_all(format!("{id}\n").as_bytes())?;
     file.sync_all()?;
     let placed = match fs::hard_link(&aside, path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && is_named() => Ok(()),
         // What is there is no id.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => fs::rename(&aside, path),
         linked => linked,
