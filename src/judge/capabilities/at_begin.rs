@@ -61,7 +61,7 @@ pub(super) fn find(input: &JudgementInput, store: &dyn LocalStore, ended: &Curre
     });
     let begins = known.clone().filter(|mark| begun.as_ref() != Some(mark));
     // A session that runs, or that hid files from git, may have broken the check for this one look.
-    let is_sound = || shows_all && !session_lives(store, &input.worktree_id).unwrap_or(true);
+    let is_sound = || shows_all && !input.overrides.from_inside && !session_lives(store, &input.worktree_id).unwrap_or(true);
     if (seen.is_some() || begins.is_some()) && is_sound() {
         // An unsaved result is unknown to the next judgement.
         let _ = before::update(store, &input.worktree_id, &input.spec, |record| {

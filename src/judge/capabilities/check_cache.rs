@@ -58,7 +58,8 @@ impl CheckCache {
     fn inputs(&self, input: &JudgementInput, command: &str) -> Option<(String, String)> {
         let tree = input.worktree.lock().expect("mutex poisoned").clean_tree();
         let tree = tree.ok().flatten()?;
-        let lives = session_lives(self.store.as_ref(), &input.worktree_id).unwrap_or(true);
+        // A session that a person started by hand has no record; its own calls are known by their processes.
+        let lives = input.overrides.from_inside || session_lives(self.store.as_ref(), &input.worktree_id).unwrap_or(true);
         let during: &[u8] = if lives { b"during a session" } else { b"" };
         Some((check_cache::inputs(&[tree.as_bytes(), command.as_bytes(), &check_cache::environment(), during]), tree))
     }
