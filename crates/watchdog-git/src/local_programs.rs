@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use gix::bstr::{BString, ByteSlice as _};
+use gix::bstr::ByteSlice as _;
 use gix::config::File;
 use gix::config::file::Metadata;
 use gix::config::source::Kind;
@@ -60,7 +60,11 @@ impl Worktree {
         let own = self.repo.config_snapshot();
         let mut files = vec![self.common_dir().join("config"), self.git_dir().join("config.worktree")];
         let mut read = 0;
-        while let Some(path) = files.pop().filter(|_| read < MOST_FILES) {
+        while let Some(path) = files.pop() {
+            if read == MOST_FILES {
+                let why = format!("more than {MOST_FILES} files are included");
+                return Err(Error::Read { doing: "read the configuration of the repository".into(), why });
+            }
             read += 1;
             let Some(config) = parsed(&path)? else { continue };
             for section in config.sections() {
@@ -68,7 +72,9 @@ impl Worktree {
                 let name = header.name().to_str_lossy().to_lowercase();
                 let subsection = header.subsection_name();
                 if name == "include" || name == "includeif" {
-                    files.extend(section.values("path").iter().map(|included| resolved(included, &path)));
+                    for included in section.values("path") {
+                        files.push(resolved(&included, &path)?);
+                    }
                     continue;
                 }
                 let keys = PROGRAMS.iter().filter(|(of, _)| *of == name).flat_map(|(_, keys)| *keys);
@@ -100,11 +106,15 @@ fn parsed(path: &Path) -> Result<Option<File>, Error> {
         .map_err(|error| Error::read(doing(), error))
 }
 
-/// Where an included file lies.
-fn resolved(included: &BString, from: &Path) -> PathBuf {
+/// Where an included file lies. The folder of another user (`~name`) and of git's installation (`%(prefix)`) are known to git alone.
+fn resolved(included: &[u8], from: &Path) -> Result<PathBuf, Error> {
     let path = Path::new(OsStr::from_bytes(included));
     match (path.strip_prefix("~"), std::env::home_dir()) {
-        (Ok(below), Some(home)) => home.join(below),
-        _ => from.parent().unwrap_or(from).join(path),
+        (Ok(below), Some(home)) => Ok(home.join(below)),
+        _ if included.starts_with(b"~") || included.starts_with(b"%(") => {
+            let why = format!("it includes {}, whose place git alone knows", path.display());
+            Err(Error::Read { doing: format!("read {}", from.display()), why })
+        }
+        _ => Ok(from.parent().unwrap_or(from).join(path)),
     }
 }
