@@ -20,11 +20,13 @@ use super::content_ids::content_hash;
 use super::error::Error;
 use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
+use super::patch::LINES_UP_TO;
 use super::path_text::escape_path;
 use super::tree_change::{self, ChangedFile, FileEntry};
 use super::walk::CommitHistory;
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::session_work::is_dropping;
+use watchdog_system::read_regular_file;
 
 /// How many recorded objects are searched.
 const MAX_OBJECTS: usize = 5_000;
@@ -136,7 +138,8 @@ impl<'a> BroughtSearch<'a> {
 
     /// Whether a file's committed lines are all of the baseline's version and of the version on disk, which is inherited.
     fn is_part_of_disk(&self, file: &ChangedFile, new: FileEntry) -> Result<bool, Error> {
-        let Ok(on_disk) = fs::read(self.worktree.root().join(std::ffi::OsStr::from_bytes(&file.path))) else { return Ok(false) };
+        let on_disk = self.worktree.root().join(std::ffi::OsStr::from_bytes(&file.path));
+        let Ok(on_disk) = read_regular_file(&on_disk, LINES_UP_TO) else { return Ok(false) };
         let Some(after) = tree_change::text(self.worktree, Some(new))? else { return Ok(false) };
         let before = match file.old {
             None => Some(Vec::new()),
