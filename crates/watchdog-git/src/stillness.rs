@@ -51,7 +51,9 @@ impl Worktree {
         let packed = self.common_dir().join("packed-refs.lock");
         let aged = |path: PathBuf| {
             let written = fs::symlink_metadata(&path).ok()?.modified().ok()?;
-            Some((path, written.elapsed().unwrap_or_default()))
+            // Any program may set this time to one that never comes.
+            let age = written.elapsed().ok().or_else(|| changed_at(&path)?.elapsed().ok()).unwrap_or_default();
+            Some((path, age))
         };
         own.chain(branch).chain([packed]).filter_map(aged).min_by_key(|(_, age)| *age)
     }
