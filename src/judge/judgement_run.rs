@@ -229,7 +229,7 @@ impl JudgementRun {
             .and_then(|()| Ok(self.executor.record_state(self.store.as_ref(), &verdict)?))
             .and_then(|()| self.input.feed_breaker(self.store.as_ref(), &verdict, &self.journal));
         let recorded = recorded.and_then(|breaker| {
-            self.executor.record_judged_state(self.store.as_ref(), &breaker)?;
+            self.executor.record_judged_state(self.store.as_ref(), &breaker, &verdict)?;
             Ok(breaker)
         });
         if verdict.status() == Status::Complete {

@@ -1,9 +1,10 @@
 //! Judges under an open breaker: the breaker stops starting and asking, and never reading. Where nothing moved since the last judgement, the
 //! verdict is that the breaker is open, with the facts that were read.
 
+use watchdog_core::config::settings::RescueMode;
 use watchdog_core::decision::breaker::{BreakerState, BreakerView};
 use watchdog_core::decision::machine::{MachineAction, MachineEvent};
-use watchdog_facts::evidence::Changes;
+use watchdog_facts::evidence::{Changes, WarningCode};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_process::CancelFlag;
 use watchdog_store::{LocalStore, StoreError, progress};
@@ -12,16 +13,30 @@ use super::executor::ActionExecutor;
 use crate::clock::now;
 
 impl ActionExecutor {
-    /// Whether the state is that of the last judgement under the open breaker.
+    /// Whether the state is that of the last judgement under the open breaker. Work that a typed command may rescue is judged again: the
+    /// earlier look may have been a sweep's, which commits nothing without a known end.
     pub(super) fn is_as_judged(&self, store: &dyn LocalStore) -> bool {
+        if self.may_rescue_now() {
+            return false;
+        }
         // A record that cannot be read costs one more judgement.
         let judged = progress::of(store, &self.input.worktree_id, &self.input.spec).ok().flatten().and_then(|found| found.judged_state);
         judged.is_some() && judged == self.state(&(None, None))
     }
 
-    /// Records the state that was judged, as long as the breaker is open.
-    pub(super) fn record_judged_state(&self, store: &dyn LocalStore, breaker: &BreakerView) -> Result<(), StoreError> {
-        if breaker.state != BreakerState::Open {
+    /// Whether a typed command finds work of the session that it may commit.
+    fn may_rescue_now(&self) -> bool {
+        let (overrides, mode) = (&self.input.overrides, self.input.settings.rescue.mode);
+        let commits = !overrides.once && !overrides.no_rescue && !matches!(mode, RescueMode::Snapshot | RescueMode::Off);
+        let read = || self.perform(&MachineAction::ReadChanges, &(None, None), &CancelFlag::default());
+        commits && matches!(read(), MachineEvent::Changes(Ok(changes)) if changes.work_left())
+    }
+
+    /// Records the state that was judged, as long as the breaker is open. Work that could not be rescued yet is judged again.
+    pub(super) fn record_judged_state(&self, store: &dyn LocalStore, breaker: &BreakerView, verdict: &Verdict) -> Result<(), StoreError> {
+        let is_held =
+            verdict.reason == Reason::SessionActive || verdict.degraded.iter().any(|note| note.code == WarningCode::RescueHeldBack);
+        if breaker.state != BreakerState::Open || is_held {
             return Ok(());
         }
         let (state, baseline) = (self.state(&(None, None)), self.input.baseline_commit());
