@@ -7,7 +7,11 @@ use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
 
+use super::process_table::read_one;
 use crate::NamedProcess;
+
+/// How many processes above one are asked for their folder.
+const MOST_ABOVE: usize = 32;
 
 /// Finds the process that has `file` open; else the first one that works in `folder` and whose program `may_hold` names. `None` where there
 /// is none, or the system does not show it.
@@ -58,14 +62,24 @@ pub fn stdin_of(pid: u32) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{pid}/fd/0")).ok()
 }
 
-/// The folder that a process of this user works in; `None` where it is gone, or another user's.
+/// The folder that a process of this user works in; `None` where it is gone, or another user's. One that hides itself from debuggers, as
+/// release builds of Codex do (`PR_SET_DUMPABLE`), hides its folder as well: then that of the nearest process above which shows one.
 pub fn folder_of(pid: u32) -> Option<PathBuf> {
-    let process = format!("/proc/{pid}");
-    let owner = std::fs::metadata(&process).ok()?.uid();
-    if owner != rustix::process::geteuid().as_raw() {
-        return None;
+    let mut at = pid;
+    // A circle cannot be, but pids come again while they are read.
+    for _ in 0..MOST_ABOVE {
+        let process = format!("/proc/{at}");
+        let owner = std::fs::metadata(&process).ok()?.uid();
+        if owner != rustix::process::geteuid().as_raw() {
+            return None;
+        }
+        match std::fs::read_link(format!("{process}/cwd")) {
+            Ok(folder) => return Some(folder),
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => at = read_one(at)?.parent,
+            Err(_) => return None,
+        }
     }
-    std::fs::read_link(format!("{process}/cwd")).ok()
+    None
 }
 
 /// Whether a process has a handler of this signal.
