@@ -9,6 +9,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
+use std::rc::Rc;
 
 use gix::ObjectId;
 use gix::bstr::{BStr, ByteSlice};
@@ -77,13 +78,15 @@ pub(super) struct BroughtSearch<'a> {
     evidence: &'a OriginEvidence,
     baseline: Option<ObjectId>,
     start_tree: ObjectId,
-    trees: Option<Vec<RecordedTree>>,
+    trees: Option<Rc<[RecordedTree]>>,
     by_content: Option<HashMap<ObjectId, usize>>,
+    /// The tree that had the last file: files of one branch come together.
+    last: Option<RecordedTree>,
 }
 
 impl<'a> BroughtSearch<'a> {
     pub(super) fn new(worktree: &'a Worktree, evidence: &'a OriginEvidence, baseline: Option<ObjectId>, start_tree: ObjectId) -> Self {
-        BroughtSearch { worktree, evidence, baseline, start_tree, trees: None, by_content: None }
+        BroughtSearch { worktree, evidence, baseline, start_tree, trees: None, by_content: None, last: None }
     }
 
     /// Where the content of a changed file comes from; `moved` is the content that the net change takes away.
@@ -168,11 +171,12 @@ impl<'a> BroughtSearch<'a> {
     /// The source of content that a recorded tree has.
     fn find_recorded(&mut self, file: &ChangedFile, new: FileEntry) -> Result<Option<String>, Error> {
         let parts: Vec<&[u8]> = file.path.split(|byte| *byte == b'/').collect();
-        let trees = self.load_trees()?;
+        let (last, trees) = (self.last.clone(), self.load_trees()?);
         let (mut subtrees, mut versions) = (HashMap::new(), Vec::new());
-        for recorded in &trees {
+        for recorded in last.iter().chain(trees.iter()) {
             let Some(entry) = self.find_entry(recorded.tree, &parts, &mut subtrees) else { continue };
             if entry.1 == new.1 && self.is_beside_history(recorded) {
+                self.last = Some(recorded.clone());
                 return Ok(Some(recorded.source.clone()));
             }
             let is_version = entry.1 != new.1 && file.old.is_some_and(|old| old.1 != entry.1);
@@ -195,9 +199,9 @@ impl<'a> BroughtSearch<'a> {
     }
 
     /// The recorded trees, each once, and after them those of commits that were reverted before the session.
-    fn load_trees(&mut self) -> Result<Vec<RecordedTree>, Error> {
+    fn load_trees(&mut self) -> Result<Rc<[RecordedTree]>, Error> {
         if let Some(trees) = &self.trees {
-            return Ok(trees.clone());
+            return Ok(Rc::clone(trees));
         }
         let mut trees = match &self.evidence.refs {
             Some(refs) => refs.trees(|| self.read_trees(refs.tips()?))?.to_vec(),
@@ -213,7 +217,7 @@ impl<'a> BroughtSearch<'a> {
         trees.extend(self.read_reverted()?);
         let mut seen = HashSet::from([self.start_tree]);
         trees.retain(|recorded| seen.insert(recorded.tree));
-        Ok(self.trees.insert(trees).clone())
+        Ok(Rc::clone(self.trees.insert(trees.into())))
     }
 
     fn read_trees(&self, tips: &[(String, String)]) -> Result<Vec<RecordedTree>, Error> {
