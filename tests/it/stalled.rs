@@ -49,17 +49,17 @@ fn a_check_beside_a_session_that_watchdog_runs_says_that_it_has_stalled() {
 }
 
 #[test]
-fn a_check_of_a_stalled_session_that_only_hooks_know_judges_and_says_so() {
+fn check_beside_a_stalled_session_says_so() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
     let (alive, record) = on_record(&env, &repo);
-    let check = || repo.watchdog(&["check", "--no-probe", "--json", "-q"]).expect(10).json()["notes"].to_string();
+    let check = || repo.watchdog(&["check", "--no-probe", "--json", "-q"]).expect(11).json()["message"].to_string();
     record(false);
     assert!(!check().contains("stalled"));
     record(true);
-    let notes = check();
-    assert!(notes.contains(&format!("(process {}); it has stalled", alive.pid())), "{notes}");
+    let message = check();
+    assert!(message.contains(&format!("(process {}); it has stalled", alive.pid())), "{message}");
 }
 
 #[test]
@@ -76,8 +76,9 @@ fn a_watch_tells_once_that_a_session_has_stalled() {
     wait_until("it tells of the stall", SOON, || told() == 1);
     repo.write("work.txt", "work");
     repo.commit_all("feat: work");
+    // A session that lives is not judged, stalled or not.
+    drop(alive);
     assert_eq!(watch.wait_for(1), "complete/new_commits of repo");
     assert_eq!(told(), 1, "once, and it is no verdict: {}", watch.0.stderr_so_far());
     watch.end();
-    drop(alive);
 }

@@ -37,7 +37,9 @@ impl ProcessAncestry {
     /// Whether a session's first process is an ancestor of this one, or was started by a watchdog whose mark this process carries. A
     /// watchdog takes the place of the session that it is about to start, and takes in the orphans of one that it runs (`is_ours`).
     pub fn is_inside(&self, session: u32, is_ours: bool) -> bool {
-        let is_of = |watchdog: u32| self.watchdogs.contains(&watchdog) || is_ours && self.above.contains(&watchdog);
+        // A session whose watchdog was killed may hang below a manager of the user's, which is above a person's shell as well.
+        let is_watchdog = |pid: u32| name(pid).is_some_and(|program| Some(program) == name(std::process::id()));
+        let is_of = |pid: u32| self.watchdogs.contains(&pid) || is_ours && self.above.contains(&pid) && is_watchdog(pid);
         self.above.contains(&session) || self.watchdogs.contains(&session) || parent(session).is_some_and(is_of)
     }
 
@@ -60,6 +62,10 @@ impl ProcessAncestry {
 
 fn parent(pid: u32) -> Option<u32> {
     read_one(pid).map(|row| row.parent)
+}
+
+fn name(pid: u32) -> Option<String> {
+    read_one(pid).map(|row| row.name)
 }
 
 #[cfg(test)]
