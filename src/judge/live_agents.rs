@@ -7,6 +7,10 @@ use std::time::{Duration, Instant};
 use crate::agent::preset::PresetCatalog;
 use crate::agent::recognition::{AgentInside, ProcessOfAgent, agents_inside, known_agents, processes_of_agents};
 use watchdog_process::{ProcessAncestry, read_working_processes};
+use watchdog_system::read_regular_file;
+
+/// A `.git` file that is longer links to no git directory.
+const LONGEST_LINK: u64 = 64 << 10;
 
 /// How long a reading holds for all that share it.
 const SHARED_FOR: Duration = Duration::from_secs(1);
@@ -53,7 +57,9 @@ impl SharedAgents {
 fn works_in(root: &Path, folder: &Path) -> bool {
     let is_other_work_tree = |folder: &Path| {
         let dot = folder.join(".git");
-        dot.is_dir() || std::fs::read_to_string(&dot).is_ok_and(|text| !text.contains("/modules/"))
+        // A session may have put a device there.
+        let links_elsewhere = |text: Vec<u8>| !String::from_utf8_lossy(&text).contains("/modules/");
+        dot.is_dir() || read_regular_file(&dot, LONGEST_LINK).is_ok_and(links_elsewhere)
     };
     folder.starts_with(root) && !folder.ancestors().take_while(|above| *above != root).any(is_other_work_tree)
 }
