@@ -70,13 +70,16 @@ pub(super) fn clone_finding(state: &StateDir, worktree: &Worktree, commands: &Wo
 /// Whether snapshots and commits can be written: the rights of the repository's folders, and the room on its disk.
 pub(super) fn repository_findings(worktree: &Worktree) -> Vec<DoctorFinding> {
     let common = worktree.common_dir();
+    let own = ["refs/watchdog", "refs/watchdog/rescue", "refs/watchdog/baseline"].map(|folder| common.join(folder));
     let folders = [worktree.git_dir().to_owned(), common.join("objects"), common.join("refs")];
     let refusal = |folder: &PathBuf| {
         let error = access(folder, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).err()?;
         let detail = format!("cannot read and write {}: {}", folder.display(), std::io::Error::from(error));
         Some(DoctorFinding::wrong("repository", detail, "give this user access to it"))
     };
-    folders.iter().filter_map(refusal).chain(room(common, "free some space there")).collect()
+    // Watchdog's own refs are not there before the first baseline. One that cannot be looked at lies below one that is named.
+    let own = own.iter().filter(|folder| folder.is_dir());
+    folders.iter().chain(own).filter_map(refusal).chain(room(common, "free some space there")).collect()
 }
 
 /// Locks of git. They are named and never removed: only a person knows that no git works there.

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
+use rustix::fs::{Access, access};
 
 use super::finding::{DoctorFinding, SafeMend};
 use crate::clock::now;
@@ -47,6 +48,7 @@ pub(super) fn state_findings(state: &StateDir, worktree: Option<&Worktree>, comm
     }
     findings.extend(lost_records(state, store.as_ref(), worktree, commands));
     findings.extend(rights(state, open));
+    findings.extend(closed_folders(state));
     findings.extend(room(state.root(), "free some space there, or name another directory with --state-dir"));
     findings.extend(left_locks(state, commands));
     findings.extend(waiting_notices(store.as_ref(), commands, now()));
@@ -119,6 +121,16 @@ fn rights(state: &StateDir, open: Vec<PathBuf>) -> Option<DoctorFinding> {
     let mend = format!("chmod -R go-rwx {}", shell_path(state.root()));
     let detail = format!("{count} open to other users, such as {first}");
     Some(DoctorFinding::wrong("permissions", detail, mend).mended_by(SafeMend::Close(open)))
+}
+
+/// The folders of the state that this user cannot use.
+fn closed_folders(state: &StateDir) -> Vec<DoctorFinding> {
+    let refusal = |folder: PathBuf| {
+        let error = access(&folder, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).err()?;
+        let detail = format!("cannot read and write {}: {}", folder.display(), std::io::Error::from(error));
+        Some(DoctorFinding::wrong("state", detail, "give this user access to it"))
+    };
+    [state.locks(), state.logs(), state.trust()].into_iter().filter(|folder| folder.is_dir()).filter_map(refusal).collect()
 }
 
 /// Too little room on the disk of a folder.
