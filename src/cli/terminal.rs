@@ -231,7 +231,7 @@ fn verdict_lines(judgement: &Judgement) -> Vec<String> {
         lines.extend(feedback.lines().take(20).map(|line| format!("    {}", escape_for_display(line))));
     }
     if let Some(at) = verdict.retry_at {
-        lines.push(format!("  look again at {at}"));
+        lines.push(format!("  look again at {at:.0}"));
     }
     if let Some(breaker) = judgement.breaker.as_ref().filter(|breaker| breaker.strikes > 0) {
         lines.push(format!("  breaker: {}, {} of {} strikes", breaker.state.as_str(), breaker.strikes, breaker.limit));

@@ -46,10 +46,10 @@ fn lines(spec: &str, breaker: &BreakerView) -> Vec<String> {
     let mut lines =
         vec![format!("{} for '{}': {} of {} strikes", breaker.state.as_str(), escape_to_one_line(spec), breaker.strikes, breaker.limit)];
     if let Some(since) = &breaker.since {
-        lines.push(format!("  since {since}"));
+        lines.push(format!("  since {since:.0}"));
     }
     if let Some(until) = &breaker.open_until {
-        lines.push(format!("  one trial is let through at {until}"));
+        lines.push(format!("  one trial is let through at {until:.0}"));
     }
     if let Some(why) = &breaker.why {
         lines.push(format!("  last strike: {}", escape_to_one_line(why)));
