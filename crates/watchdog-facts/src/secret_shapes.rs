@@ -1,7 +1,7 @@
 //! Which contents look like secrets, and texts without them: tokens that their issuers gave a shape of their own, private keys, passwords in
 //! addresses. Pure.
 //!
-//! A rule ([`super::secret_rules`]) needs an unmistakable prefix or frame, so that a rescue does not leave ordinary source behind.
+//! A rule (`secret_rules`) needs an unmistakable prefix or frame, so that a rescue does not leave ordinary source behind.
 
 use std::borrow::Cow;
 
