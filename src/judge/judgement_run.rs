@@ -29,7 +29,7 @@ use super::judgement_about::about;
 use super::judgement_input::JudgementInput;
 use super::machine_log;
 use super::open_breaker::name_open_breaker;
-use super::origins::{keep_judged_head, settle_beside, settle_clone};
+use super::origins::{keep_judged_head, note_late_commits, settle_beside, settle_clone};
 use super::sensors::read_halt;
 use super::session_agent::{SightedAgent, settings_for};
 use super::session_context::load_session_context;
@@ -202,6 +202,7 @@ impl JudgementRun {
             self.executor.snapshot_helpers("at the end of a judgement");
         }
         let mut verdict = settle_clone(&self.input, settle_beside(&self.input, verdict));
+        verdict = note_late_commits(&self.input, self.store.as_ref(), verdict);
         if let Some(refused) = verdict.degraded.iter().find(|note| note.code == WarningCode::ToolsRefused) {
             verdict.message = format!("{}; {}", verdict.message, refused.detail);
         }

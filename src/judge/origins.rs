@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use watchdog_core::decision::beside_claim::dispute_beside;
 use watchdog_facts::display::{escape_to_one_line, plural};
-use watchdog_facts::evidence::{Changes, Degradation, RescueOutcome, WarningCode};
+use watchdog_facts::evidence::{Changes, Commit, CommitOrigin, Degradation, RescueOutcome, WarningCode};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 use watchdog_git::{KnownRefs, OriginEvidence, RescuedCommit, UnmergedWork, UnsettledSubmodule, Worktree};
 use watchdog_store::rescued::RescuedRecord;
-use watchdog_store::{LocalStore, baseline, rescued};
+use watchdog_store::{LocalStore, baseline, rescued, session};
 
 use super::judgement_input::JudgementInput;
 use crate::clock::now;
@@ -84,6 +84,26 @@ pub fn settle_clone(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
         verdict.not_a_strike_because = Some(Reason::Disputed.status().as_str());
     }
     verdict.degraded.push(Degradation { code: WarningCode::AnotherClone, detail: detail.into() });
+    verdict
+}
+
+/// Notes commits that are younger than the recorded end of the session: a person's, or those of a process that left it unseen.
+pub fn note_late_commits(input: &JudgementInput, store: &dyn LocalStore, mut verdict: Verdict) -> Verdict {
+    let (Some(baseline_at), Some(commits)) = (input.record_at, &verdict.commits) else { return verdict };
+    let session = session::of(store, &input.worktree_id, &input.spec).ok().flatten();
+    let ended = session.filter(|session| baseline_at <= session.started_at && session.survivors.is_empty());
+    let Some(ended_at) = ended.and_then(|session| session.ended_at) else { return verdict };
+    let worktree = input.worktree.lock().expect("mutex poisoned");
+    // git knows whole seconds.
+    let is_late = |commit: &&Commit| worktree.committed_at(&commit.id).is_ok_and(|at| at > ended_at.as_second() + 1);
+    let late = commits.listed.iter().filter(|commit| commit.origin == CommitOrigin::MadeHere).filter(is_late).count();
+    if late > 0 {
+        let detail = format!("{} made after the session ended at {ended_at:.0}", plural(late as u64, "commit"));
+        if verdict.status() == Status::Complete {
+            verdict.message = format!("{}; {detail}", verdict.message);
+        }
+        verdict.degraded.push(Degradation { code: WarningCode::CommittedSinceEnd, detail });
+    }
     verdict
 }
 

@@ -80,6 +80,22 @@ fn inherited_file_in_a_commit_needs_the_agents_word() {
 }
 
 #[test]
+fn commits_after_the_end_are_named() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let out =
+        repo.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", "echo own > own; git add own; git commit -q -m own"]).expect(0);
+    assert!(!out.stdout.contains("committed_since_end"), "{out}");
+    // A minute later by its own word.
+    let late = "echo late > late; git add late; GIT_COMMITTER_DATE=\"@$(($(date +%s) + 60)) +0000\" git commit -q -m late";
+    repo.env_command("sh", &["-c", late]).run().expect(0);
+    let out = repo.watchdog(&["check", "--json", "--no-probe"]).expect(0);
+    assert_eq!(out.verdict(), "complete/new_commits");
+    assert!(out.json()["degraded"].to_string().contains("committed_since_end"), "{out}");
+    assert!(out.json()["message"].as_str().is_some_and(|message| message.contains("1 commit made after the session ended at ")), "{out}");
+}
+
+#[test]
 fn adopted_file_in_a_commit_is_work() {
     let env = TestEnv::new();
     let repo = env.repo();

@@ -28,6 +28,8 @@ word_table! {
     CheckMovedHead = "check_moved_head",
     /// Git made a commit and complained all the same, as where it is killed, or a hook after the commit hangs.
     CommitComplaint = "commit_complaint",
+    /// Commits were made after the recorded end of the session, while nothing of it was known to run.
+    CommittedSinceEnd = "committed_since_end",
     /// The commits could not be read when the command was interrupted.
     CommitsUnreadable = "commits_unreadable",
     /// An oddity of the configuration, such as an empty list of checks, or a changed file that `--config` names.

@@ -9,6 +9,17 @@ impl Worktree {
         gix::ObjectId::from_hex(commit.as_bytes()).is_ok_and(|id| self.repo.find_commit(id).is_ok())
     }
 
+    /// When a commit was made by its own word, to the second: any program may set it.
+    ///
+    /// # Errors
+    /// When the commit cannot be read.
+    pub fn committed_at(&self, commit: &str) -> Result<i64, Error> {
+        let doing = || format!("read the time of commit {commit}");
+        let id = gix::ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
+        let commit = self.repo.find_commit(id).map_err(|e| Error::read(doing(), e))?;
+        Ok(commit.time().map_err(|e| Error::read(doing(), e))?.seconds)
+    }
+
     /// The bytes of a file at the root of a commit's tree; `None` where the commit has no such file.
     ///
     /// # Errors
