@@ -58,8 +58,8 @@ fn works_in(root: &Path, folder: &Path) -> bool {
     let is_other_work_tree = |folder: &Path| {
         let dot = folder.join(".git");
         // A session may have put a device there.
-        let links_elsewhere = |text: Vec<u8>| !String::from_utf8_lossy(&text).contains("/modules/");
-        dot.is_dir() || read_regular_file(&dot, LONGEST_LINK).is_ok_and(links_elsewhere)
+        let is_own_link = |text: Vec<u8>| !String::from_utf8_lossy(&text).contains("/modules/");
+        dot.is_dir() || read_regular_file(&dot, LONGEST_LINK).is_ok_and(is_own_link)
     };
     folder.starts_with(root) && !folder.ancestors().take_while(|above| *above != root).any(is_other_work_tree)
 }
