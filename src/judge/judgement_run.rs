@@ -221,12 +221,12 @@ impl JudgementRun {
             verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
             false
         });
-        let left = match stands {
+        let rounds_after = match stands {
             true => self.earlier,
             false if self.executor.gate.has_moved => rounds::after_movement(self.earlier, &verdict),
             false => rounds::after(self.earlier, &verdict),
         };
-        let recorded = (self.input.leave(self.store.as_ref(), left, self.executor.fingerprint()))
+        let recorded = (self.input.leave(self.store.as_ref(), rounds_after, self.executor.fingerprint()))
             .and_then(|()| Ok(self.executor.record_state(self.store.as_ref(), &verdict)?))
             .and_then(|()| self.input.feed_breaker(self.store.as_ref(), &verdict, &self.journal));
         let recorded = recorded.and_then(|breaker| {

@@ -93,13 +93,13 @@ impl RunningSession {
         (worktree_id, root): (&str, &Path),
         spec: Option<&str>,
     ) -> Result<Option<Self>, StoreError> {
-        let found = match spec {
+        let newest = match spec {
             Some(spec) => session::of(store, worktree_id, spec)?.map(|record| (spec.to_owned(), record)),
             None => session::latest(store, worktree_id)?,
         };
-        let found =
-            found.filter(|(_, record)| record.ended_at.is_none() && record.pid.is_some_and(|pid| still_runs(pid, record.started_at)));
-        Ok(found.map(|(spec, record)| Self::of_record(around, root, spec, record)))
+        let running =
+            newest.filter(|(_, record)| record.ended_at.is_none() && record.pid.is_some_and(|pid| still_runs(pid, record.started_at)));
+        Ok(running.map(|(spec, record)| Self::of_record(around, root, spec, record)))
     }
 
     /// A session that is known to live.

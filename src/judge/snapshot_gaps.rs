@@ -26,11 +26,12 @@ mod tests {
 
     #[test]
     fn paths_that_nobody_may_read_are_counted_and_the_first_three_named() {
-        let said = |denied: &[&str]| sentence(denied, "path", "cannot be read (permission denied), so no snapshot has").unwrap_or_default();
-        assert_eq!(said(&[]), "");
-        assert_eq!(said(&["a"]), "1 path cannot be read (permission denied), so no snapshot has it: 'a'");
+        let describe =
+            |denied: &[&str]| sentence(denied, "path", "cannot be read (permission denied), so no snapshot has").unwrap_or_default();
+        assert_eq!(describe(&[]), "");
+        assert_eq!(describe(&["a"]), "1 path cannot be read (permission denied), so no snapshot has it: 'a'");
         assert_eq!(
-            said(&["a", "b", "c", "d"]),
+            describe(&["a", "b", "c", "d"]),
             "4 paths cannot be read (permission denied), so no snapshot has them: 'a', 'b', 'c' and 1 more"
         );
     }

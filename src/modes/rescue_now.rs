@@ -111,9 +111,9 @@ fn rescue_uncommitted(
     let take = || open.worktree.take_snapshot_with_private(&request, &rescue::private_rule(&settings.rescue));
     let Some(mut snapshot) = take()? else { return Ok(RescueReport::Nothing) };
     let commits = !matches!(settings.rescue.mode, RescueMode::Snapshot | RescueMode::Off);
-    let held = if commits { hold_rescue(command_env, open, (settings, sets_mode), &mut snapshot, &take)? } else { None };
+    let hold = if commits { hold_rescue(command_env, open, (settings, sets_mode), &mut snapshot, &take)? } else { None };
     let outcome = match settings.rescue.mode {
-        _ if held.is_some() => RescueOutcome { held_back: held, ..RescueOutcome::default() },
+        _ if hold.is_some() => RescueOutcome { held_back: hold, ..RescueOutcome::default() },
         RescueMode::Snapshot | RescueMode::Off => RescueOutcome { left_out: snapshot.left_out.clone(), ..RescueOutcome::default() },
         _ if refused.is_some() => RescueOutcome { failed: refused, ..RescueOutcome::default() },
         RescueMode::Plan | RescueMode::Single | RescueMode::Command => commit(command_env, open, settings, spec, &snapshot, ask)?,

@@ -63,12 +63,12 @@ pub fn logs_of(logs: &Path, worktree_id: &str) -> io::Result<Vec<SessionLog>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         read => read?,
     };
-    let mut found = Vec::new();
+    let mut logs_found = Vec::new();
     for entry in entries.take(FILES_READ) {
-        found.extend(session_log(&entry?.path()));
+        logs_found.extend(session_log(&entry?.path()));
     }
-    found.sort_by(|a: &SessionLog, b| b.id.cmp(&a.id));
-    Ok(found)
+    logs_found.sort_by(|a: &SessionLog, b| b.id.cmp(&a.id));
+    Ok(logs_found)
 }
 
 fn session_log(path: &Path) -> Option<SessionLog> {
@@ -184,9 +184,9 @@ mod tests {
         }
         let path = log_path(logs, "w", at("2026-03-04T05:06:07.123Z"));
         assert_eq!(path, logs.join("w/20260304T050607.123Z.log"));
-        let left: Vec<SessionLog> = logs_of(logs, "w").unwrap();
-        assert_eq!(left.iter().map(|log| (log.id.as_str(), log.size)).collect::<Vec<_>>(), [("20260220T000000.000Z", 1)]);
-        assert_eq!(left[0].began, Some(at("2026-02-20T00:00:00Z")));
+        let remaining_logs: Vec<SessionLog> = logs_of(logs, "w").unwrap();
+        assert_eq!(remaining_logs.iter().map(|log| (log.id.as_str(), log.size)).collect::<Vec<_>>(), [("20260220T000000.000Z", 1)]);
+        assert_eq!(remaining_logs[0].began, Some(at("2026-02-20T00:00:00Z")));
         assert!(logs.join("w/notes").exists() && !logs.join("w/20260201T000000.000Z.log.1").exists());
     }
 

@@ -102,14 +102,14 @@ pub fn size(bytes: u64) -> String {
         return format!("{bytes} B");
     }
     #[expect(clippy::cast_precision_loss, reason = "one digit after the point is shown")]
-    let mut left = bytes as f64 / 1024.0;
+    let mut amount = bytes as f64 / 1024.0;
     let mut unit = 0;
     // What would be shown as 1024.0 belongs to the next unit.
-    while left >= 1023.95 {
-        left /= 1024.0;
+    while amount >= 1023.95 {
+        amount /= 1024.0;
         unit += 1;
     }
-    format!("{left:.1} {}", UNITS[unit])
+    format!("{amount:.1} {}", UNITS[unit])
 }
 
 /// From this size on the room that snapshots need is told.

@@ -63,14 +63,14 @@ struct BlobEntry {
 impl BlobEntry {
     fn inflate_to(&mut self, size: u64, take: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let mut piece = vec![0; PIECE];
-        let mut left = size;
-        while left > 0 {
-            let wanted = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
+        let mut bytes_left = size;
+        while bytes_left > 0 {
+            let wanted = usize::try_from(bytes_left).unwrap_or(PIECE).min(PIECE);
             if inflate::read(&mut self.from, &mut self.inflate, &mut piece[..wanted])? != wanted {
                 return Err(io::Error::new(ErrorKind::UnexpectedEof, "the object is shorter than its header says"));
             }
             take(&piece[..wanted])?;
-            left -= wanted as u64;
+            bytes_left -= wanted as u64;
         }
         // The checksum of the content stands at its end.
         match inflate::read(&mut self.from, &mut self.inflate, &mut piece[..1])? {

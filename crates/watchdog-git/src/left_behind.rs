@@ -40,8 +40,8 @@ impl Worktree {
         })?;
         let mut seen = HashSet::from([head]);
         let leaves = |entry: &&reflog::ReflogEntry| (!entry.action.makes() || entry.amends) && !entry.old.is_null();
-        let left = tail.entries.iter().rev().filter(leaves).filter(|entry| seen.insert(entry.old));
-        Ok(left.take(MAX_COMMITS).map(|entry| entry.old.to_hex().to_string()).collect())
+        let left_behind = tail.entries.iter().rev().filter(leaves).filter(|entry| seen.insert(entry.old));
+        Ok(left_behind.take(MAX_COMMITS).map(|entry| entry.old.to_hex().to_string()).collect())
     }
 
     /// The entries of the stash below the newest one, which its ref names.

@@ -79,13 +79,15 @@ impl Worktree {
                 }
                 let keys = PROGRAMS.iter().filter(|(of, _)| *of == name).flat_map(|(_, keys)| *keys);
                 for key in keys.filter(|key| !section.values(key).is_empty()) {
-                    let kept = own.plumbing().sections_by_name(&name).into_iter().flatten();
-                    let kept = kept.filter(|kept| kept.meta().source.kind() != Kind::Repository);
-                    let kept = kept.filter(|kept| kept.header().subsection_name() == subsection);
-                    let kept = kept.flat_map(|kept| kept.values(key)).map(|value| value.to_str_lossy().into_owned());
+                    let sections = own.plumbing().sections_by_name(&name).into_iter().flatten();
+                    let outer_sections = sections
+                        .filter(|section| section.meta().source.kind() != Kind::Repository)
+                        .filter(|section| section.header().subsection_name() == subsection);
+                    let outer_values =
+                        outer_sections.flat_map(|section| section.values(key)).map(|value| value.to_str_lossy().into_owned());
                     let middle = subsection.map(|subsection| format!("{}.", subsection.to_str_lossy())).unwrap_or_default();
                     let usual = usual_value(&name, subsection.map(|subsection| subsection.as_bytes()), key).to_owned();
-                    overrides.entry(format!("{name}.{middle}{key}")).or_insert_with(|| [usual].into_iter().chain(kept).collect());
+                    overrides.entry(format!("{name}.{middle}{key}")).or_insert_with(|| [usual].into_iter().chain(outer_values).collect());
                 }
             }
         }

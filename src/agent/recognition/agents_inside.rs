@@ -90,8 +90,8 @@ mod tests {
 
     /// The pids of the agents that work in `/w`, seen by a process below `above`.
     fn pids(processes: &[WorkingProcess], above: &[u32]) -> Vec<u32> {
-        let known = super::super::known_agents(&PresetCatalog::default());
-        let processes = processes_of_agents(processes, &known);
+        let known_agents = super::super::known_agents(&PresetCatalog::default());
+        let processes = processes_of_agents(processes, &known_agents);
         let inside = agents_inside(&processes, &|pid| above.contains(&pid), &|folder| folder.starts_with("/w"));
         inside.iter().map(|agent| agent.pid).collect()
     }

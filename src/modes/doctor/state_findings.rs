@@ -154,12 +154,12 @@ fn left_locks(state: &StateDir, commands: &WorktreeCommands) -> Option<DoctorFin
             return Some(DoctorFinding::wrong("locks", detail, "make it readable for you"));
         }
     };
-    let left: Vec<_> = holders.into_iter().filter(|(_, holder)| !still_runs(holder.pid, holder.since)).collect();
-    let (_, holder) = left.first()?;
-    let count = plural(left.len() as u64, "lock file");
+    let dead_holders: Vec<_> = holders.into_iter().filter(|(_, holder)| !still_runs(holder.pid, holder.since)).collect();
+    let (_, holder) = dead_holders.first()?;
+    let count = plural(dead_holders.len() as u64, "lock file");
     let detail =
         format!("{count} left by watchdogs that died, such as '{}' (process {}) of {:.0}", holder.command, holder.pid, holder.since);
-    let paths = left.into_iter().map(|(path, _)| path).collect();
+    let paths = dead_holders.into_iter().map(|(path, _)| path).collect();
     Some(DoctorFinding::note("locks", detail, commands.watchdog("doctor --fix")).mended_by(SafeMend::RemoveLocks(paths)))
 }
 

@@ -45,10 +45,10 @@ impl PersistedLoop {
         // A strike of a loop counts in the breaker of its spec, too: without one there, a reset or a complete came since.
         let strikes = breaker::of(store.as_ref(), &worktree_id, spec)?.strikes();
         let own_breaker = last.as_ref().map(|last| last.breaker.clone()).filter(|_| strikes > 0).unwrap_or_default();
-        let found = last.filter(|last| last.over.is_none() && !request.restart);
-        let resumed = found.is_some();
-        let record = match found {
-            Some(found) => found,
+        let unfinished_loop = last.filter(|last| last.over.is_none() && !request.restart);
+        let resumed = unfinished_loop.is_some();
+        let record = match unfinished_loop {
+            Some(record) => record,
             None => begin(worktree, at)?,
         };
         let record = LoopRecord { recipe: Some(recipe), breaker: own_breaker, ..record };

@@ -34,16 +34,16 @@ pub async fn wait_until(until: Timestamp, signals: &mut SignalState, tell: impl 
     loop {
         // A clock that is set meanwhile makes no pause shorter or longer.
         let waited = since(begun);
-        let left = length.saturating_sub(waited);
-        if left.is_zero() {
+        let time_left = length.saturating_sub(waited);
+        if time_left.is_zero() {
             return true;
         }
         if waited.saturating_sub(reported_after) >= TELL {
             reported_after = waited;
-            tell(left);
+            tell(time_left);
         }
         tokio::select! {
-            () = tokio::time::sleep(left.min(POLL)) => {}
+            () = tokio::time::sleep(time_left.min(POLL)) => {}
             () = signals.reached(SignalUrgency::Interrupted) => return false,
         }
     }

@@ -137,9 +137,9 @@ impl SweepShared<'_> {
             return None;
         }
         // One that cannot be read hides nothing: the lock and the judgement come next.
-        let found = WorktreeLife::read(self.around, self.store.as_ref(), (id, root), Duration::ZERO).ok()?;
-        let SessionLife::Busy { words } = found.life else { return None };
-        Some((Verdict::new(Reason::SessionActive, words), found.session?))
+        let worktree_life = WorktreeLife::read(self.around, self.store.as_ref(), (id, root), Duration::ZERO).ok()?;
+        let SessionLife::Busy { words } = worktree_life.life else { return None };
+        Some((Verdict::new(Reason::SessionActive, words), worktree_life.session?))
     }
 
     /// Whether anything was said in a worktree since its latest baseline. What cannot be read counts as that.

@@ -124,8 +124,8 @@ impl CommandCheck {
             CommandSuccess::Empty if output.stdout.is_blank() && output.stderr.is_blank() => SuccessOutcome::Met,
             CommandSuccess::Empty => SuccessOutcome::Unmet("must print nothing, and printed something".into()),
             CommandSuccess::Contains(text) => {
-                let found = |bytes: &[u8]| has_text(&String::from_utf8_lossy(bytes), text);
-                search(output, found, &format!("\"{}\"", one_line(text)))
+                let contains_text = |bytes: &[u8]| has_text(&String::from_utf8_lossy(bytes), text);
+                search(output, contains_text, &format!("\"{}\"", one_line(text)))
             }
             CommandSuccess::Regex(pattern) => match output_regex(pattern) {
                 Ok(regex) => {

@@ -151,8 +151,8 @@ impl CompletionCheck for FeatureListCheck {
             return CheckJudgement::Unmet { feedback: format!("{path} has no features, and an empty list is never complete") };
         }
         if open.is_empty() {
-            let found = format!("{0} of {0} features of {path} pass", features.len());
-            return CheckJudgement::PassWith { evidence: Evidence::Claimed, found };
+            let summary = format!("{0} of {0} features of {path} pass", features.len());
+            return CheckJudgement::PassWith { evidence: Evidence::Claimed, found: summary };
         }
         let names: Vec<&str> = open.iter().map(String::as_str).collect();
         let feedback = format!("{} of {} features of {path} do not pass: {}", open.len(), features.len(), first_three(&names));

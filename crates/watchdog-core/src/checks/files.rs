@@ -128,8 +128,8 @@ impl CompletionCheck for FilesCheck {
             (false, false) => CheckJudgement::Failed { why: words },
             (false, true) => {
                 let names: Vec<&str> = paths.iter().map(String::as_str).collect();
-                let found = bounded(format!("found {}", first_three(&names)), MAX_CHARS);
-                CheckJudgement::PassWith { evidence: Evidence::Verified, found }
+                let summary = bounded(format!("found {}", first_three(&names)), MAX_CHARS);
+                CheckJudgement::PassWith { evidence: Evidence::Verified, found: summary }
             }
         }
     }

@@ -174,28 +174,28 @@ impl GitCheck {
     /// What was found, where all that is wanted is there.
     fn judge(&self, context: &CheckContext<'_>) -> Result<Vec<String>, CheckJudgement> {
         let criterion = &self.criterion;
-        let mut found = Vec::new();
+        let mut findings = Vec::new();
         // Forbidden changes come first: they make all other requirements worthless.
         if !criterion.protected.is_empty() {
             self.protected(context)?;
-            found.push("no protected path changed".to_owned());
+            findings.push("no protected path changed".to_owned());
         }
         if criterion.min_commits > 0 {
-            found.push(format!("{} made here", plural(self.commits(context)?, "commit", "commits")));
+            findings.push(format!("{} made here", plural(self.commits(context)?, "commit", "commits")));
         }
         if criterion.no_conflict_markers {
             Self::markers(context, SEARCHED_IN_ALL)?;
-            found.push("no mark of a conflict".to_owned());
+            findings.push("no mark of a conflict".to_owned());
         }
         if criterion.require_clean {
             Self::clean(context)?;
-            found.push("nothing uncommitted".to_owned());
+            findings.push("nothing uncommitted".to_owned());
         }
         if criterion.require_pushed {
             Self::pushed(context)?;
-            found.push("all of it pushed".to_owned());
+            findings.push("all of it pushed".to_owned());
         }
-        Ok(found)
+        Ok(findings)
     }
 }
 

@@ -42,8 +42,8 @@ impl PlanCheck {
             };
         }
         if open.is_empty() {
-            let found = format!("{0} of {0} steps of {1} are done", steps.len(), path.map_or_else(|| "the plan".to_owned(), shown));
-            return CheckJudgement::PassWith { evidence: Evidence::Claimed, found };
+            let summary = format!("{0} of {0} steps of {1} are done", steps.len(), path.map_or_else(|| "the plan".to_owned(), shown));
+            return CheckJudgement::PassWith { evidence: Evidence::Claimed, found: summary };
         }
         let mut titles: Vec<String> = open.iter().take(self.criterion.max_titles).map(|step| title(step)).collect();
         if open.len() > titles.len()
@@ -166,8 +166,8 @@ mod tests {
     #[test]
     fn only_the_states_of_the_steps_count() {
         let check = |steps: &[(&str, &str)]| judge(PlanCriterion::default(), &own(steps));
-        let found = "2 of 2 steps of the plan are done".to_owned();
-        assert_eq!(check(&[("a", "done"), ("b", "done")]), CheckJudgement::PassWith { evidence: Evidence::Claimed, found });
+        let summary = "2 of 2 steps of the plan are done".to_owned();
+        assert_eq!(check(&[("a", "done"), ("b", "done")]), CheckJudgement::PassWith { evidence: Evidence::Claimed, found: summary });
         for status in ["pending", "in_progress", "completed", "Done", "done ", ""] {
             assert_eq!(check(&[("a", "done"), ("b", status)]).outcome(), Unmet, "{status}");
         }

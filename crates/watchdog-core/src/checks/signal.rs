@@ -49,8 +49,8 @@ impl CompletionCheck for SignalCheck {
         let said = said(context.session, self.criterion.scope);
         let mentions = PhraseMatcher::new(&self.criterion, &prompts);
         if said.iter().any(|text| mentions.claimed_in(text)) {
-            let found = format!("the agent said \"{}\"", bounded(one_line(&self.criterion.text), 200));
-            return CheckJudgement::PassWith { evidence: Evidence::Claimed, found };
+            let summary = format!("the agent said \"{}\"", bounded(one_line(&self.criterion.text), 200));
+            return CheckJudgement::PassWith { evidence: Evidence::Claimed, found: summary };
         }
         let shown = bounded(one_line(&self.criterion.text), 200);
         let known = if said.is_empty() { " (no text of the agent is known)" } else { "" };
@@ -87,8 +87,11 @@ mod tests {
 
     #[test]
     fn what_the_agent_says_is_its_word_and_no_more() {
-        let found = "the agent said \"TASK_DONE\"".to_owned();
-        assert_eq!(judge(line(), &output("Working...\nTASK_DONE\n")), CheckJudgement::PassWith { evidence: Evidence::Claimed, found });
+        let summary = "the agent said \"TASK_DONE\"".to_owned();
+        assert_eq!(
+            judge(line(), &output("Working...\nTASK_DONE\n")),
+            CheckJudgement::PassWith { evidence: Evidence::Claimed, found: summary }
+        );
     }
 
     #[test]

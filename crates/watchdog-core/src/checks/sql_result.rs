@@ -99,8 +99,8 @@ mod tests {
     #[test]
     fn columns_count_by_name_case_and_order() {
         let of = |columns| judge(columns, 1, vec![result(Some("execute_sql"), TWO)]);
-        let found = "the last result of `execute_sql` has the rows that are wanted".to_owned();
-        let met = CheckJudgement::PassWith { evidence: Evidence::Verified, found };
+        let summary = "the last result of `execute_sql` has the rows that are wanted".to_owned();
+        let met = CheckJudgement::PassWith { evidence: Evidence::Verified, found: summary };
         assert_eq!(of(None), met);
         assert_eq!(of(Some(&["id", "name"])), met);
         for columns in [&["name", "id"][..], &["ID", "name"], &["id"], &[]] {

@@ -168,20 +168,20 @@ mod tests {
         for caller in [RescueCaller::OwnSession, RescueCaller::Typed, RescueCaller::Recurring] {
             for ended in [false, true] {
                 for turn in [SessionTurn::Busy, idle] {
-                    let found = hold(|facts| (facts.caller, facts.ended, facts.alive) = (caller, ended, live(turn)));
-                    assert_eq!(found, live(turn).map(CommitHold::Alive), "{caller:?} {ended} {turn:?}");
+                    let decided = hold(|facts| (facts.caller, facts.ended, facts.alive) = (caller, ended, live(turn)));
+                    assert_eq!(decided, live(turn).map(CommitHold::Alive), "{caller:?} {ended} {turn:?}");
                 }
-                let found = hold(|facts| (facts.caller, facts.ended, facts.from_inside) = (caller, ended, true));
-                assert_eq!(found, Some(CommitHold::FromInside), "{caller:?}");
+                let decided = hold(|facts| (facts.caller, facts.ended, facts.from_inside) = (caller, ended, true));
+                assert_eq!(decided, Some(CommitHold::FromInside), "{caller:?}");
                 let young = Duration::from_secs(599);
-                let found = hold(|facts| (facts.caller, facts.ended, facts.git_lock) = (caller, ended, Some(young)));
-                assert_eq!(found, Some(CommitHold::GitLock(young)), "{caller:?}");
+                let decided = hold(|facts| (facts.caller, facts.ended, facts.git_lock) = (caller, ended, Some(young)));
+                assert_eq!(decided, Some(CommitHold::GitLock(young)), "{caller:?}");
                 assert_eq!(hold(|facts| (facts.caller, facts.ended, facts.git_lock) = (caller, ended, Some(QUIET))), None, "{caller:?}");
-                let found = hold(|facts| (facts.caller, facts.ended, facts.looks_equal) = (caller, ended, false));
-                assert_eq!(found, Some(CommitHold::Moved), "{caller:?}");
+                let decided = hold(|facts| (facts.caller, facts.ended, facts.looks_equal) = (caller, ended, false));
+                assert_eq!(decided, Some(CommitHold::Moved), "{caller:?}");
                 let close = BETWEEN_LOOKS - Duration::from_millis(1);
-                let found = hold(|facts| (facts.caller, facts.ended, facts.between_looks) = (caller, ended, close));
-                assert_eq!(found, Some(CommitHold::LooksTooClose), "{caller:?}");
+                let decided = hold(|facts| (facts.caller, facts.ended, facts.between_looks) = (caller, ended, close));
+                assert_eq!(decided, Some(CommitHold::LooksTooClose), "{caller:?}");
             }
         }
     }
@@ -200,11 +200,11 @@ mod tests {
             (Typed, false, false, false, none, None),
             (OwnSession, true, false, false, none, None),
         ] {
-            let found = hold(|facts| {
+            let decided = hold(|facts| {
                 (facts.caller, facts.ended) = (caller, ended);
                 (facts.says_complete, facts.sets_mode, facts.still_for) = (says_complete, sets_mode, still_for);
             });
-            assert_eq!(found, expected, "{caller:?} ended={ended} complete={says_complete} mode={sets_mode} {still_for:?}");
+            assert_eq!(decided, expected, "{caller:?} ended={ended} complete={says_complete} mode={sets_mode} {still_for:?}");
         }
     }
 

@@ -70,13 +70,13 @@ impl Worktree {
                 keep(format!("{FOLDERS}/{path}"), bytes, &mut blobs)?;
             }
         }
-        let mut kept = baseline;
+        let mut rules_commit = baseline;
         if !files.is_empty() {
             let rules = tree::edited(repo, ObjectId::empty_tree(repo.object_hash()), &files, &mut blobs)?;
-            kept = record::commit(&mut blobs, rules, [baseline], jiff::Timestamp::UNIX_EPOCH, MESSAGE.into())?;
+            rules_commit = record::commit(&mut blobs, rules, [baseline], jiff::Timestamp::UNIX_EPOCH, MESSAGE.into())?;
             blobs.make_durable()?;
         }
-        self.keep_rules_ref(&kept.to_string())
+        self.keep_rules_ref(&rules_commit.to_string())
     }
 
     /// The rules of the worktree's latest baseline. `None` where they were not recorded, or cannot be read.
@@ -169,10 +169,10 @@ impl RecordedRules {
                     .or_insert_with(|| MARKS.iter().any(|mark| matches!(disk.lstat(join(folder, BStr::new(mark)).as_bstr()), Ok(Some(_)))))
             })
         };
-        let mut left = MOST_ENTRIES;
+        let mut entries_left = MOST_ENTRIES;
         let mut open: Vec<BString> = ignored.to_vec();
-        while let Some(path) = open.pop().filter(|_| left > 0 && newly.files.len() < MOST_FILES) {
-            left -= 1;
+        while let Some(path) = open.pop().filter(|_| entries_left > 0 && newly.files.len() < MOST_FILES) {
+            entries_left -= 1;
             let path = path.as_bstr();
             let Ok(Some(stat)) = disk.lstat(path) else { continue };
             let is_folder = stat.kind == PathKind::Folder;

@@ -247,12 +247,12 @@ impl CheckMachine {
             self.note_left_uncommitted();
             return self.conclude_new_commits();
         }
-        let left = match self.rescue_commits {
+        let uncommitted = match self.rescue_commits {
             0 => self.leftovers().unwrap_or_default(),
             n => format!("; {} made by rescue", plural(n, "commit")),
         };
         let cause = self.setup.unasked.map_or("the agent was not asked", UnaskedCause::clause);
-        let message = format!("no new commit, and {cause}{left}");
+        let message = format!("no new commit, and {cause}{uncommitted}");
         let feedback = self.after_what_git_says(FINISH);
         self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Unfinished, message) })
     }

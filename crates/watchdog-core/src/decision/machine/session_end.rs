@@ -138,8 +138,8 @@ impl CheckMachine {
             SessionLife::Absent => String::new(),
         };
         let work = self.changes.as_ref().map_or(0, |changes| changes.work);
-        let left = if work > 0 { format!(", {} not committed", plural(work, "file")) } else { String::new() };
-        let message = format!("{words}{left}{}", self.kept_in());
+        let uncommitted = if work > 0 { format!(", {} not committed", plural(work, "file")) } else { String::new() };
+        let message = format!("{words}{uncommitted}{}", self.kept_in());
         self.conclude(Verdict { feedback: self.unmet(), ..Verdict::new(Reason::SessionActive, message) })
     }
 

@@ -76,31 +76,31 @@ fn an_idle_session_is_judged_and_not_asked() {
 #[test]
 fn a_rescue_that_is_held_back_leaves_the_work() {
     let unmet = Criteria::Always(CheckOutcome::Unmet);
-    let held = |world: World| world.rescue(Salvage::HeldBack);
+    let hold_back = |world: World| world.rescue(Salvage::HeldBack);
     check_table([
-        ("beside complete", held(World::dirty().replies([complete()])), "waiting/session_active probes=1 rescues=1 snapshots=2"),
+        ("beside complete", hold_back(World::dirty().replies([complete()])), "waiting/session_active probes=1 rescues=1 snapshots=2"),
         (
             "beside complete and unmet checks",
-            held(World::dirty().checks(unmet).replies([complete()])),
+            hold_back(World::dirty().checks(unmet).replies([complete()])),
             "incomplete/checks_unmet probes=1 rescues=1 snapshots=2 checks=1",
         ),
         (
             "after the last round",
-            held(World::dirty().replies([working()])),
+            hold_back(World::dirty().replies([working()])),
             "timeout/max_probes STRIKE probes=3 rescues=1 waits=3 snapshots=4",
         ),
         (
             "after a session that stopped",
-            held(World::dirty().replies([gives_up()])),
+            hold_back(World::dirty().replies([gives_up()])),
             "stopped/agent_stopped probes=1 rescues=1 snapshots=2",
         ),
         (
             "checks that pass",
-            held(World::dirty().checks(Criteria::Always(CheckOutcome::Pass))),
+            hold_back(World::dirty().checks(Criteria::Always(CheckOutcome::Pass))),
             "complete/checks_passed verified rescues=1 snapshots=1 checks=1",
         ),
     ]);
-    let verdict = held(World::dirty().replies([complete()])).run().verdict;
+    let verdict = hold_back(World::dirty().replies([complete()])).run().verdict;
     assert_eq!(verdict.retry_at, Some(reset()));
     assert!(verdict.degraded.iter().any(|note| note.code == WarningCode::RescueHeldBack), "{verdict:?}");
     assert!(verdict.message.contains("2 files not committed yet: claude works"), "{}", verdict.message);
