@@ -167,6 +167,8 @@ const GIT_CONFIG: &str = "\
 \tgpgSign = false
 [gc]
 \tauto = 0
+[maintenance]
+\tauto = false
 [advice]
 \tdetachedHead = false
 [protocol \"file\"]
