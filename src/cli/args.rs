@@ -76,8 +76,6 @@ pub enum Command {
     Logs(super::args_logs::LogsArgs),
     /// Say why a verdict is as it is, and what would have changed it
     Explain(super::args_explain::ExplainArgs),
-    /// Say what the rules of today make of recorded verdicts
-    Replay(super::args_explain::ReplayArgs),
     /// Judge worktrees on every commit, session end or change
     Watch(super::args_watch::WatchArgs),
     /// Run a queue of tasks, written as markdown files

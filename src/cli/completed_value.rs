@@ -203,7 +203,6 @@ mod tests {
             ("watchdog logs --follow -n 5 a", Some(SpecOrLog)),
             ("watchdog logs a ", None),
             ("watchdog explain 0006", Some(SpecOrVerdict)),
-            ("watchdog replay --spec ", Some(Spec)),
             ("watchdog trust ", None),
             ("watchdog ", None),
         ] {

@@ -93,15 +93,6 @@ Examples:
   watchdog explain 000656a1          that of an event, by how its id begins
   watchdog explain --json | jq '.would_change[].sentence'";
 
-pub const REPLAY: &str = "\
-Runs recorded facts through the rules of today, or through another configuration. Nothing is judged anew and nothing changes; a fact that was not
-recorded is named, never guessed. Exit code: 0, and with --fail-on-difference 12 where a verdict differs. docs/explain.md
-
-Examples:
-  watchdog replay                            this worktree, by today's rules
-  watchdog --config strict.json replay --all all, by another configuration
-  watchdog events --json --all | watchdog replay --fail-on-difference -";
-
 pub const SCHEMA: &str = "\
 Example:
   watchdog schema config > completion.schema.json";

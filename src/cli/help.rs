@@ -19,7 +19,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Judge", &["check", "snapshot", "sweep", "watch", "evaluate", "probe", "breaker"]),
     ("Work", &["run", "loop", "task, fleet", "hook"]),
     ("Rescue", &["rescue"]),
-    ("Look", &["status", "events, logs", "explain, replay", "report"]),
+    ("Look", &["status", "events, logs", "explain", "report"]),
     ("Set up", &["demo", "init", "doctor", "trust, untrust", "forget", "agent, notify", "completions", "man, schema", "help"]),
 ];
 
@@ -56,10 +56,9 @@ const RARE: &[&str] = &[
 ];
 
 /// What is said of two commands on one line.
-const TOGETHER: [(&str, &str); 6] = [
+const TOGETHER: [(&str, &str); 5] = [
     ("agent, notify", "Show the agents that watchdog knows, or send a test notice"),
     ("events, logs", "Show what watchdog saw and decided, or the output of a session"),
-    ("explain, replay", "Say why a verdict is as it is, or what other rules make of it"),
     ("task, fleet", "Run a queue of tasks, or let several machines share a server"),
     ("trust, untrust", "Trust a configuration file at its current content, or no more"),
     ("man, schema", "Print the manual pages, or a JSON Schema"),

@@ -24,7 +24,7 @@ use super::args_global::{ColorWhen, GlobalArgs};
 use super::command_line::{calls_a_hook, read};
 use super::commands::{
     agent, breaker, completions, demo, doctor, evaluate, events, explain, fleet, forget, hook, init, judging, logs, looping, manual,
-    notify_test, probe, replay, report, rescue, schema, snapshot, status, sweep, task, trust, watch,
+    notify_test, probe, report, rescue, schema, snapshot, status, sweep, task, trust, watch,
 };
 use super::exit::{answer_all_the_same, complain, ended, without_room};
 use super::failure::{BUG, CommandFailure, USAGE};
@@ -165,7 +165,6 @@ fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailure> 
         Command::Notify(args) => notify_test::notify(&around()?, terminal, args),
         Command::Logs(args) => logs::logs(&around()?, terminal, args),
         Command::Explain(args) => explain::explain(&around()?, terminal, args),
-        Command::Replay(args) => replay::replay_verdicts(&around()?, terminal, args),
         Command::Schema(args) => schema::schema(around, terminal, args),
         Command::Watch(args) => watch::watch(&around()?, terminal, args),
         Command::Task(args) => task::task(&around()?, terminal, args),

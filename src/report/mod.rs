@@ -6,7 +6,7 @@
 //! - [`same_faults`]: rows that cannot be read for the same reason.
 //! - [`figures`]: the figures of a period; [`page`]: the same as a page for a browser.
 //! - [`metrics`]: both for Prometheus.
-//! - [`explained`], [`replayed`]: why a verdict is as it is, and what other rules say of it; [`verdict_choice`]: which one is meant.
+//! - [`explained`]: why a verdict is as it is; [`verdict_choice`]: which one is meant.
 
 pub mod attention;
 mod below;
@@ -17,7 +17,6 @@ mod last_judgements;
 pub mod metrics;
 pub mod overview;
 pub mod page;
-pub mod replayed;
 pub mod same_faults;
 pub mod verdict_choice;
 

@@ -21,15 +21,13 @@ pub enum JournalScope {
     Worktree(String),
     /// Of the worktree that was at this folder.
     Folder(String),
-    /// Of every worktree.
-    All,
 }
 
 impl JournalScope {
     fn id(&self) -> Option<&str> {
         match self {
             JournalScope::Worktree(id) => Some(id),
-            JournalScope::Folder(_) | JournalScope::All => None,
+            JournalScope::Folder(_) => None,
         }
     }
 
@@ -37,7 +35,6 @@ impl JournalScope {
         match self {
             JournalScope::Worktree(id) => event.worktree == *id,
             JournalScope::Folder(folder) => event.data["worktree"].as_str() == Some(folder),
-            JournalScope::All => true,
         }
     }
 }
@@ -121,26 +118,4 @@ fn by_event(store: &dyn LocalStore, beginning: &str) -> Result<VerdictChoice, St
         (None, 1) => VerdictChoice::Found(Box::new(found.remove(0))),
         (None, more) => VerdictChoice::Ambiguous(more),
     })
-}
-
-/// Every verdict of a scope, oldest first: of one spec, or from a time on, where asked for.
-///
-/// # Errors
-/// Where the journal cannot be read.
-pub fn verdicts(
-    store: &dyn LocalStore,
-    scope: &JournalScope,
-    spec: Option<&str>,
-    since: Option<Timestamp>,
-) -> Result<Vec<StoredEvent>, StoreError> {
-    let mut found = Vec::new();
-    each_back(store, scope.id(), |event| {
-        let too_old = since.is_some_and(|since| event.at < since);
-        if !too_old && event.kind == kind::VERDICT && scope.has(&event) && spec.is_none_or(|spec| event.spec.as_deref() == Some(spec)) {
-            found.push(event);
-        }
-        too_old
-    })?;
-    found.reverse();
-    Ok(found)
 }

@@ -134,7 +134,6 @@ mod hostile_repository;
 // Why a verdict is as it is, from the journal alone.
 mod explain;
 // Recorded verdicts by the rules of today and by another configuration.
-mod replay;
 // What an open breaker stops, and what it does not.
 mod open_breaker;
 // Sessions without an agent that can be asked.

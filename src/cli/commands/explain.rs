@@ -47,7 +47,7 @@ pub fn explain(command_env: &CommandEnv, terminal: &CommandTerminal, args: Expla
 }
 
 /// The journal, and whose verdicts are meant: the worktree's, or those of the folder where it was.
-pub fn journal_here(command_env: &CommandEnv) -> Result<(Arc<dyn LocalStore>, JournalScope), CommandFailure> {
+fn journal_here(command_env: &CommandEnv) -> Result<(Arc<dyn LocalStore>, JournalScope), CommandFailure> {
     if let Ok(open) = OpenWorktree::open_to_read(command_env) {
         return Ok((open.store, JournalScope::Worktree(open.worktree_id)));
     }

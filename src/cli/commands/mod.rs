@@ -36,7 +36,6 @@ pub mod looping;
 pub mod manual;
 pub mod notify_test;
 pub mod probe;
-pub mod replay;
 pub mod report;
 pub mod rescue;
 mod runtime;

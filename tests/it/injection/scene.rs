@@ -50,7 +50,6 @@ pub const READS: &[&str] = &[
     "report",
     "events",
     "explain",
-    "replay",
     "logs",
     "logs --list",
     "rescue list",

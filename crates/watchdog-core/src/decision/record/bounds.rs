@@ -44,14 +44,9 @@ pub fn bound_changes(changes: &Changes) -> Changes {
     Changes { paths: listed(&changes.paths, LISTED), work_paths: listed(&changes.work_paths, LISTED), ..changes.clone() }
 }
 
-/// A check's name, as a record keeps it.
-pub(super) fn bound_name(name: &str) -> String {
-    short(name, ITEM)
-}
-
 /// A check with a bounded feedback.
 pub fn bound_check(check: &CheckResult) -> CheckResult {
-    CheckResult { name: bound_name(&check.name), feedback: short(&check.feedback, SAID), ..check.clone() }
+    CheckResult { name: short(&check.name, ITEM), feedback: short(&check.feedback, SAID), ..check.clone() }
 }
 
 /// The feedback of all checks, bounded.

@@ -10,7 +10,6 @@ mod fact_form;
 pub mod form;
 mod judgement_record;
 mod packed;
-mod rejudge;
 mod ruled_out;
 pub mod run;
 mod setup_form;
@@ -21,4 +20,3 @@ pub use bounds::{
     bound_verdict, short,
 };
 pub use judgement_record::{JudgementRecord, RecordedStep, fact_word};
-pub use rejudge::with_settings;

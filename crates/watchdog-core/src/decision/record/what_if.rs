@@ -2,12 +2,12 @@
 //! recorded.
 
 use watchdog_facts::evidence::{
-    Changes, CheckOutcome, CriteriaChanged, ProbeOutcome, ProcessExit, Reply, ReplyStatus, RescueOutcome, SessionEnd,
+    Changes, CheckOutcome, CheckResult, CriteriaChanged, OutcomeBeforeWork, ProbeOutcome, ProcessExit, Reply, ReplyStatus, RescueOutcome,
+    SessionEnd,
 };
 use watchdog_facts::verdict::{Evidence, Reason};
 
 use super::JudgementRecord;
-use super::rejudge::most_by_before;
 use super::run::{RunEnd, run, run_changed};
 use crate::config::settings::{OnNoCriteria, RescueMode};
 use crate::decision::machine::{ConfigTrust, MachineEvent, SurvivorFacts};
@@ -155,6 +155,17 @@ fn checks_pass(record: &mut JudgementRecord) -> bool {
             judged.results.iter_mut().for_each(|result| result.outcome = CheckOutcome::Pass);
         }
     })
+}
+
+/// The strongest evidence of a pass of these checks, by their outcomes before the work (rule 10 of the contract).
+fn most_by_before(results: &[CheckResult]) -> Evidence {
+    let without_git: Vec<&CheckResult> = results.iter().filter(|result| result.kind != "git").collect();
+    let failed_before = |result: &&CheckResult| result.before == OutcomeBeforeWork::Failed;
+    let is_new = match without_git.is_empty() {
+        true => results.iter().any(|result| failed_before(&result)),
+        false => without_git.iter().any(failed_before),
+    };
+    if is_new { Evidence::Verified } else { Evidence::Committed }
 }
 
 fn checks_unmet(record: &mut JudgementRecord) -> bool {

@@ -1,6 +1,5 @@
 //! A judgement that is recorded, written down, read back and run again is the same judgement.
 
-use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -11,7 +10,7 @@ use crate::decision::machine::{ChecksResult, ConfigTrust, MachineAction, Machine
 use crate::decision::record::explanation::explain;
 use crate::decision::record::run::{RunEnd, run};
 use crate::decision::record::what_if::{ChangedEnd, what_if};
-use crate::decision::record::{JudgementRecord, bound_verdict, form, with_settings};
+use crate::decision::record::{JudgementRecord, bound_verdict, form};
 use watchdog_facts::evidence::{
     ActivityFacts, Changes, CheckOutcome, CheckResult, Commit, CommitOrigin, Commits, CriteriaChanged, Degradation, GitOperation,
     HeldRescue, LeftOut, LeftOutReason, OutcomeBeforeWork, RescueOutcome, SessionEnd, TestCounts, WarningCode,
@@ -223,21 +222,6 @@ fn what_a_person_must_look_at_is_not_cut_out_of_what_was_left_out() {
     left_out.push(left(30, LeftOutReason::TooLarge));
     let bounded = bound_verdict(&Verdict { left_out, ..Verdict::new(Reason::RescueIncomplete, "m") }).left_out;
     assert_eq!((bounded.len(), bounded[0].why), (10, LeftOutReason::TooLarge));
-}
-
-#[test]
-fn another_configuration_is_tried_on_the_same_facts_and_what_it_wants_and_nobody_read_is_named() {
-    let setup = MachineSetup::of(&ConfigSettings::default());
-    let commits = Commits { new_commits: 1, made_here: 1, net_change: true, head: Some("a".into()), ..Commits::default() };
-    let record = recorded(&setup, [MachineEvent::Commits(Ok(commits))]);
-    assert_eq!(concluded(&record).reason, Reason::NewCommits);
-    let strict = ConfigSettings { require_evidence: Evidence::Verified, ..ConfigSettings::default() };
-    assert_eq!(concluded(&with_settings(&record, &strict).expect("nothing is missing")).reason, Reason::Disputed);
-    let text = r#"{"checks": [{"type": "command", "name": "tests", "run": "true"}]}"#;
-    let checked = crate::config::parse(text, Path::new("completion.json")).expect("it is a configuration").settings;
-    let checked = with_settings(&record, &checked).expect("nothing is missing");
-    // A check's program runs only after a snapshot, so that what is uncommitted is wanted first.
-    assert_eq!(run(&checked).end, RunEnd::NotRecorded { fact: "changes" });
 }
 
 #[test]
