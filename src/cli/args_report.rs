@@ -7,8 +7,10 @@ use clap::Args;
 use jiff::tz::TimeZone;
 
 use super::time_span::{SinceTime, since};
+use watchdog_facts::page_address;
 
-const AFTER_HELP: &str = "\
+const AFTER_HELP: &str = concat!(
+    "\
 Figures of whole days, by UTC; they are kept for a year and outlive the events that they came from. What was not told by \
 every session, such as its cost, says by how many it was not. `watchdog events` has what happened, one by one.
 
@@ -18,7 +20,10 @@ every session, such as its cost, says by how many it was not. `watchdog events` 
   watchdog report --fleet  every machine of the fleet; 16: server away
   watchdog report --since 52w --html report.html  a page with charts and filters
 
-docs/report.md defines each measure; `watchdog schema report` describes the JSON.";
+`watchdog schema report` describes the JSON. The definition of each measure:
+",
+    page_address!("report.md")
+);
 
 /// Arguments of `watchdog report`.
 #[derive(Debug, Args)]

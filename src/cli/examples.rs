@@ -1,5 +1,7 @@
 //! What the long help of a command says below its options: how it decides, in a sentence or two, and examples to type.
 
+use watchdog_facts::page_address;
+
 pub const SNAPSHOT: &str = "\
 What is uncommitted now is recorded as inherited: kept, and never counted as the work that comes. `run` and `loop` do this themselves.
 
@@ -75,23 +77,33 @@ Examples:
   watchdog events --all --json | jq .kind
   watchdog events --fleet --follow --kind review,failed";
 
-pub const LOGS: &str = "\
-Tools are folded, secrets masked. A log has at most 50 MiB, its middle left out, and is kept for 30 days. docs/logs.md
+pub const LOGS: &str = concat!(
+    "\
+Tools are folded, secrets masked. A log has at most 50 MiB, its middle left out, and is kept for 30 days.
+",
+    page_address!("logs.md"),
+    "
 
 Examples:
   watchdog logs                      the last session of this worktree
   watchdog logs auth --follow        that of a spec, as it comes
   watchdog logs --list               which there are
-  watchdog logs --json | jq -r 'select(.event == \"tool_call\").tool'";
+  watchdog logs --json | jq -r 'select(.event == \"tool_call\").tool'"
+);
 
-pub const EXPLAIN: &str = "\
-From the journal alone: no git, no agent, also where the worktree is gone. docs/explain.md
+pub const EXPLAIN: &str = concat!(
+    "\
+From the journal alone: no git, no agent, also where the worktree is gone.
+",
+    page_address!("explain.md"),
+    "
 
 Examples:
   watchdog explain                   the last verdict of this worktree
   watchdog explain auth              the last one of a spec
   watchdog explain 000656a1          that of an event, by how its id begins
-  watchdog explain --json | jq '.would_change[].sentence'";
+  watchdog explain --json | jq '.would_change[].sentence'"
+);
 
 pub const SCHEMA: &str = "\
 Example:

@@ -11,6 +11,7 @@ use super::args::Cli;
 use super::failure::CommandFailure;
 use super::result_output;
 use watchdog_core::config::nearest_hint;
+use watchdog_facts::page_address;
 
 /// The commands in the groups and the order in which somebody who is new here looks for them.
 ///
@@ -70,7 +71,8 @@ Start here:
   watchdog run -- claude -p \"...\"            one session, judged
 Options for every command: watchdog --help. Exit codes: watchdog help exit-codes";
 
-const EXIT_CODES: &str = "\
+const EXIT_CODES: &str = concat!(
+    "\
 Exit codes of check, run, loop, evaluate and task run: the status of the verdict.
 
    0  complete     the work is done
@@ -88,8 +90,11 @@ Exit codes of check, run, loop, evaluate and task run: the status of the verdict
 
 sweep exits with 0, or the highest of review, timeout, stopped, failed and error among its worktrees.
 hook always exits with 0 and answers in JSON. status, events, logs, report and the other commands exit with 0 when they did what they
-were asked, else with the code of the reason. The reasons behind each status: docs/verdict.md
-";
+were asked, else with the code of the reason. The reasons behind each status:
+",
+    page_address!("verdict.md"),
+    "\n"
+);
 
 /// The whole command line, arranged for people.
 pub fn arranged() -> Command {

@@ -8,6 +8,7 @@ use crate::support::{Step, TestEnv};
 fn the_exit_codes_are_explained_and_a_topic_that_is_not_known_names_the_nearest() {
     let env = TestEnv::new();
     let page = env.watchdog(&env.root(), &["help", "exit-codes"]).expect(0).stdout;
+    assert!(names_addresses_alone(&page), "{page}");
     for status in ["complete", "incomplete", "waiting", "review", "timeout", "stopped", "failed", "error"] {
         assert!(page.contains(status), "{status} in {page}");
     }
@@ -16,6 +17,11 @@ fn the_exit_codes_are_explained_and_a_topic_that_is_not_known_names_the_nearest(
     assert!(wrong.stderr.contains("did you mean `exit-codes`?"), "{wrong}");
     let wrong = env.watchdog(&env.root(), &["chek"]).expect(2);
     assert!(wrong.stderr.contains("'check'") && !wrong.stderr.contains("schema"), "{wrong}");
+}
+
+/// Whether a text names a page of the documentation by its address alone: a package has no `docs/`.
+fn names_addresses_alone(text: &str) -> bool {
+    [" docs/", "\ndocs/"].iter().all(|path| !text.contains(path))
 }
 
 #[test]
@@ -71,6 +77,7 @@ fn every_manual_page_is_written_and_none_has_a_mistake() {
         let path = page.to_str().expect("UTF-8");
         let checked = env.command("groff", &env.root()).args(["-k", "-man", "-Tutf8", "-ww", "-z", path]).run().expect(0);
         assert_eq!(checked.stderr, "", "{path}");
+        assert!(names_addresses_alone(&fs::read_to_string(page).expect("a page")), "{path}");
     }
     let page = folder.join("man1/watchdog-check.1");
     let shown = env.command("man", &env.root()).args(["-l", page.to_str().expect("UTF-8")]).env("MANPAGER", "cat").run().expect(0);

@@ -13,17 +13,22 @@ use crate::judge::judgement_input::Overrides;
 use crate::modes::evaluate::evaluate as judge;
 use watchdog_core::checks::{MAX_CONTEXT_BYTES, context_from_json};
 use watchdog_facts::context::SessionContext;
+use watchdog_facts::page_address;
 
 use super::runtime::in_runtime;
 
 /// What `--help` teaches beside the arguments.
-pub const AFTER_HELP: &str = "\
+pub const AFTER_HELP: &str = concat!(
+    "\
 Only the checks are judged: nobody is asked, nothing is committed, no lock is taken, so that it may be called from inside of a \
 session as often as one likes. Without checks, commits since the baseline decide. The verdict is JSON unless stdout is a terminal.
 
   echo '{\"schema\": 1, \"output\": \"All done.\"}' | watchdog evaluate
 
-The JSON Schemas: watchdog schema context, watchdog schema verdict. Examples in Python, TypeScript and Go: docs/evaluate.md";
+The JSON Schemas: watchdog schema context, watchdog schema verdict. Examples in Python, TypeScript and Go:
+",
+    page_address!("evaluate.md")
+);
 
 /// Arguments of `watchdog evaluate`.
 #[derive(Debug, Args)]
